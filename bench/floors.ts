@@ -1,11 +1,11 @@
 // What the same durability costs without us: one row per step and nothing else. No kernel, replay, claims or checks.
 //
-//   F1. A row is kept when the group it is in is: all that was asked for in one turn of the event loop is one group.
-//   F2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's id as
+//   floors-1. A row is kept when the group it is in is: all that was asked for in one turn of the event loop is one group.
+//   floors-2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's id as
 //       the outside knows it, and the table the one index without which a session's rows could not be found again.
-//   F3. Memory: a push onto an array per step.
-//   F4. PostgreSQL: one INSERT of all rows of a group, prepared, its columns as arrays; one connection, one group at a time. The
-//       table is as SQLite's.
+//   floors-3. Memory: a push onto an array per step.
+//   floors-4. PostgreSQL: one INSERT of all rows of a group, prepared, its columns as arrays; one connection, one group
+//       at a time. The table is as SQLite's.
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";

@@ -71,7 +71,7 @@ export const COORDINATOR_MUTANTS = [
     find: "for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
-    test: "D5: a runner without a free slot hears of what it holds all the same",
+    test: "dispatcher-5: a runner without a free slot hears of what it holds all the same",
   },
   {
     name: "O11: what storage could not give is given back",
@@ -79,7 +79,7 @@ export const COORDINATOR_MUTANTS = [
     find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
     replace: "return undefined;",
     tests: [LOST_ANSWERS],
-    test: "D6: a session that storage cannot give keeps no other one of its round from its runner",
+    test: "dispatcher-6: a session that storage cannot give keeps no other one of its round from its runner",
   },
   {
     name: "O1: a claim that another coordinator gave is not given back",
@@ -87,7 +87,7 @@ export const COORDINATOR_MUTANTS = [
     find: "claim?.owner === runnerId && claim.until === until ? claim.token : undefined;",
     replace: "claim?.owner === runnerId ? claim.token : until && undefined;",
     tests: [LOST_ANSWERS],
-    test: "D6: what was given since storage failed is not given back",
+    test: "dispatcher-6: what was given since storage failed is not given back",
   },
   {
     name: "O1: a poll that was overtaken takes nothing away",
@@ -95,7 +95,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (this.#newest?.process === process && number < this.#newest.number) return true;",
     replace: "",
     tests: [LOST_ANSWERS],
-    test: "W5: a poll that was left, and arrives after the one that followed it, takes nothing away",
+    test: "seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away",
   },
   {
     name: "L10: what was lost twice is tried alone",
@@ -151,7 +151,7 @@ export const COORDINATOR_MUTANTS = [
     find: "socket.allowHalfOpen = false;",
     replace: "",
     tests: ["packages/coordinator/src/api/listener.test.ts"],
-    test: "P3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is",
+    test: "listener-3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is",
     hangs: true,
   },
   {

@@ -178,7 +178,7 @@ export const FLEET_MUTANTS = [
     find: "this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS",
     replace: "this.#clock.monotonic() - given.madeAt > Infinity",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
-    test: "G4: is given back when it is too old to be used",
+    test: "dispatched-storage-4: is given back when it is too old to be used",
   },
   {
     name: "S3: a runner goes by its coordinator's time",
@@ -263,7 +263,7 @@ export const FLEET_MUTANTS = [
   {
     name: "S2: a snapshot that is older than an arrival is not gone on from",
     file: "packages/runner/src/dispatched-storage.ts",
-    find: "given.isStale = true; // G2.",
+    find: "given.isStale = true; // dispatched-storage-2.",
     replace: "given.isStale = false;",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
     test: "is loaded anew when something arrived after its claim",
@@ -322,7 +322,7 @@ export const FLEET_MUTANTS = [
     find: "if (!hasLost(error) || runs === RUNS_MAX) throw error;",
     replace: "if (runs < RUNS_MAX || hasLost(error)) throw error;",
     tests: ["packages/storage/src/postgres/database/database.test.ts"],
-    test: "D4: a statement that lost against another transaction is run again until it wins",
+    test: "postgres-database-4: a statement that lost against another transaction is run again until it wins",
   },
   {
     name: "H7: a queued task is made under the newest claim of its session alone",

@@ -91,7 +91,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "D1a: a commit to a removed database is not acknowledged",
     file: "packages/storage/src/sqlite/engine/sqlite-storage.ts",
-    find: "this.#options.guard?.check(); // S5.",
+    find: "this.#options.guard?.check(); // sqlite-storage-5.",
     replace: "",
     tests: ["packages/storage/src/sqlite/behaviour/removed.test.ts"],
     test: "once it is removed, and its owner can still be asked",
@@ -167,7 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isNewest = asked >= this.#newest;",
     replace: "const isNewest = asked > 0;",
     tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
-    test: "T5: an answer that was overtaken does not put off what is due",
+    test: "due-sessions-5: an answer that was overtaken does not put off what is due",
   },
   {
     name: "H3: a poll that is asked again gets the same answer",
@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (known !== undefined) return known;",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "W1: a poll that is asked again gets what it got, and nothing besides",
+    test: "seat-1: a poll that is asked again gets what it got, and nothing besides",
   },
   {
     name: "H3: an answer is not repeated with claims that were given back",
@@ -183,7 +183,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "told.claims.filter((claim) => !lost.includes(claim))",
     replace: "told.claims",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "W1: and nothing that was given back meanwhile",
+    test: "seat-1: and nothing that was given back meanwhile",
   },
   {
     name: "O1: a claim that was used elsewhere is not given back",
@@ -199,7 +199,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;",
     replace: "const isOld = false;",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "W5: a poll that was left, and arrives after the one that followed it, takes nothing away",
+    test: "seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away",
   },
   {
     name: "D2: a damaged row is named, never believed",
@@ -210,7 +210,7 @@ export const MUTANTS: readonly Mutant[] = [
       "packages/storage/src/sqlite/open.test.ts",
       "packages/storage/src/sqlite/behaviour/crash.test.ts",
     ],
-    test: "D03: a single flipped bit of a payload is found, naming file, table and row",
+    test: "D2: a single flipped bit of a payload is found, naming file, table and row",
   },
   {
     name: "H1: acknowledged means synced",
@@ -234,7 +234,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (version > SCHEMA_VERSION) {",
     replace: "if (version > SCHEMA_VERSION * 1_000) {",
     tests: ["packages/storage/src/sqlite/open.test.ts"],
-    test: "D06: a database of a newer version is refused, naming both versions, and left as it was",
+    test: "D2: a database of a newer version is refused, naming both versions, and left as it was",
   },
   {
     name: "H2: a transaction that failed leaves nothing",
@@ -362,7 +362,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "namesNoHour(line) ? nextBySteps : nextByDay",
     replace: "nextBySteps",
     tests: ["packages/runtime/src/schedules/cron.test.ts"],
-    test: "C2: a time that exists twice is the first",
+    test: "cron-2: a time that exists twice is the first",
   },
   {
     name: "S4: the end of a child is told",
@@ -398,7 +398,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (exhausted === undefined || after.parent === undefined) return [below];",
     replace: "if (exhausted?.then !== 'park') return [below];",
     tests: ["packages/core/src/session/consequences.test.ts"],
-    test: "Q3: so is a cancel because of a budget, before the end it comes to",
+    test: "consequences-3: so is a cancel because of a budget, before the end it comes to",
   },
   {
     name: "B1: every payer is asked",

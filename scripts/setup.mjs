@@ -3,10 +3,10 @@
 // A machine with only git, npm and some Node is enough. Where that Node cannot run us we fetch our own into
 // `.tools`, and the workspace's packages come from `npm ci`. When all is there this costs a few milliseconds.
 //
-//   U1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
-//   U2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
+//   setup-1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
+//   setup-2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
 //       written last. Whatever was killed halfway is done again.
-//   U3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
+//   setup-3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
 //
 // An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.
 
@@ -78,7 +78,7 @@ function install() {
       fix: "see npm's message above (network? disk? rights?) and run the same again",
     });
   }
-  writeFileSync(stamp, wanted); // U2.
+  writeFileSync(stamp, wanted); // setup-2.
 }
 
 function isInstalled() {
@@ -91,7 +91,7 @@ function lockHash() {
     .digest("hex");
 }
 
-/** U3. A lock whose owner is gone is taken over. */
+/** setup-3. A lock whose owner is gone is taken over. */
 async function lock() {
   mkdirSync(tools, { recursive: true });
   for (let tries = 0; ; tries++) {

@@ -2,11 +2,11 @@
 //
 // `npm test -- kernel` (file filters or vitest's own flags, as in `-t "ST4"`) runs vitest alone.
 //
-//   T1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
-//   T2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
+//   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
+//   test-2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
 //       comment on its line or above it.
-//   T3. What could not be run has failed: a file that does not load, an error nobody caught, no test at all.
-//   T4. The run ends. A test that never yields cannot be timed out from inside its worker; when nothing has finished
+//   test-3. What could not be run has failed: a file that does not load, an error nobody caught, no test at all.
+//   test-4. The run ends. A test that never yields cannot be timed out from inside its worker; when nothing has finished
 //       for STALL_MS, what was running is named and has failed.
 
 import { spawnSync, type ChildProcess } from "node:child_process";
@@ -70,20 +70,20 @@ async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> 
   const vitest = await createVitest({ ...options, watch: false, reporters });
   const run = vitest.start(filter).catch((error: unknown) => {
     console.log(error); // also when no file matches
-    sum.failed++; // T3.
+    sum.failed++; // test-3.
   });
   const isStalled = await Promise.race([run, watch.stalled]);
 
   for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
-  sum.failed += vitest.state.getUnhandledErrors().length; // T3.
+  sum.failed += vitest.state.getUnhandledErrors().length; // test-3.
   if (sum.passed + sum.failed + sum.skipped === 0) {
     console.log("no test matches");
-    sum.failed++; // T3.
+    sum.failed++; // test-3.
   }
   if (isStalled !== true) await vitest.close(); // which waits for the workers
 }
 
-/** T4. Knows what is running, and when something last finished. */
+/** test-4. Knows what is running, and when something last finished. */
 function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<true> } {
   const running = new Set<TestModule>();
   const workers: ChildProcess[] = [];
@@ -110,13 +110,13 @@ function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<
 }
 
 function addModule(testModule: TestModule, sum: Counts): void {
-  if (testModule.state() === "queued") sum.failed++; // T3: its turn never came.
+  if (testModule.state() === "queued") sum.failed++; // test-3: its turn never came.
   for (const test of testModule.children.allTests()) {
     const { state } = test.result();
-    if (state === "pending") sum.failed++; // T3: the run ended before it did.
+    if (state === "pending") sum.failed++; // test-3: the run ended before it did.
     else sum[state]++;
     if (state !== "skipped" || isFilteredOut(test)) continue;
-    console.log(`skipped: ${relative(root, testModule.moduleId)}: ${test.fullName}: ${skipReason(test)}`); // T2.
+    console.log(`skipped: ${relative(root, testModule.moduleId)}: ${test.fullName}: ${skipReason(test)}`); // test-2.
   }
   // Errors that belong to no test: the file did not load, or a hook around its tests failed.
   const suites = [testModule, ...testModule.children.allSuites()];

@@ -21,7 +21,7 @@ import {
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
-import { labelOffences, labelUnique } from "./tidy/labels.ts";
+import { labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
 import { roomDirection } from "./tidy/rooms.ts";
 import { sizeBudgets } from "./tidy/sizes.ts";
@@ -66,7 +66,6 @@ export const RULES: Readonly<Record<string, Rule>> = {
 /** Rules with a falling baseline, each by the function that finds its offences. */
 const BASELINES: Readonly<Record<string, (tree: Tree) => readonly Offence[]>> = {
   "plain-words": plainWordsOffences,
-  "label-unique": labelOffences,
 };
 
 export function tidy(tree: Tree): readonly (Violation & { readonly rule: string })[] {

@@ -1,4 +1,4 @@
-// How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work (M2).
+// How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work.
 //
 // Each operation is measured at three sizes, by CPU time, and of several repeats the least counts: what a machine does besides only
 // adds. The exponent is that of the total work: 1 where an operation costs the same however much there is, 2 where it looks at all

@@ -7,7 +7,6 @@
 //
 // The header of a source may restate a promise under its bare label when the promise's row names the source.
 
-import { againstBaseline, type Offence } from "./baseline.ts";
 import { clausesIn } from "./documents.ts";
 import { testsIn } from "./sentences.ts";
 import type { Source, Tree, Violation } from "./tree.ts";
@@ -30,10 +29,6 @@ const NO_LABELS: ReadonlySet<string> = new Set(["V8", "C0", "C1", "RE2"]);
 const WORKLOAD = /^W\d+$/;
 
 export function labelUnique(tree: Tree): readonly Violation[] {
-  return againstBaseline(tree, "label-unique", labelOffences(tree));
-}
-
-export function labelOffences(tree: Tree): readonly Offence[] {
   const promises = promisesOf(tree);
   const clauses = tree.sources
     .filter(({ file }) => isPort(file))
@@ -101,7 +96,7 @@ function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
     }),
   ]);
   const inDocuments = tree.files
-    .filter((file) => /^(ARCHITECTURE|CONTRIBUTING|docs\/.*)\.md$/.test(file))
+    .filter((file) => /^(ARCHITECTURE|docs\/.*)\.md$/.test(file))
     .flatMap((file) =>
       (tree.read(file) ?? "")
         .split("\n")
@@ -152,8 +147,12 @@ function prefixOf(label: string): string {
   return label.replace(/-\d+[a-z]?$/, "");
 }
 
+/** The name of a source; that of an index is its folder's. */
 function stemOf(file: string): string {
-  return file.replace(/^.*\//, "").replace(/\..*$/, "");
+  return file
+    .replace(/\/index\.\w+$/, "")
+    .replace(/^.*\//, "")
+    .replace(/\..*$/, "");
 }
 
 /** The source whose test this file is. */
@@ -165,6 +164,6 @@ function at(file: string, line: number, label: string, text = ""): Definition {
   return { label, file, line, text };
 }
 
-function offence({ file, line, text }: Definition, reason: string): Offence {
-  return { file, line, reason, text: text.replace(/^[\s*]+/, "").slice(0, 100) };
+function offence({ file, line, text }: Definition, what: string): Violation {
+  return { file, line, what: `${what}: ${text.replace(/^[\s*]+/, "").slice(0, 100)}` };
 }

@@ -33,7 +33,7 @@ const DIRECTIVE = /^(@ts-|oxlint-|eslint|prettier-|v8 ignore|#|\/\s*<|@vitest-)/
 /** Lines that draw or show something and are no prose. */
 const DRAWN = /[─│┌┐└┘├┤▲▼►◄═║]|^\s*[-=~*]{4,}\s*$/;
 const CODE_LINE =
-  /^\s*(const|let|await|import|export|return|if|for|npm|npx|node|holdfast|curl|SELECT)\b.*([;{(})]|--.*)$|;\s*$|=>\s*[({]?/;
+  /^\s*(const|let|await|import|export|return|if|for|npm|npx|node|holdfast|curl|SELECT)\b.*([({=].*[;{(})]|--.*)$|^\s*[\w.$#[\]]+(\(| = ).*;$|=>\s*[({]?/;
 /** A list marker, a label or a tag begins a new paragraph and is no part of its first sentence. */
 const LEAD =
   /^(?:(?:[-*+•]|\d+[.)]|\*{0,2}[A-Z]{1,4}\d+[a-z]?[.:]\*{0,2}|[a-z][a-z-]*-\d+[a-z]?[.:]|@[a-z]\w*(?:\s+\{[^}]*\})?)\s+)+/;

@@ -76,7 +76,7 @@ export function thrownIsRead(tree: Tree): readonly Violation[] {
     });
 }
 
-/** The only sources that make files for one user alone: each creates them exclusively, or never follows a link (M3). */
+/** The only sources that make files for one user alone: each creates them exclusively, or never follows a link (private-file-1). */
 const MAKES_PRIVATE_FILES: ReadonlySet<string> = new Set([
   "packages/agents/src/workspace/contained-files.ts",
   "packages/holdfast/src/frame/new-file.ts",

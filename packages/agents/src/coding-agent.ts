@@ -5,12 +5,13 @@
 // Turn-structured: a turn is one model call with the tool calls it asks for and their results, and ends in a checkpoint.
 // Whatever happens in between is asked of `ctx`, so a session that dies anywhere goes on exactly there.
 //
-//   A1. Every model call and every tool call is a durable task. The conversation is kept in entries and handed to the
-//       model by reference.
-//   A2. Nothing is changed before a person has approved a plan.
-//   A3. It ends: turns, tokens, refusals, and going round in circles have limits, and reaching one is a result that says so.
-//       What it may cost is its session's budget: held for before each call, and so never overspent.
-//   A4. Only the agent commits, once, and only after the tests have passed, where there are tests.
+//   coding-agent-1. Every model call and every tool call is a durable task. The conversation is kept in entries and
+//       handed to the model by reference.
+//   coding-agent-2. Nothing is changed before a person has approved a plan.
+//   coding-agent-3. It ends: turns, tokens, refusals, and going round in circles have limits, and reaching one is a
+//       result that says so. What it may cost is its session's budget: held for before each call, and so never
+//       overspent.
+//   coding-agent-4. Only the agent commits, once, and only after the tests have passed, where there are tests.
 
 import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";

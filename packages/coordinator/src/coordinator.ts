@@ -4,10 +4,10 @@
 //                                         │                       │ arrivals, commits
 //                                         └─► dispatcher ◄────────┘
 //
-//   C1. It has nothing of its own that matters: what is claimed, registered, allowed and recorded is in storage. Any number may
-//       stand over one storage that lets them, and one that ends takes nothing with it.
-//   C2. It decides nothing of a session's meaning: core's rules do, in storage's transactions.
-//   C3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
+//   coordinator-1. It has nothing of its own that matters: what is claimed, registered, allowed and recorded is in
+//       storage. Any number may stand over one storage that lets them, and one that ends takes nothing with it.
+//   coordinator-2. It decides nothing of a session's meaning: core's rules do, in storage's transactions.
+//   coordinator-3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
 
 import type { HandlerContext } from "@connectrpc/connect";
 import {
@@ -192,7 +192,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     time.close();
     firing.close();
     stopSweeps();
-    // Both at once: polls that are answered with nothing must not come back over the connections they came by (C3).
+    // Both at once: polls that are answered with nothing must not come back over the connections they came by (coordinator-3).
     const ended = listeners.splice(0).map((listener) => listener.close());
     await dispatcher.close();
     await Promise.all(ended);

@@ -1,8 +1,8 @@
 // What an operator's Prometheus reads: counters that only grow, and how things stand when it asks.
 //
-//   M1. A scrape costs little whatever there is: sessions are counted up to `COUNTED_MAX` per status, at most every `COUNT_MS`, and
-//       only those that have not ended.
-//   M2. No label holds what a user chose: no agent, no owner, no session.
+//   metrics-1. A scrape costs little whatever there is: sessions are counted up to `COUNTED_MAX` per status, at most
+//       every `COUNT_MS`, and only those that have not ended.
+//   metrics-2. No label holds what a user chose: no agent, no owner, no session.
 //
 // It knows what things are called and not what they mean.
 
@@ -109,7 +109,7 @@ export class Metrics {
     ].join("\n");
   }
 
-  /** M1. */
+  /** metrics-1. */
   async #count({ storage, clock }: MetricsHost): Promise<readonly string[]> {
     const now = clock.monotonic();
     if (this.#counted !== undefined && now - this.#counted.at < COUNT_MS) return this.#counted.lines;
@@ -132,7 +132,7 @@ function counts(by: ReadonlyMap<string, number>): readonly string[] {
   return [...by].map(([key, count]) => `${key} ${count}`);
 }
 
-/** Ours are words; what could be anything else does not come here (M2). */
+/** Ours are words; what could be anything else does not come here (metrics-2). */
 function labels(values: Readonly<Record<string, string>>): string {
   return `{${Object.entries(values)
     .map(([name, value]) => `${name}="${value}"`)

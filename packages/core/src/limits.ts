@@ -41,7 +41,7 @@ export type Limits = { readonly [name in keyof typeof LIMITS]: number };
 export const FORMAT_LIMITS = {
   /** Nesting of any JSON value. */
   jsonDepth: 64,
-  /** A task's input is kept in the journal up to this size; its hash always (K8). */
+  /** A task's input is kept in the journal up to this size; its hash always. */
   inputKeptChars: 16 * 1024,
   /** Payloads from this size on are stored as content-addressed blobs. */
   blobChars: 64 * 1024,

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // The `holdfast` command: finds a Node that can run us, then runs `main`.
 //
-//   L1. Under an older Node we hand over to the fetched one with the same arguments and stdio; process signals
+//   holdfast-1. Under an older Node we hand over to the fetched one with the same arguments and stdio; process signals
 //       and the exit code pass through unchanged.
-//   L2. Neither half outlives the other. A launcher killed with -9 takes the agent with it: otherwise the
+//   holdfast-2. Neither half outlives the other. A launcher killed with -9 takes the agent with it: otherwise the
 //       agent would go on, unseen, holding its database, and `resume` would find the session taken.
-//   L3. One press of Ctrl-C is one SIGINT. The terminal sends it to the whole process group, npx passes its
+//   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends it to the whole process group, npx passes its
 //       own on, and so does the launcher: without care `holdfast` would see two or three, and "stop cleanly"
 //       would be "stop at once".
 //
@@ -48,7 +48,7 @@ async function runUnderFetchedNode() {
 async function run() {
   if (process.env[LAUNCHED] !== undefined) {
     delete process.env[LAUNCHED]; // or a program that the agent starts would believe it was launched
-    process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // L2.
+    process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); // holdfast-2.
     process.channel?.unref();
   }
   mergeRepeatedInterrupts();
@@ -63,7 +63,7 @@ async function run() {
   process.exit(await main(process.argv.slice(2)));
 }
 
-/** L3. Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
+/** holdfast-3. Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */
 function mergeRepeatedInterrupts() {
   const emit = process.emit;
   let lastAt = -Infinity;

@@ -37,7 +37,7 @@ it("a reader gives back every frame, whole and in order, wherever the bytes are 
   );
 });
 
-it("F1: a reader refuses a frame above its limit as soon as its length has come, and one without a head", () => {
+it("proto-line-1: a reader refuses a frame above its limit as soon as its length has come, and one without a head", () => {
   const long = frameOf(1, FrameKind.answer, new Uint8Array(6));
   expect(() => new FrameReader(10).read(long.subarray(0, 4))).toThrow(RangeError);
   expect(() => new FrameReader(10).read(new Uint8Array([0, 0, 0, 4]))).toThrow(RangeError);

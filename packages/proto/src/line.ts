@@ -5,7 +5,8 @@
 //
 //   frame:  4 bytes the length of what follows, 4 bytes the call's number, 1 byte the kind, the content; numbers are big-endian
 //
-//   F1. A reader that meets a frame above its limit, or one without number and kind, reads nothing more: the line is broken.
+//   proto-line-1. A reader that meets a frame above its limit, or one without number and kind, reads nothing more: the
+//       line is broken.
 //
 // Both ends use this file; docs/protocol.md describes the line for others.
 
@@ -71,7 +72,7 @@ export class FrameReader {
     return this.#bytes > 0;
   }
 
-  /** @returns the frames that are complete now. @throws RangeError (F1). */
+  /** @returns the frames that are complete now. @throws RangeError (proto-line-1). */
   read(bytes: Uint8Array): readonly Frame[] {
     this.#chunks.push(bytes);
     this.#bytes += bytes.length;

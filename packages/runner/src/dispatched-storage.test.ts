@@ -64,7 +64,7 @@ describe("a session that was given", () => {
   });
 
   // The answer was long under way, or this process stood still before it came to it.
-  test("G4: is given back when it is too old to be used", async () => {
+  test("dispatched-storage-4: is given back when it is too old to be used", async () => {
     const { storage, clock, committed, asked } = open();
     clock.stall(10_000);
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 7_999 });
@@ -78,7 +78,7 @@ describe("a session that was given", () => {
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "claimed", token: 8 });
   });
 
-  test("G4: is as old as the coordinator's time says", () => {
+  test("dispatched-storage-4: is as old as the coordinator's time says", () => {
     const { clock } = open();
     const claim = {
       sessionId: "s",
@@ -97,7 +97,7 @@ describe("a session that was given", () => {
     });
   });
 
-  test("G4: is new where another coordinator has taken over, whose time is behind what the one before had said", () => {
+  test("dispatched-storage-4: is new where another coordinator has taken over, whose time is behind what the one before had said", () => {
     const { clock } = open();
     const time = new CoordinatorTime(clock);
     time.heard(60_000, clock.monotonic());
@@ -153,7 +153,7 @@ describe("a session that was given", () => {
 describe("what arrived and came with its notice", () => {
   const sent = { after: 2, arrivals: arrivals(5) };
 
-  test("G5: answers the question that the notice leads to, from the place it asks for, and no later one", async () => {
+  test("dispatched-storage-5: answers the question that the notice leads to, from the place it asks for, and no later one", async () => {
     const { storage, asked, askOnArrival } = open();
     const answers = askOnArrival(3);
     storage.arrived({ sessionId: "s", awaited: true }, sent);
@@ -166,7 +166,7 @@ describe("what arrived and came with its notice", () => {
   test.each([
     ["begins after the place that is asked for", 1],
     ["has nothing after the place that is asked for", 5],
-  ])("G5: is left aside where it %s", async (_, after) => {
+  ])("dispatched-storage-5: is left aside where it %s", async (_, after) => {
     const { storage, asked, askOnArrival } = open();
     const answers = askOnArrival(after);
     storage.arrived({ sessionId: "s", awaited: true }, sent);
@@ -174,7 +174,7 @@ describe("what arrived and came with its notice", () => {
     expect(asked).toEqual([`arrivals s after ${after}`]);
   });
 
-  test("G5: is forgotten where the notice leads to no question", async () => {
+  test("dispatched-storage-5: is forgotten where the notice leads to no question", async () => {
     const { storage, asked } = open();
     storage.arrived({ sessionId: "s", awaited: true }, sent);
     await storage.arrivals("s", 3);

@@ -2,12 +2,15 @@
 //
 //   claim given by a poll ─► announced as an arrival ─► the runtime asks for session, claim and snapshot: all three came along
 //
-//   G1. A session is claimed here only if the coordinator gave it; whoever asks for another is told that it is not to be had.
-//   G2. What arrives after a snapshot was taken makes it stale: then it is loaded anew, so that nothing that arrived is missed.
-//   G3. A claim that nobody takes is given back.
-//   G4. So is one that is older than `CLAIM_AGE_MS` when it is to be used, because its way was long or this process stood still: by
-//       then it may be another's.
-//   G5. What came with a notice answers the question that the notice leads to, and no later one: by then it may be old.
+//   dispatched-storage-1. A session is claimed here only if the coordinator gave it; whoever asks for another is told
+//       that it is not to be had.
+//   dispatched-storage-2. What arrives after a snapshot was taken makes it stale: then it is loaded anew, so that
+//       nothing that arrived is missed.
+//   dispatched-storage-3. A claim that nobody takes is given back.
+//   dispatched-storage-4. So is one that is older than `CLAIM_AGE_MS` when it is to be used, because its way was long
+//       or this process stood still: by then it may be another's.
+//   dispatched-storage-5. What came with a notice answers the question that the notice leads to, and no later one: by
+//       then it may be old.
 //
 // A segment costs one request, its commit. It knows no polls: it is told what they said.
 
@@ -79,7 +82,7 @@ export class DispatchedStorage implements AgentStorage {
   readonly #clock: Clock;
   readonly #onChange: () => void;
   readonly #given = new Map<string, Given>();
-  /** G5. */
+  /** dispatched-storage-5. */
   readonly #sent = new Map<string, SentArrivals>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
 
@@ -123,10 +126,10 @@ export class DispatchedStorage implements AgentStorage {
   arrived(arrival: Arrival, sent?: SentArrivals): void {
     const { sessionId } = arrival;
     const given = this.#given.get(sessionId);
-    if (given !== undefined) given.isStale = true; // G2.
+    if (given !== undefined) given.isStale = true; // dispatched-storage-2.
     if (sent !== undefined) this.#sent.set(sessionId, sent);
     this.#tell(arrival);
-    this.#sent.delete(sessionId); // G5.
+    this.#sent.delete(sessionId); // dispatched-storage-5.
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
@@ -149,12 +152,12 @@ export class DispatchedStorage implements AgentStorage {
     return results;
   }
 
-  /** G1. */
+  /** dispatched-storage-1. */
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
     if (given === undefined || given.isClaimed) return NOT_TO_BE_HAD;
     if (this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS) {
-      this.#giveBack(given); // G4.
+      this.#giveBack(given); // dispatched-storage-4.
       return NOT_TO_BE_HAD;
     }
     given.isClaimed = true;
@@ -208,7 +211,7 @@ export class DispatchedStorage implements AgentStorage {
     await this.#remote.close();
   }
 
-  /** G3. */
+  /** dispatched-storage-3. */
   #giveBack({ sessionId, token }: GivenClaim): void {
     if (this.#given.get(sessionId)?.token !== token) return;
     this.#given.get(sessionId)?.cancelExpiry();

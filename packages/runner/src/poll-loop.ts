@@ -3,13 +3,15 @@
 // One poll at a time. *Polling*: a poll waits at the coordinator, which answers as soon as there is something. *Away*: the
 // coordinator cannot be reached; the same poll is sent again, with growing pauses. *Over*: stopped, or refused for good.
 //
-//   L1. A poll whose answer was lost is sent again under its id, and so gets the same answer; the next one acknowledges it.
-//   L2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is free, also between two tries
-//       of it. What it may have been answered is told again, because it is never acknowledged.
-//   L3. It never ends because nobody answers, or because something on the way there is set up wrong.
-//   L4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
-//   L5. A poll that offered slots is left for a new one when the runner takes no more. Claims that it may have been answered are given
-//       back by the coordinator, because they are never acknowledged.
+//   poll-loop-1. A poll whose answer was lost is sent again under its id, and so gets the same answer; the next one
+//       acknowledges it.
+//   poll-loop-2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is
+//       free, also between two tries of it. What it may have been answered is told again, because it is never
+//       acknowledged.
+//   poll-loop-3. It never ends because nobody answers, or because something on the way there is set up wrong.
+//   poll-loop-4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
+//   poll-loop-5. A poll that offered slots is left for a new one when the runner takes no more. Claims that it may have
+//       been answered are given back by the coordinator, because they are never acknowledged.
 //
 // It knows no sessions: it says what it was told.
 
@@ -20,7 +22,7 @@ const PAUSE_MAX_MS = 10_000;
 
 export interface Poll {
   readonly pollId: string;
-  /** L4. */
+  /** poll-loop-4. */
   readonly number: number;
   readonly ackPollId: string | undefined;
   readonly ackCommandIds: readonly string[];
@@ -82,12 +84,12 @@ export class PollLoop<Answer> {
     this.#loop ??= this.#run();
   }
 
-  /** L2. There may be a free slot. */
+  /** poll-loop-2. There may be a free slot. */
   slotFreed(): void {
     if (this.#under?.free === 0 && this.#host.free() > 0) this.#under.controller.abort();
   }
 
-  /** L5. There are no free slots any more: `free` gives 0 from now on. */
+  /** poll-loop-5. There are no free slots any more: `free` gives 0 from now on. */
   withdraw(): void {
     if (this.#under !== undefined && this.#under.free > 0) this.#under.controller.abort();
   }
@@ -116,12 +118,12 @@ export class PollLoop<Answer> {
     }
   }
 
-  /** L1, L3. */
+  /** poll-loop-1, poll-loop-3. */
   async #ask(poll: Poll): Promise<{ readonly answer: Answer } | "left" | "over"> {
     const { signal } = this.#controller;
     this.#takenIn = 0;
     for (let failures = 0; ; failures++) {
-      if (failures > 0 && (poll.free === 0) !== (this.#host.free() === 0)) return "left"; // L2, L5.
+      if (failures > 0 && (poll.free === 0) !== (this.#host.free() === 0)) return "left"; // poll-loop-2, poll-loop-5.
       const controller = new AbortController();
       this.#under = { free: poll.free, controller };
       try {

@@ -1,16 +1,18 @@
 // Tasks that are done elsewhere: each attempt is a session of the built-in agent `task:{kind}` at a coordinator, which gives it to a
 // runner that has the handler. Claim, lease, loss, result and cancel are those of sessions.
 //
-//   Q1. An attempt's session has an id made of the task's id and the attempt's number: asking again is finding it again, also from
-//       another process after this one's end.
-//   Q2. It is removed once its outcome is committed, or nobody wants it any more; until then whoever goes on can read it.
-//   Q3. A coordinator that is away costs time and no attempt.
-//   Q4. What is left to whoever goes on is left running; what is aborted is cancelled.
-//   Q5. It is asked for under the claim its session is run by, and made once under it, so that an ask that hangs and comes late makes
-//       nothing: neither where the session went on elsewhere, nor after the outcome. So what is given up before an ask was answered is
-//       asked for once more: only what is known to have been made is known not to come.
-//   Q6. A session that keeps no journal starts over under the same numbers. What it asks for as before is found; what an earlier life
-//       asked for otherwise, and nobody waits for any more, makes way.
+//   queued-tasks-1. An attempt's session has an id made of the task's id and the attempt's number: asking again is
+//       finding it again, also from another process after this one's end.
+//   queued-tasks-2. It is removed once its outcome is committed, or nobody wants it any more; until then whoever goes
+//       on can read it.
+//   queued-tasks-3. A coordinator that is away costs time and no attempt.
+//   queued-tasks-4. What is left to whoever goes on is left running; what is aborted is cancelled.
+//   queued-tasks-5. It is asked for under the claim its session is run by, and made once under it, so that an ask that
+//       hangs and comes late makes nothing: neither where the session went on elsewhere, nor after the outcome. So what
+//       is given up before an ask was answered is asked for once more: only what is known to have been made is known
+//       not to come.
+//   queued-tasks-6. A session that keeps no journal starts over under the same numbers. What it asks for as before is
+//       found; what an earlier life asked for otherwise, and nobody waits for any more, makes way.
 //
 // Leaky: of a session in its user's own storage a coordinator knows no claims. An ask for one of its tasks that hangs until the task is
 // done and removed, or lost and done again, is done once more.
@@ -54,7 +56,7 @@ export interface QueuedTask {
   readonly taskId: string;
   readonly kind: string;
   readonly input: JsonText;
-  /** Of its session (Q5). */
+  /** Of its session (queued-tasks-5). */
   readonly claimToken: number | undefined;
   readonly traceparent: string | undefined;
 }
@@ -93,7 +95,7 @@ export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
   return new QueuedTasks(options);
 }
 
-/** Q1. */
+/** queued-tasks-1. */
 function queuedSessionId(taskId: string, attempt: number): string {
   const hex = createHash("sha256").update(`${taskId}\n${attempt}`).digest("hex");
   return `ses_${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -153,7 +155,7 @@ class QueuedTasks implements TaskExecutor {
     }
   }
 
-  /** Q4. */
+  /** queued-tasks-4. */
   async withdraw(lost: Parameters<NonNullable<TaskExecutor["withdraw"]>>[0]): Promise<void> {
     if (!(await this.goesOn(lost))) return;
     const { signal } = this.#closed;
@@ -163,14 +165,14 @@ class QueuedTasks implements TaskExecutor {
     await this.#persist(() => this.#queue.remove(id), signal).catch(() => {});
   }
 
-  /** Q4. What is under way is asked for to its end, and not again. */
+  /** queued-tasks-4. What is under way is asked for to its end, and not again. */
   async close(): Promise<void> {
     for (const attempt of this.#running) attempt.leave();
     this.#closed.abort();
     await Promise.allSettled(this.#ending);
   }
 
-  /** Q3. @throws HoldfastError what no waiting helps with, or whatever it is once nobody wants it. */
+  /** queued-tasks-3. @throws HoldfastError what no waiting helps with, or whatever it is once nobody wants it. */
   async #persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
@@ -210,7 +212,7 @@ class QueuedAttempt implements RunningAttempt {
   readonly #host: AttemptHost;
   readonly #sessionId: string;
   readonly #controller = new AbortController();
-  /** What was asked for and not answered yet: it may have been made, or be made later (Q5). */
+  /** What was asked for and not answered yet: it may have been made, or be made later (queued-tasks-5). */
   #asked: QueuedTask | undefined;
   #isMade = false;
   #isOver = false;
@@ -239,7 +241,7 @@ class QueuedAttempt implements RunningAttempt {
     if (!isGone) this.#takeBackAsked();
   }
 
-  /** Q4. */
+  /** queued-tasks-4. */
   abort(_reason: string): void {
     if (this.#isOver) return;
     this.leave();
@@ -251,7 +253,7 @@ class QueuedAttempt implements RunningAttempt {
     if (asked !== undefined) this.#host.tidy(() => this.#takeBack(asked));
   }
 
-  /** Q5. What was refused may have been made before that, and what cannot be cancelled has ended. */
+  /** queued-tasks-5. What was refused may have been made before that, and what cannot be cancelled has ended. */
   async #takeBack(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;
     if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});
@@ -265,7 +267,7 @@ class QueuedAttempt implements RunningAttempt {
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
-  /** Q2. */
+  /** queued-tasks-2. */
   recorded(): void {
     const { queue, persist, tidy } = this.#host;
     tidy(() => persist(() => queue.remove(this.#sessionId)));
@@ -295,7 +297,7 @@ class QueuedAttempt implements RunningAttempt {
       await start();
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
-      await persist(() => queue.cancel(asked.sessionId), signal).catch(() => {}); // Q6. It may have ended.
+      await persist(() => queue.cancel(asked.sessionId), signal).catch(() => {}); // queued-tasks-6. It may have ended.
       await persist(() => queue.remove(asked.sessionId), signal);
       await start();
     }

@@ -10,7 +10,7 @@ import type { TokenFile } from "./token-file.ts";
 const SECOND = new ConflictError("duplicate_runner", "another process is it");
 const AWAY = new UnavailableError("storage_unavailable", "away");
 
-test("R4: a dead process of ours is waited for from when it is told of, however long the coordinator was away before", async () => {
+test("registration-4: a dead process of ours is waited for from when it is told of, however long the coordinator was away before", async () => {
   const { registering, clock, answer } = begin(AWAY);
   await clock.advance(60_000);
   answer(SECOND);
@@ -24,7 +24,7 @@ test("R4: a dead process of ours is waited for from when it is told of, however 
   expect(await registering).toMatchObject({ runnerId: "r1" });
 });
 
-test("R4: one that is still there is believed", async () => {
+test("registration-4: one that is still there is believed", async () => {
   const { registering, clock } = begin(SECOND);
   const refused = expect(registering).rejects.toThrow("another process is it");
   await clock.advance(25_000);

@@ -1,11 +1,12 @@
 // Becoming a runner, and being the same one again.
 //
-//   R1. A registration token is good for one process. What it brings, the runner's own token, is kept before anything else is done;
-//       when the answer is lost, the same process is given the same one again.
-//   R2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
-//   R3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token (R1).
-//   R4. Who is told that another process is this runner waits for as long as that one may be a dead one of ours, and then believes it. A
-//       coordinator that was away meanwhile gives the claims of the dead another lease.
+//   registration-1. A registration token is good for one process. What it brings, the runner's own token, is kept
+//       before anything else is done; when the answer is lost, the same process is given the same one again.
+//   registration-2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
+//   registration-3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token
+//       (registration-1).
+//   registration-4. Who is told that another process is this runner waits for as long as that one may be a dead one of
+//       ours, and then believes it. A coordinator that was away meanwhile gives the claims of the dead another lease.
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -15,7 +16,7 @@ import type { TokenFile } from "./token-file.ts";
 
 /** Of what runners and coordinators say to each other. */
 const PROTOCOL = 1;
-/** R4. Longer than the lease of a coordinator that nobody has configured. */
+/** registration-4. Longer than the lease of a coordinator that nobody has configured. */
 const PREDECESSOR_MS = 20_000;
 const PREDECESSOR_PAUSE_MS = 1_000;
 
@@ -56,7 +57,7 @@ export interface Registered {
   readonly pollTimeoutMs: number;
 }
 
-/** What a process calls itself from its start to its end: 256 random bits, as a runner's token is made of them (R1). */
+/** What a process calls itself from its start to its end: 256 random bits, as a runner's token is made of them (registration-1). */
 export function nameProcess(random: Random): string {
   return Array.from({ length: 8 }, () => random.u32().toString(16).padStart(8, "0")).join("");
 }
@@ -64,7 +65,7 @@ export function nameProcess(random: Random): string {
 /** @throws HoldfastError when the coordinator refuses, or somebody gave up. */
 export async function register(options: RegistrationOptions): Promise<Registered> {
   const { connection, clock, random, signal, lost } = options;
-  /** R4. */
+  /** registration-4. */
   let refusedSince: number | undefined;
   for (let failures = 0; ; failures++) {
     try {
@@ -89,7 +90,7 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
   const own = tokens.read();
   if (own === undefined) return registerWith(options, required(token));
   try {
-    return await registerWith(options, own, { signal: options.signal }); // R3.
+    return await registerWith(options, own, { signal: options.signal }); // registration-3.
   } catch (thrown) {
     const error = toHoldfastError(thrown);
     // Its runner was deleted: another registration token makes another one.
@@ -122,7 +123,7 @@ async function registerWith(
     connection.ask(() => connection.client(RunnerService).register(request, call)),
   );
   const own = answer.token ?? token;
-  tokens.write(own); // R1.
+  tokens.write(own); // registration-1.
   connection.useToken(own);
   const leaseMs = Number(answer.leaseMs);
   const { renewMs = Number(answer.renewMs), pollTimeoutMs = Number(answer.pollTimeoutMs) } = options;

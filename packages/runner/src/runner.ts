@@ -1,15 +1,16 @@
 // A process on a machine that runs sessions and tasks for a coordinator.
 //
 //   registered ─► polling: what is given is run by a runtime over `dispatched-storage.ts`
-//              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (N5)
+//              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (runner-5)
 //              ─► over: the rest is aborted and handed back, and the runner deregisters
 //
-//   N1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused for good.
-//   N2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
-//   N3. What it cannot hand back, because nobody hears it, runs out by its lease.
-//   N4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
-//   N5. Told by the coordinator to drain, it finishes what is at work, however long that takes: nobody is in a hurry. Stopped, also while
-//       it drains, it gives that its grace.
+//   runner-1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused
+//       for good.
+//   runner-2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
+//   runner-3. What it cannot hand back, because nobody hears it, runs out by its lease.
+//   runner-4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
+//   runner-5. Told by the coordinator to drain, it finishes what is at work, however long that takes: nobody is in a
+//       hurry. Stopped, also while it drains, it gives that its grace.
 
 import {
   HoldfastError,
@@ -143,7 +144,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     clock: machineClock,
     token: options.token ?? "",
   });
-  const clock: Clock = { ...machineClock, now: () => connection.time.now() }; // N4.
+  const clock: Clock = { ...machineClock, now: () => connection.time.now() }; // runner-4.
   const tokens = new TokenFile(stateFolder, { url: connection.url, project: workspace, name });
   const signal = options.signal ?? new AbortController().signal;
   const registering = {
@@ -283,7 +284,7 @@ class CoordinatedRunner implements Runner {
 
   // ---- what is asked and told --------------------------------------------------------------------------------------
 
-  /** N2. */
+  /** runner-2. */
   #free(): number {
     if (this.#stopping !== undefined) return 0;
     const { maxRuns } = this.#parts.offers;
@@ -365,7 +366,7 @@ class CoordinatedRunner implements Runner {
     await this.#loop.stop();
     const left = this.#endsAt === undefined ? undefined : Math.max(0, this.#endsAt - clock.monotonic());
     await this.#runtime.close(left === undefined ? {} : { graceMs: left });
-    // Nobody may be there to hear it: then it is removed after a while (N3).
+    // Nobody may be there to hear it: then it is removed after a while (runner-3).
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };
     if (error === undefined)
@@ -380,7 +381,7 @@ class CoordinatedRunner implements Runner {
     this.#end(error);
   }
 
-  /** N5. What comes to wait is let go of. */
+  /** runner-5. What comes to wait is let go of. */
   #untilNothingIsHeld(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { signal } = this.#hurry;

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-describe("B4: a queued attempt of a task with a deadline", () => {
+describe("task-agent-4: a queued attempt of a task with a deadline", () => {
   test("does not begin after the deadline, and says that no other attempt helps", async () => {
     const { begun, run } = stand();
     expect(await run(0)).toEqual({ status: "failed", error: TOO_LATE, retryable: false });

@@ -1,10 +1,11 @@
 // The built-in agent `task:{kind}`: one attempt of a task that another session asked for, as a session of its own (K10b).
 //
-//   B1. It ends as `completed` whatever became of the attempt: a failure is told as it was, so that the session that asked decides
-//       whether there is another one, by its own policy.
-//   B2. An attempt lost with its runner is made again here, unless the task's author counts attempts: then it is a failure.
-//   B3. The handler sees the task it belongs to, and its idempotency key, not this session's.
-//   B4. Its handler is not begun after the deadline of the task, also when nobody is left to cancel this session.
+//   task-agent-1. It ends as `completed` whatever became of the attempt: a failure is told as it was, so that the
+//       session that asked decides whether there is another one, by its own policy.
+//   task-agent-2. An attempt lost with its runner is made again here, unless the task's author counts attempts: then it
+//       is a failure.
+//   task-agent-3. The handler sees the task it belongs to, and its idempotency key, not this session's.
+//   task-agent-4. Its handler is not begun after the deadline of the task, also when nobody is left to cancel this session.
 
 import { HoldfastError, recordError, type RecordedError, type TokenUsage } from "@holdfast/core";
 import {
@@ -51,7 +52,7 @@ export function taskAgent(task: TaskDefinition): Agent {
   const name = taskAgentName(task.name);
   const attempt = defineTask({
     name,
-    retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // B2.
+    retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // task-agent-2.
     run: (queued: QueuedInput, context) => perform(task, queued, context),
     ...(task.endLost === undefined
       ? {}
@@ -68,7 +69,7 @@ export function taskAgent(task: TaskDefinition): Agent {
     run: async (ctx, input) => {
       const { timeoutMs, deadlineAt = Infinity } = (input as QueuedInput).task;
       const deadlineMs = deadlineAt - ctx.now();
-      if (deadlineMs <= 0) return TOO_LATE; // B4.
+      if (deadlineMs <= 0) return TOO_LATE; // task-agent-4.
       try {
         return await ctx.scheduleTask(attempt, input as QueuedInput, {
           deadlineMs,
@@ -76,13 +77,13 @@ export function taskAgent(task: TaskDefinition): Agent {
         });
       } catch (error) {
         if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // It was cancelled.
-        return ctx.now() >= deadlineAt ? TOO_LATE : endedOtherwise(error); // B1.
+        return ctx.now() >= deadlineAt ? TOO_LATE : endedOtherwise(error); // task-agent-1.
       }
     },
   });
 }
 
-/** B1. Whatever it throws is what became of it. */
+/** task-agent-1. Whatever it throws is what became of it. */
 async function perform(
   task: TaskDefinition,
   queued: QueuedInput,
@@ -106,14 +107,14 @@ function endedOtherwise(error: HoldfastError): QueuedOutput {
   return { status: "failed", error: recorded, retryable };
 }
 
-/** B4. There is no time for another attempt. */
+/** task-agent-4. There is no time for another attempt. */
 const TOO_LATE = {
   status: "failed",
   error: { name: "TaskTimeoutError", message: "did not end by its deadline", code: "task_timeout" },
   retryable: false,
 } as const satisfies QueuedOutput;
 
-/** B3. */
+/** task-agent-3. */
 class AskedContext implements TaskContext {
   readonly sessionId: string;
   readonly taskId: string;

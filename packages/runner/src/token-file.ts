@@ -1,7 +1,7 @@
 // Where a runner keeps its own token, so that it is the same runner after a restart: one file for each coordinator, project and name.
 //
-//   F1. Only this user can read it (0600, in a folder of 0700), and it is written whole or not at all.
-//   F2. One process at a time is this runner: a second one is told which process is the first.
+//   token-file-1. Only this user can read it (0600, in a folder of 0700), and it is written whole or not at all.
+//   token-file-2. One process at a time is this runner: a second one is told which process is the first.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
@@ -56,7 +56,7 @@ export class TokenFile {
     });
   }
 
-  /** F1. */
+  /** token-file-1. */
   write(token: string): void {
     try {
       replacePrivate(this.path, `${JSON.stringify({ ...this.#identity, token })}\n`);
@@ -71,7 +71,7 @@ export class TokenFile {
     if (this.#holder().life === THIS_PROCESS) rmSync(this.#lockPath, { force: true });
   }
 
-  /** F2. A process that was killed leaves its number behind, which is nobody's then. */
+  /** token-file-2. A process that was killed leaves its number behind, which is nobody's then. */
   #lock(): void {
     for (let attempt = 0; ; attempt++) {
       try {

@@ -1,4 +1,4 @@
-// A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, K10).
+// A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, S2).
 
 import {
   BEHAVIOUR_FLAGS,

@@ -1,8 +1,8 @@
 // A process that runs sessions: what people ask of it, and what it is made of.
 //
-//   T1. `start`, `signal` and `cancel` answer after what they asked for is durable.
+//   runtime-1. `start`, `signal` and `cancel` answer after what they asked for is durable.
 //
-// Which sessions it drives is in `live-sessions.ts` (T2, T4), when they come and go by time in `due-sessions.ts` (T3).
+// Which sessions it drives is in `live-sessions.ts` (live-sessions-2, live-sessions-4), when they come and go by time in `due-sessions.ts` (due-sessions-3).
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {

@@ -5,8 +5,8 @@
 // what nobody does.
 // Then each session is judged by its program.
 //
-//   U1. Everything is decided by the seed: the same seed gives the same log, to the byte.
-//   U2. The first violation ends it.
+//   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.
+//   simulation-2. The first violation ends it.
 
 import { decodeJson, type AgentStorage, type Session } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";

@@ -34,7 +34,7 @@ test.each(Array.from({ length: SEEDS / BLOCK }, (_, i) => 1 + i * BLOCK))(
   },
 );
 
-test("U1: the same seed gives the same log, and among a few there is every fault", async () => {
+test("simulation-1: the same seed gives the same log, and among a few there is every fault", async () => {
   let all = "";
   for (let seed = 1; seed <= TWICE; seed++) {
     const log = (await simulate(seed)).log().join("\n");

@@ -1,12 +1,13 @@
 // Whether another process of this host is gone, proven by something that dies with it: a Unix socket on which it listens.
 //
-//   B1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a connection. A process that is
-//       stopped or busy still accepts connections, because its kernel does so in its name.
-//   B2. A missing file proves nothing: it may be in another container, or a cleaner removed it. Another file at its path
-//       proves nothing either, so the mark names device and inode; and the kernel, because a network file system or a copied
-//       disk shows the same file to a kernel in which nobody listens.
-//   B3. A mark is published only once its owner listens. A close that goes well removes the file.
-//   B4. macOS also refuses where a queue is full, so there the process id must be unused as well. It has no separate id spaces.
+//   host-presence-1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a connection. A
+//       process that is stopped or busy still accepts connections, because its kernel does so in its name.
+//   host-presence-2. A missing file proves nothing: it may be in another container, or a cleaner removed it. Another
+//       file at its path proves nothing either, so the mark names device and inode; and the kernel, because a network
+//       file system or a copied disk shows the same file to a kernel in which nobody listens.
+//   host-presence-3. A mark is published only once its owner listens. A close that goes well removes the file.
+//   host-presence-4. macOS also refuses where a queue is full, so there the process id must be unused as well. It has
+//       no separate id spaces.
 
 import { spawnSync } from "node:child_process";
 import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -20,7 +21,7 @@ export interface PresenceMark {
   /** Names this start of the host's kernel. */
   readonly boot: string;
   readonly socket: string;
-  /** Device and inode of the socket's file (B2). */
+  /** Device and inode of the socket's file (host-presence-2). */
   readonly file: string;
   readonly pid: number;
 }
@@ -101,7 +102,7 @@ export function readMark(text: string): PresenceMark | undefined {
   }
 }
 
-/** B1, B4. */
+/** host-presence-1, host-presence-4. */
 function isRefusal(error: Error, mark: PresenceMark): boolean {
   // The file is looked at once more: a name may have been given to another file meanwhile.
   if (errno(error) !== "ECONNREFUSED" || fileId(mark.socket) !== mark.file) return false;

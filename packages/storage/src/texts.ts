@@ -1,5 +1,5 @@
 // Text that a database or the journal's lines would change without a word is refused: lone surrogates outside of JSON escapes, and
-// line breaks in recorded JSON (W4 of `sqlite/engine/writer.ts`). Each function answers what is wrong, or `undefined`.
+// line breaks in recorded JSON (writer-4 of `sqlite/engine/writer.ts`). Each function answers what is wrong, or `undefined`.
 
 import type {
   CommitBatch,
@@ -67,7 +67,7 @@ function findPartsProblem({ records, entries, session, effects }: Parts): string
   );
 }
 
-/** What an effect says is refused with its batch: afterwards it is too late (N1 of the core's `cascade.ts`). */
+/** What an effect says is refused with its batch: afterwards it is too late (cascade-1 of the core's `cascade.ts`). */
 function findEffectProblem(effect: Effect): string | undefined {
   switch (effect.type) {
     case "create_session":

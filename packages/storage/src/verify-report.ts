@@ -1,7 +1,8 @@
 // What a full check of a database came to, while it is being made and afterwards; the same for every kind of database.
 //
-//   F1. A check never stops at the first problem, and never throws for one: the report is for a person who must decide.
-//   F2. Memory is bounded: problems are counted beyond `PROBLEMS_MAX`.
+//   verify-report-1. A check never stops at the first problem, and never throws for one: the report is for a person who
+//       must decide.
+//   verify-report-2. Memory is bounded: problems are counted beyond `PROBLEMS_MAX`.
 
 import { HoldfastError, toError } from "@holdfast/core";
 

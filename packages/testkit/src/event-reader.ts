@@ -1,7 +1,8 @@
 // A reader of a session's events over server-sent events, that can be cut off at any moment and go on where it was.
 //
-//   R1. Only whole events count: of one that was cut in the middle nothing is known.
-//   R2. Each event has the number that follows the one before, also over connections: what does not is an error at once.
+//   event-reader-1. Only whole events count: of one that was cut in the middle nothing is known.
+//   event-reader-2. Each event has the number that follows the one before, also over connections: what does not is an
+//       error at once.
 //
 // It reads bytes from a socket by itself, so that a test can also not read.
 
@@ -89,7 +90,7 @@ export class EventReader {
     this.#request?.destroy();
   }
 
-  /** @returns what is not a whole event yet (R1). */
+  /** @returns what is not a whole event yet (event-reader-1). */
   #take(text: string): string {
     const events = text.split("\n\n");
     for (const event of events.slice(0, -1)) {
@@ -98,7 +99,7 @@ export class EventReader {
       if (id === undefined) continue;
       const expected = this.records.length;
       if (Number(id) !== expected)
-        throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`); // R2.
+        throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`); // event-reader-2.
       const told = JSON.parse(record!) as { readonly record: unknown };
       this.records.push(JSON.stringify(told.record));
       this.#options.onRecord?.(expected);

@@ -1,10 +1,11 @@
 // A storage that fails on purpose: any adapter, with faults planned by `commit` call.
 //
-//   F1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. What is under way and
-//       what is asked later never settles, and no listener hears of anything. The storage inside lives, as a file would.
-//   F2. Calls are counted from 1 in the order they are made, also those that fail, so that a run can be repeated with a
-//       crash at each of them.
-//   F3. Without a plan it is the storage inside: it passes the same conformance suite.
+//   faulty-storage-1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. What is
+//       under way and what is asked later never settles, and no listener hears of anything. The storage inside lives,
+//       as a file would.
+//   faulty-storage-2. Calls are counted from 1 in the order they are made, also those that fail, so that a run can be
+//       repeated with a crash at each of them.
+//   faulty-storage-3. Without a plan it is the storage inside: it passes the same conformance suite.
 
 import {
   UnavailableError,
@@ -58,7 +59,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
   const { promise: died, resolve: reportDeath } = Promise.withResolvers<void>();
   let isDead = false;
 
-  /** F1. Passes on what the storage answers, unless by then nobody is there to hear it. */
+  /** faulty-storage-1. Passes on what the storage answers, unless by then nobody is there to hear it. */
   async function whileAlive<T>(ask: () => Promise<T>): Promise<T> {
     if (isDead) return never();
     try {

@@ -2,8 +2,8 @@
 // without a key.
 //
 // This file knows sockets and time. What a request is answered with is decided in
-// `scripted-model/exchange.ts`, the formats are in `scripted-model/*-wire.ts`, replies and the promises SM1
-// to SM4 in `scripted-model/script.ts`.
+// `scripted-model/exchange.ts`, the formats are in `scripted-model/*-wire.ts`, replies and the promises script-1
+// to script-4 in `scripted-model/script.ts`.
 //
 // A request is served from its first byte until its response closes, for whatever reason; `close()` closes
 // them all.
@@ -155,7 +155,7 @@ async function deliver(
 ): Promise<void> {
   const isStream = headers["content-type"]?.startsWith("text/event-stream") === true;
   const length = isStream ? {} : { "content-length": String(Buffer.byteLength(chunks.join(""))) };
-  response.sendDate = false; // SM1, down to the headers.
+  response.sendDate = false; // script-1, down to the headers.
   closing.throwIfAborted();
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing });
 

@@ -1,10 +1,11 @@
 // A model provider over the Vercel AI SDK: the only file that calls it.
 //
-//   P1. One request. The SDK's own retries are off: ours are recorded and survive the process.
-//   P2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer, so a server that never
-//       answers would be waited for without end; these begin with the request.
-//   P3. A reply is whole or an error: an error in the stream, or a stream that ends early, is never taken for a short one.
-//   P4. A reply is bounded: a server that never stops talking is hung up on.
+//   ai-sdk-provider-1. One request. The SDK's own retries are off: ours are recorded and survive the process.
+//   ai-sdk-provider-2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer, so a
+//       server that never answers would be waited for without end; these begin with the request.
+//   ai-sdk-provider-3. A reply is whole or an error: an error in the stream, or a stream that ends early, is never
+//       taken for a short one.
+//   ai-sdk-provider-4. A reply is bounded: a server that never stops talking is hung up on.
 
 import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
 import type { JSONSchema7, LanguageModel, ModelMessage, TextStreamPart, ToolSet } from "ai";
@@ -114,7 +115,7 @@ class AiSdkProvider implements ModelProvider {
       messages: markLast(toModelMessages(request.messages)),
       tools,
       maxOutputTokens: request.maxOutputTokens ?? MODEL_OUTPUT_TOKENS,
-      maxRetries: 0, // P1.
+      maxRetries: 0, // ai-sdk-provider-1.
       abortSignal: AbortSignal.any([signal, silence.signal]),
       // Conversations are ours to keep.
       providerOptions: { openai: { store: false } },
@@ -153,7 +154,7 @@ function markLast(messages: ModelMessage[]): ModelMessage[] {
   return last === undefined ? messages : [...messages.slice(0, -1), { ...last, ...CACHED }];
 }
 
-/** P2. Fires when nothing was heard for too long, and says so. */
+/** ai-sdk-provider-2. Fires when nothing was heard for too long, and says so. */
 class SilenceWatch {
   readonly #controller = new AbortController();
   readonly #timeouts: ModelTimeouts;
@@ -229,7 +230,7 @@ async function* untilAborted<T>(stream: AsyncIterable<T>, ...signals: AbortSigna
   }
 }
 
-/** P3. Puts the parts of a stream together. */
+/** ai-sdk-provider-3. Puts the parts of a stream together. */
 class ReplyCollector {
   readonly #onText: (text: string) => void;
   readonly #knownIds: Set<string>;
@@ -245,7 +246,7 @@ class ReplyCollector {
   }
 
   add(part: TextStreamPart<ToolSet>): void {
-    this.#bound(part); // P4.
+    this.#bound(part); // ai-sdk-provider-4.
     switch (part.type) {
       case "text-delta":
         this.#text += part.text;

@@ -367,7 +367,7 @@ describe("servers that behave oddly", () => {
   });
 
   test.each([["content"], ["reasoning_content"]])(
-    "P4: a server that never stops (%s) is hung up on",
+    "ai-sdk-provider-4: a server that never stops (%s) is hung up on",
     async (field) => {
       const gone = Promise.withResolvers<void>();
       odd = createServer((request, response) => {

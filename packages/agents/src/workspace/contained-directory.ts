@@ -1,13 +1,15 @@
 // Directories and names below a root that nothing can lead out of: no "..", no absolute path, no symbolic link, and no
 // directory that is swapped for a link while we are on our way.
 //
-//   C1. A path is walked name by name. Every directory on the way is opened without following links and stays open until
-//       the work is done; what happens in it is addressed through the open directory, not through its path.
-//   C2. A symbolic link is read and its target walked by the same rules, so links inside the root work and links out of
-//       it are refused. ".." steps back to the directory we came from and cannot step above the root.
-//   C3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
-//   C4. No path leads to Holdfast's own files, not even to read them: opening and closing a database that this process owns
-//       drops the locks on it.
+//   contained-directory-1. A path is walked name by name. Every directory on the way is opened without following links
+//       and stays open until the work is done; what happens in it is addressed through the open directory, not through
+//       its path.
+//   contained-directory-2. A symbolic link is read and its target walked by the same rules, so links inside the root
+//       work and links out of it are refused. ".." steps back to the directory we came from and cannot step above the
+//       root.
+//   contained-directory-3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
+//   contained-directory-4. No path leads to Holdfast's own files, not even to read them: opening and closing a database
+//       that this process owns drops the locks on it.
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` is one: the kernel resolves it through the open directory,
 // wherever that has been moved to. Elsewhere the path is used and checked again after each opening (leaky: between the
@@ -65,7 +67,7 @@ export interface LocateOptions {
   readonly protectedNames?: readonly string[];
 }
 
-/** Holdfast's folder in a project (C4). */
+/** Holdfast's folder in a project (contained-directory-4). */
 export const OWN_FOLDER = ".holdfast";
 /** What lies beside a database of Holdfast, wherever that is. */
 const BESIDE_DATABASE = /-(wal|shm|lock|owner|socket|suspects)$/;
@@ -183,7 +185,7 @@ class Walk {
     if (hit !== undefined) throw refused(this.#asked, `file tools do not write into ${hit}`);
   }
 
-  /** C4. A database need not lie in our folder; while somebody owns it, its lock and its owner's note lie beside it. */
+  /** contained-directory-4. A database need not lie in our folder; while somebody owns it, its lock and its owner's note lie beside it. */
   async #refuseDatabase(name: string): Promise<void> {
     const database = join(this.#here.path, name.replace(BESIDE_DATABASE, ""));
     for (const suffix of ["-owner", "-lock"]) {
@@ -207,7 +209,7 @@ class Walk {
     }
   }
 
-  /** C2. Reading a link that is no link fails with EINVAL; what is missing is found out by whoever opens it. */
+  /** contained-directory-2. Reading a link that is no link fails with EINVAL; what is missing is found out by whoever opens it. */
   async #linkTarget(name: string): Promise<string | undefined> {
     try {
       return await readlink(join(this.#here.path, name));

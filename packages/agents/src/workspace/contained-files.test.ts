@@ -82,7 +82,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     [".", "holdfast.db"],
     [".", "holdfast.db-lock"],
     [".", "src/../holdfast.db-wal"],
-  ])("C4: the database in %s is out of reach as %s", async (folder, path) => {
+  ])("contained-directory-4: the database in %s is out of reach as %s", async (folder, path) => {
     await mkdir(join(inside, folder), { recursive: true });
     for (const suffix of ["", "-lock", "-owner", "-wal"]) {
       await writeFile(join(inside, folder, `holdfast.db${suffix}`), "theirs");
@@ -96,7 +96,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     expect(await readFile(join(inside, folder, "holdfast.db"), "utf8")).toBe("theirs");
   });
 
-  test("C4: a file that only looks like a lock is a file like any other", async () => {
+  test("contained-directory-4: a file that only looks like a lock is a file like any other", async () => {
     await writeFile(join(inside, "yarn-lock"), "text");
     expect(await read("yarn-lock")).toBe("text");
     await writeContained(root, "yarn", "new", OPTIONS);

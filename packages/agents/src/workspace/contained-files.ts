@@ -1,10 +1,10 @@
 // Reading, writing and listing files below a contained root.
 //
-//   F1. A file is replaced in one step: written beside its target, synced, renamed over it, the directory synced. Whoever
-//       reads sees the old content or the new one, also after a crash.
-//   F2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
-//   F3. What a crash leaves behind carries TEMPORARY_PREFIX, is left out of listings, searches and commits, and is
-//       removed by the attempt that follows.
+//   contained-files-1. A file is replaced in one step: written beside its target, synced, renamed over it, the
+//       directory synced. Whoever reads sees the old content or the new one, also after a crash.
+//   contained-files-2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
+//   contained-files-3. What a crash leaves behind carries TEMPORARY_PREFIX, is left out of listings, searches and
+//       commits, and is removed by the attempt that follows.
 
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
@@ -56,7 +56,7 @@ export async function readContained(
   const location = await locate(root, path);
   try {
     if (location.name === undefined) throw isDirectory(path);
-    // O_NONBLOCK: opening a pipe without a writer would otherwise block for ever (F2).
+    // O_NONBLOCK: opening a pipe without a writer would otherwise block for ever (contained-files-2).
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(join(location.directory.path, location.name), flags);
     try {
@@ -77,7 +77,7 @@ export async function readContained(
 }
 
 /**
- * Write a whole file (F1), making the directories on the way.
+ * Write a whole file (contained-files-1), making the directories on the way.
  *
  * @param options.removeLeftovers an earlier attempt may have died while writing this file.
  */

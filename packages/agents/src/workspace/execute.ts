@@ -1,10 +1,10 @@
 // One command: started, watched, ended, and told exactly how it ended.
 //
-//   X1. It runs in a process group of its own, with a scrubbed environment that carries a marker.
-//   X2. Both pipes are always drained; output is kept up to a limit.
-//   X3. It ends when its process ends. What that left behind is ended with it, and a pipe somebody still holds open
+//   execute-1. It runs in a process group of its own, with a scrubbed environment that carries a marker.
+//   execute-2. Both pipes are always drained; output is kept up to a limit.
+//   execute-3. It ends when its process ends. What that left behind is ended with it, and a pipe somebody still holds open
 //       delays the result by less than a second.
-//   X4. Time-out and abort: SIGTERM to the whole tree, SIGKILL after the grace.
+//   execute-4. Time-out and abort: SIGTERM to the whole tree, SIGKILL after the grace.
 //
 // Not an isolation: a command may do whatever its user may.
 
@@ -134,7 +134,7 @@ async function run(request: Launch, output: Output): Promise<Ended> {
         [EXECUTION_MARKER]: executionId,
         ...(request.tag === undefined ? {} : { [TAG_MARKER]: request.tag }),
       },
-      detached: true, // X1.
+      detached: true, // execute-1.
       stdio: [request.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       windowsHide: true,
     });
@@ -161,7 +161,7 @@ async function run(request: Launch, output: Output): Promise<Ended> {
   request.groups.add(child.pid);
   try {
     const end = await watch(request, tree, exited);
-    // X3. Most commands leave nothing behind: their pipes close by themselves and one look at /proc finds nobody.
+    // execute-3. Most commands leave nothing behind: their pipes close by themselves and one look at /proc finds nobody.
     const isTreeGone = await endTree(tree, LEFTOVER_GRACE_MS);
     await within(closed, PIPES_OPEN_MS);
     return { end, isTreeGone };
@@ -183,7 +183,7 @@ function drain(child: ChildProcess, name: "stdout" | "stderr", output: Output, {
   child[name]?.on("error", () => {});
 }
 
-/** X4. Waits for the exit; ends the command when its time is over or it is no longer wanted. */
+/** execute-4. Waits for the exit; ends the command when its time is over or it is no longer wanted. */
 async function watch(
   request: Launch,
   tree: ProcessTree,

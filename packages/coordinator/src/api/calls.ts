@@ -1,9 +1,10 @@
 // One call of a method, whatever protocol it came by: who may, how often, whether the request keeps the contract, and what it throws.
 //
-//   C1. Nothing of a service runs before the token, the role and the rate are good and the message keeps every constraint.
-//   C2. A method that does not say who may call it is for nobody.
-//   C3. A service throws what it likes; what leaves here is an error of ours.
-//   C4. A stream ends when its token is no longer good.
+//   api-calls-1. Nothing of a service runs before the token, the role and the rate are good and the message keeps every
+//       constraint.
+//   api-calls-2. A method that does not say who may call it is for nobody.
+//   api-calls-3. A service throws what it likes; what leaves here is an error of ours.
+//   api-calls-4. A stream ends when its token is no longer good.
 
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
@@ -70,7 +71,7 @@ export class Calls {
         );
   }
 
-  /** Whether this caller may call it now (C1, C2). @throws Refusal */
+  /** Whether this caller may call it now (api-calls-1, api-calls-2). @throws Refusal */
   admit(method: Method, caller: Caller): void {
     if (!mayCall(method, caller.kind)) {
       throw new Refusal(
@@ -90,7 +91,7 @@ export class Calls {
     return caller;
   }
 
-  /** @throws HoldfastError, and nothing else (C3). */
+  /** @throws HoldfastError, and nothing else (api-calls-3). */
   async unary(
     desc: DescMethod,
     request: Message,
@@ -106,7 +107,7 @@ export class Calls {
     }
   }
 
-  /** @throws HoldfastError, and nothing else (C3), from its first element on. */
+  /** @throws HoldfastError, and nothing else (api-calls-3), from its first element on. */
   async *stream(
     desc: DescMethod,
     request: Message,
@@ -162,7 +163,7 @@ export class Calls {
     };
   }
 
-  /** Ends what is waited for when the token is no longer good (C4), or when the call is over from outside. */
+  /** Ends what is waited for when the token is no longer good (api-calls-4), or when the call is over from outside. */
   #guard(caller: Caller, { requestHeader, signal }: HandlerContext): Guard {
     const authorization = requestHeader.get("authorization") ?? undefined;
     let over: Error | undefined;
@@ -189,7 +190,7 @@ export class Calls {
     };
   }
 
-  /** Whoever streams with this token is stopped when it is no longer good (C4); it is asked for once, however many they are. */
+  /** Whoever streams with this token is stopped when it is no longer good (api-calls-4); it is asked for once, however many they are. */
   #recheck(authorization: string | undefined, stop: (error: Error) => void): () => void {
     const key = authorization ?? "";
     let checked = this.#rechecked.get(key);

@@ -3,9 +3,9 @@
 // These are protovalidate's options, and this reads the few kinds that the contract uses. Its own evaluator brings an interpreter of
 // CEL and one of RE2 (2.2 MB, three packages), and none of ours is an expression; `constraints.test.ts` refuses a kind not read here.
 //
-//   V1. Everything that is wrong is told, not only the first.
-//   V2. No integer is above 2^53: whoever reads JSON would get another one.
-//   V3. What is marked as a user's JSON is JSON, at most so deep, and no number in it would change by being read.
+//   constraints-1. Everything that is wrong is told, not only the first.
+//   constraints-2. No integer is above 2^53: whoever reads JSON would get another one.
+//   constraints-3. What is marked as a user's JSON is JSON, at most so deep, and no number in it would change by being read.
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";

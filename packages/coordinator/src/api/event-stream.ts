@@ -1,11 +1,14 @@
 // Server-sent events: the answers of a stream for whoever reads it by REST.
 //
-//   S1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID` misses nothing.
-//   S2. When more than `unreadBytes` wait in memory for a reader, nothing is made for it until it has read them; so it is these, and the
-//       event that came last. What waits is bytes, and counted as such: a text has one or two bytes a character here, and up to three
-//       on its way. If nothing of them moves for `stalledMs`, its connection is cut, which no reader takes for the end.
-//       A stream that has nothing more to say to this reader is answered with 204, by which an `EventSource` stops.
-//   S3. What ends a stream before its time is an event `error` with the problem: readers would take a plain end for a broken line.
+//   event-stream-1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID`
+//       misses nothing.
+//   event-stream-2. When more than `unreadBytes` wait in memory for a reader, nothing is made for it until it has read
+//       them; so it is these, and the event that came last. What waits is bytes, and counted as such: a text has one or
+//       two bytes a character here, and up to three on its way. If nothing of them moves for `stalledMs`, its
+//       connection is cut, which no reader takes for the end. A stream that has nothing more to say to this reader is
+//       answered with 204, by which an `EventSource` stops.
+//   event-stream-3. What ends a stream before its time is an event `error` with the problem: readers would take a plain
+//       end for a broken line.
 
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
@@ -90,7 +93,7 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
 }
 
 /**
- * Whether the reader takes what waits for it (S2). A slow one does: Node tells of a time without any movement. It passes over the first such
+ * Whether the reader takes what waits for it (event-stream-2). A slow one does: Node tells of a time without any movement. It passes over the first such
  * time after a write, so that one is made short.
  */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {

@@ -1,9 +1,11 @@
 // What a request is refused for before anybody asks what it wants: pure looks at its head.
 //
-//   G1. One Host, and one that is ours: a name that an attacker has pointed at this address is not (DNS rebinding).
-//   G2. A web page of another origin is refused, and so is one that has none (`null`); no answer says that any origin may read it.
-//   G3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
-//   G4. What is said of a request once is said once: of two tokens or types, others on its way may have looked at the other one.
+//   gates-1. One Host, and one that is ours: a name that an attacker has pointed at this address is not (DNS rebinding).
+//   gates-2. A web page of another origin is refused, and so is one that has none (`null`); no answer says that any
+//       origin may read it.
+//   gates-3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
+//   gates-4. What is said of a request once is said once: of two tokens or types, others on its way may have looked at
+//       the other one.
 
 import { Refusal } from "../call/refusal.ts";
 
@@ -71,7 +73,7 @@ const SAID_ONCE: ReadonlySet<string> = new Set([
   "idempotency-key",
 ]);
 
-/** G4. */
+/** gates-4. */
 function checkRepeated(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

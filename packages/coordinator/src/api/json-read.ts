@@ -3,8 +3,8 @@
 // As protobuf's JSON, with four differences: integers of 64 bits are numbers, `null` is refused unless it is a user's, what is a user's
 // JSON stands there as itself, and what the contract does not know is refused.
 //
-//   J1. Everything that is wrong is told, each with its place. A field that is wrong is left out of the message.
-//   J2. A user's JSON is kept to the byte.
+//   json-read-1. Everything that is wrong is told, each with its place. A field that is wrong is left out of the message.
+//   json-read-2. A user's JSON is kept to the byte.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/internal";

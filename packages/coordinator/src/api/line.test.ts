@@ -83,7 +83,7 @@ it("a line greets back, answers calls under their numbers, and says why one is r
   expect(errorIn(refused).code).toBe("unimplemented");
 });
 
-it("N1: each call over a line is checked anew: its token, its role, its constraints and its bytes", async () => {
+it("api-line-1: each call over a line is checked anew: its token, its role, its constraints and its bytes", async () => {
   await start();
   const stream = openLine();
   const next = framesOf(stream);
@@ -113,7 +113,7 @@ it("a line is refused to a token that is not known, and to who asks for it other
   }
 });
 
-it("N2: a connection has four lines at most, and a closed one makes room", async () => {
+it("api-line-2: a connection has four lines at most, and a closed one makes room", async () => {
   await start();
   const lines = [openLine(), openLine(), openLine(), openLine()];
   for (const line of lines) await once(line, "response");
@@ -126,7 +126,7 @@ it("N2: a connection has four lines at most, and a closed one makes room", async
   expect(await status()).toBe(200);
 });
 
-it("N2: a line reads no more while as many calls are open as it may have", async () => {
+it("api-line-2: a line reads no more while as many calls are open as it may have", async () => {
   const asked: (() => void)[] = [];
   let count = 0;
   let onAsked = (): void => {};
@@ -161,7 +161,7 @@ it("N2: a line reads no more while as many calls are open as it may have", async
   await reach(3);
 });
 
-it("N3: a line breaks at a frame that is too long", async () => {
+it("api-line-3: a line breaks at a frame that is too long", async () => {
   await start();
   const stream = openLine();
   const frame = new Uint8Array(9);
@@ -171,7 +171,7 @@ it("N3: a line breaks at a frame that is too long", async () => {
   expect(stream.rstCode).not.toBe(0);
 });
 
-it("N3: a frame that is not completed closes its line, and a line without calls is ended", async () => {
+it("api-line-3: a frame that is not completed closes its line, and a line without calls is ended", async () => {
   await start(undefined, { requestMs: 20, http2IdleMs: 60_000 });
   const cut = openLine();
   cut.write(call(1, HEALTH).subarray(0, 6));
@@ -184,7 +184,7 @@ it("N3: a frame that is not completed closes its line, and a line without calls 
   await closed(idle); // This caller does not end it.
 });
 
-it("N3: a half frame does not close its line while the line reads no more, and does once it reads again", async () => {
+it("api-line-3: a half frame does not close its line while the line reads no more, and does once it reads again", async () => {
   const first = Promise.withResolvers<void>();
   const isAsked = Promise.withResolvers<void>();
   const behave = async ({ name }: { readonly name: string }): Promise<undefined> => {
@@ -207,7 +207,7 @@ it("N3: a half frame does not close its line while the line reads no more, and d
   await closed(stream);
 });
 
-it.each(["cancelled", "closed"])("N4: a call is over when it is %s by its caller", async (how) => {
+it.each(["cancelled", "closed"])("api-line-4: a call is over when it is %s by its caller", async (how) => {
   const over = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   await start((_desc, _request, { signal }) => {
@@ -223,7 +223,7 @@ it.each(["cancelled", "closed"])("N4: a call is over when it is %s by its caller
   await over.promise;
 });
 
-it("N5: when the API closes, a line asks for its end, and answers what was sent before its caller read that", async () => {
+it("api-line-5: when the API closes, a line asks for its end, and answers what was sent before its caller read that", async () => {
   const asked = Promise.withResolvers<void>();
   await start(
     (_desc, _request, { signal }) =>
@@ -247,7 +247,7 @@ it("N5: when the API closes, a line asks for its end, and answers what was sent 
   await closing;
 });
 
-it("N2: calls that arrive together are no more at once than a line may have", async () => {
+it("api-line-2: calls that arrive together are no more at once than a line may have", async () => {
   const asked: (() => void)[] = [];
   let onAsked = (): void => {};
   await start(

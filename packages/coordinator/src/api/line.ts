@@ -1,14 +1,17 @@
 // A line: a stream of HTTP/2 over which our own processes make unary calls, each as a frame (`packages/proto/src/line.ts`).
 //
-//   N1. A call over a line is checked as a request is: token, role, rate and constraints, each time.
-//   N2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while more than
-//       `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines. A line whose caller gives two open
-//       calls one number is broken: the first of them could no longer be counted or cancelled.
-//   N3. A frame that has begun is complete after `requestMs`, or the line is closed. That time begins again when a line that read no
-//       more (N2) reads again. A line without an open call is closed after `http2IdleMs`.
-//   N4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API closes.
-//   N5. A line is ended by its caller, whose last calls so all have an answer. A greeting of no calls asks for that, when the API closes
-//       or the line is idle; what was sent before the caller read it is still answered.
+//   api-line-1. A call over a line is checked as a request is: token, role, rate and constraints, each time.
+//   api-line-2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while
+//       more than `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines. A line
+//       whose caller gives two open calls one number is broken: the first of them could no longer be counted or
+//       cancelled.
+//   api-line-3. A frame that has begun is complete after `requestMs`, or the line is closed. That time begins again
+//       when a line that read no more (api-line-2) reads again. A line without an open call is closed after
+//       `http2IdleMs`.
+//   api-line-4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API
+//       closes.
+//   api-line-5. A line is ended by its caller, whose last calls so all have an answer. A greeting of no calls asks for
+//       that, when the API closes or the line is idle; what was sent before the caller read it is still answered.
 
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -31,7 +34,7 @@ import type { ApiLimits } from "./limits.ts";
 import { newRequestId, Refusal, toConnectError } from "../call/refusal.ts";
 import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";
 
-/** N2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */
+/** api-line-2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */
 const LINES = 4;
 /** A call that is larger goes as a request: on a line others would wait behind it. */
 const FRAME_BYTES = 128 * 1024;
@@ -87,13 +90,13 @@ class Line {
   readonly #maxBytesOf: MaxBytes;
   readonly #reader = new FrameReader(FRAME_BYTES);
   readonly #open = new Map<number, AbortController>();
-  /** N2. Frames that have been read and wait for open calls to end. */
+  /** api-line-2. Frames that have been read and wait for open calls to end. */
   #untaken: readonly Frame[] = [];
   #answers: Uint8Array[] = [];
-  /** N3. */
+  /** api-line-3. */
   readonly #idleClock: NodeJS.Timeout;
   #frameClock: NodeJS.Timeout | undefined;
-  /** N5. It was asked for. */
+  /** api-line-5. It was asked for. */
   #isEnding = false;
   /** Its caller has ended it. */
   #isEnded = false;
@@ -215,7 +218,7 @@ class Line {
     this.#pace();
   }
 
-  /** N2. */
+  /** api-line-2. */
   #pace(): void {
     let taken = 0;
     while (taken < this.#untaken.length && !this.#isFull) this.#take(this.#untaken[taken++]!);
@@ -233,7 +236,7 @@ class Line {
     return closed || this.#open.size >= http2Streams || writableLength > unreadBytes;
   }
 
-  /** N3. */
+  /** api-line-3. */
   #startFrameClock(): void {
     const cut = (): void => this.#stream.close(constants.NGHTTP2_CANCEL);
     this.#frameClock ??= setTimeout(cut, this.#options.limits.requestMs);
@@ -254,7 +257,7 @@ class Line {
     this.#send(frameOf(GREETING, FrameKind.greeting, greetingOf({ calls, frameBytes: FRAME_BYTES })));
   }
 
-  /** N5. */
+  /** api-line-5. */
   #askForEnd(): void {
     this.#isEnding = true;
     this.#greet(0);
@@ -267,7 +270,7 @@ class Line {
     if (this.#open.size === 0 && this.#answers.length === 0 && !this.#stream.destroyed) this.#stream.end();
   }
 
-  /** N4. */
+  /** api-line-4. */
   #abort(): void {
     for (const call of this.#open.values()) call.abort(OVER);
   }

@@ -169,7 +169,7 @@ it("hears what is asked over a connection of HTTP/2 while a large answer on it i
   session.destroy();
 });
 
-it("P3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is", async () => {
+it("listener-3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is", async () => {
   api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });
   const socket = await openSocket(api.port);
   const session = connectHttp2(api.url, { createConnection: () => socket });
@@ -264,7 +264,7 @@ describe("closing", () => {
     await over;
   });
 
-  it("P4: answers what is under way, and nothing more over that connection", async () => {
+  it("listener-4: answers what is under way, and nothing more over that connection", async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     api = await startStubApi(async () => {

@@ -3,11 +3,11 @@
 // The first three bytes of a connection say what it speaks: `PRI` begins HTTP/2, and nothing else does. Under TLS it is agreed upon
 // before (ALPN). Both lead to the same handler.
 //
-//   P1. A connection that does not say what it wants in time is closed, in whichever state it is.
-//   P2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
-//   P3. A caller whose process ends has its connection closed by its system, and with that all it asked for is over.
-//   P4. Closing, what is under way is answered, and that answer is the last of its connection: who keeps one, as a proxy does, asks
-//       somebody else next, and not the one that ends, again and again.
+//   listener-1. A connection that does not say what it wants in time is closed, in whichever state it is.
+//   listener-2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
+//   listener-3. A caller whose process ends has its connection closed by its system, and with that all it asked for is over.
+//   listener-4. Closing, what is under way is answered, and that answer is the last of its connection: who keeps one,
+//       as a proxy does, asks somebody else next, and not the one that ends, again and again.
 
 import {
   createServer as createHttp,
@@ -51,7 +51,7 @@ export async function listen(
     // A head is part of its request; Node refuses to start where it may take longer.
     headersTimeout: Math.min(limits.headerMs, limits.requestMs),
     requestTimeout: limits.requestMs,
-    requireHostHeader: false, // The gate asks for it, and says why (G1).
+    requireHostHeader: false, // The gate asks for it, and says why (gates-1).
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
   const underWay = new UnderWay();
@@ -68,7 +68,7 @@ export async function listen(
             ...tls,
             minVersion: "TLSv1.2",
             ALPNProtocols: ["h2", "http/1.1"],
-            handshakeTimeout: limits.headerMs, // P1.
+            handshakeTimeout: limits.headerMs, // listener-1.
           },
           serveHttp1,
         );
@@ -99,20 +99,20 @@ export async function listen(
     closeWhenIdle(session, limits.http2IdleMs);
   });
 
-  // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of P1 for it.
+  // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of listener-1 for it.
   const event = tls === undefined ? "connection" : "secureConnection";
   const [takeHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
   http1.removeAllListeners(event);
   const hand = (socket: Socket, isHttp2: boolean): void => {
     if (isHttp2) {
-      socket.allowHalfOpen = false; // P3. As a server of HTTP/2 alone has it; HTTP/1.1's sees to it itself.
+      socket.allowHalfOpen = false; // listener-3. As a server of HTTP/2 alone has it; HTTP/1.1's sees to it itself.
       http2.emit("connection", socket);
     } else takeHttp1?.call(http1, socket);
   };
   const sockets = new Set<Socket>();
   http1.on("connection", (socket) => sockets.add(socket.once("close", () => sockets.delete(socket))));
   http1.on(event, (socket: Socket | TLSSocket) => {
-    socket.on("error", () => socket.destroy()); // P2.
+    socket.on("error", () => socket.destroy()); // listener-2.
     if ("alpnProtocol" in socket) hand(socket, socket.alpnProtocol === "h2");
     else peek(socket, limits.headerMs, (isHttp2) => hand(socket, isHttp2));
   });
@@ -134,7 +134,7 @@ export async function listen(
   };
 }
 
-/** Answers of HTTP/1.1 that are under way (P4); HTTP/2 says by itself that it takes no more. */
+/** Answers of HTTP/1.1 that are under way (listener-4); HTTP/2 says by itself that it takes no more. */
 class UnderWay {
   readonly #answers = new Set<ServerResponse>();
   #isClosing = false;
@@ -151,7 +151,7 @@ class UnderWay {
   }
 }
 
-/** P1. One that has something open is not idle, however quiet that is. */
+/** listener-1. One that has something open is not idle, however quiet that is. */
 function closeWhenIdle(session: Http2Session, idleMs: number): void {
   let open = 0;
   session.on("stream", (stream: ServerHttp2Stream) => {
@@ -167,7 +167,7 @@ const PREFACE = "PRI";
 
 /** Looks at the first bytes and puts them back. Fewer than three that could still be `PRI` are waited for. */
 function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => void): void {
-  const timer = setTimeout(() => socket.destroy(), timeoutMs); // P1.
+  const timer = setTimeout(() => socket.destroy(), timeoutMs); // listener-1.
   let seen = Buffer.alloc(0);
   const onReadable = (): void => {
     const chunk = socket.read() as Buffer | null;
@@ -204,7 +204,7 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** P1. Such a socket is its server's no longer: no clock runs for it, nobody reads its end, and while it is open the server does not close. */
+/** listener-1. Such a socket is its server's no longer: no clock runs for it, nobody reads its end, and while it is open the server does not close. */
 function refuseTunnel(socket: Socket, timeoutMs: number): void {
   socket.once("finish", () => socket.destroy()).setTimeout(timeoutMs, () => socket.destroy());
   refuseBroken(new Error("CONNECT"), socket);

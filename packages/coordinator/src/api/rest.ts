@@ -1,8 +1,8 @@
 // REST, by the contract's routes: path, query and body become the request of a method, its answer becomes JSON.
 //
-//   R1. Under /v1 nobody learns whether something is there who may not ask: the token comes before the route.
-//   R2. What is sent is read whole and checked whole before a service hears of it.
-//   R3. A method's stream is a stream of server-sent events.
+//   rest-1. Under /v1 nobody learns whether something is there who may not ask: the token comes before the route.
+//   rest-2. What is sent is read whole and checked whole before a service hears of it.
+//   rest-3. A method's stream is a stream of server-sent events.
 
 import { create, isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
@@ -32,7 +32,7 @@ export interface RestOptions {
 export async function serveRest(exchange: Exchange, options: RestOptions): Promise<void> {
   const { request } = exchange;
   const { calls, limits } = options;
-  const caller = isUnderV1(exchange.path) ? await calls.authenticate(request.headers.authorization) : NOBODY; // R1.
+  const caller = isUnderV1(exchange.path) ? await calls.authenticate(request.headers.authorization) : NOBODY; // rest-1.
   const route = findRoute(request.method ?? "", exchange.path);
   calls.admit(route.method, caller);
   const { message, errors } = await readRequest(exchange, route, limits);
@@ -41,7 +41,7 @@ export async function serveRest(exchange: Exchange, options: RestOptions): Promi
   if (route.method.isStream) {
     applyLastEventId(desc.input, message, valuesOf(request.rawHeaders, "last-event-id")[0]);
     const answers = calls.stream(desc, message, context, errors);
-    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context)); // R3.
+    await sendEvents(exchange, desc.output, answers, limits, toHoldfastError, () => restStatusOf(context)); // rest-3.
   } else {
     const given = await calls.unary(desc, message, context, errors);
     answer(exchange, restStatusOf(context) ?? status, "application/json", writeMessage(desc.output, given));
@@ -53,7 +53,7 @@ interface Bound {
   readonly errors: FieldError[];
 }
 
-/** The request of a method from body, query, path and headers, with everything that is wrong with it (R2). */
+/** The request of a method from body, query, path and headers, with everything that is wrong with it (rest-2). */
 async function readRequest(
   exchange: Exchange,
   { method, rule, params }: Route,

@@ -36,14 +36,14 @@ async function startWaiting() {
   return { asked, over };
 }
 
-it("B2: is over when its time is up", async () => {
+it("unary-2: is over when its time is up", async () => {
   const { over } = await startWaiting();
   const answer = poll({ "connect-timeout-ms": "20" });
   await over;
   expect((await answer).status).toBe(200); // What it says then is the service's affair.
 });
 
-it("B2: is over when its caller goes", async () => {
+it("unary-2: is over when its caller goes", async () => {
   const { asked, over } = await startWaiting();
   const caller = new AbortController();
   const answer = poll({}, undefined, caller.signal).catch(() => "gone");
@@ -53,7 +53,7 @@ it("B2: is over when its caller goes", async () => {
   await over;
 });
 
-it("B2: is over when the API closes", async () => {
+it("unary-2: is over when the API closes", async () => {
   const { asked, over } = await startWaiting();
   const answer = poll();
   await asked;
@@ -66,7 +66,7 @@ it.each([
   ["a time that is none", { "connect-timeout-ms": "soon" }, undefined],
   ["a body that is no message", {}, new Uint8Array([255, 255, 255])],
   ["a body that is cut off", {}, toBinary(desc.input, sampleOf(desc.input)).slice(0, 3)],
-])("B1: %s is refused, and nothing is told of where", async (_, headers, body) => {
+])("unary-1: %s is refused, and nothing is told of where", async (_, headers, body) => {
   api = await startStubApi();
   const answer = await poll(headers, body);
   expect(answer.status).toBe(400);
@@ -75,7 +75,7 @@ it.each([
   expect(text).not.toContain("    at ");
 });
 
-it("B1: a token that is not known is refused before the body is read", async () => {
+it("unary-1: a token that is not known is refused before the body is read", async () => {
   api = await startStubApi();
   const answer = await poll({ authorization: "Bearer nobody" }, new Uint8Array([255]));
   expect(answer.status).toBe(401);

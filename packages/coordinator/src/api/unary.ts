@@ -1,9 +1,10 @@
 // Connect's unary calls: the same answers as connect-node's, for a third of the time in binary, which is what our own processes make of
 // each other. It makes no streams, no copies of headers and no signal of a signal; what is anything else goes to connect-node (rpc.ts).
 //
-//   B1. Whatever is thrown is told as Connect's errors are, with the details of ours.
-//   B2. A call ends when its caller goes, when its time is up, or when the API closes: then its signal is aborted.
-//   B3. What cannot be read is told by its place, and not by what stands there: that may be a secret in the wrong field.
+//   unary-1. Whatever is thrown is told as Connect's errors are, with the details of ours.
+//   unary-2. A call ends when its caller goes, when its time is up, or when the API closes: then its signal is aborted.
+//   unary-3. What cannot be read is told by its place, and not by what stands there: that may be a secret in the wrong
+//       field.
 
 import {
   fromBinary,
@@ -60,7 +61,7 @@ const JSON_CODEC: Codec = {
   write: (desc, message) => toJsonString(desc, message),
 };
 
-/** B3. Names of keys are told, which are no secrets. */
+/** unary-3. Names of keys are told, which are no secrets. */
 function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refusal {
   const field = isFieldError(cause) ? cause.field().name : undefined;
   const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];
@@ -153,7 +154,7 @@ export async function answerOf(
   return codec.write(desc.output, await calls.unary(desc, message, context));
 }
 
-/** B2. */
+/** unary-2. */
 function abortAfter(told: string | string[] | undefined, call: AbortController): () => void {
   if (told === undefined) return () => {};
   if (typeof told !== "string" || !TIMEOUT.test(told))

@@ -332,7 +332,6 @@ describe("X4: an agent at work", () => {
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
   });
 
-  // Case A10.
   test("reads and signals its session while its claim is the newest, and is nobody afterwards, whoever goes on", async () => {
     const runner = await fleet.runner();
     const own = await ada.start();

@@ -1,7 +1,8 @@
 // An error on its way out: as problem+json (RFC 9457), or with the codes of gRPC and Connect.
 //
-//   E1. One table decides (`ERROR_TABLE` in core): the same code has the same meaning over every protocol.
-//   E2. What is our fault is told in fixed words and under the request's id. Stacks, statements, paths and secrets stay in the log.
+//   refusal-1. One table decides (`ERROR_TABLE` in core): the same code has the same meaning over every protocol.
+//   refusal-2. What is our fault is told in fixed words and under the request's id. Stacks, statements, paths and
+//       secrets stay in the log.
 
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -137,7 +138,7 @@ export function isOurFault(error: HoldfastError): boolean {
   return ERROR_TABLE[error.code].http >= 500 && !(error instanceof Refusal);
 }
 
-/** What the caller is told of it (E2). */
+/** What the caller is told of it (refusal-2). */
 function toldOf(
   error: HoldfastError,
 ): Pick<Refusal, "code" | "message" | "at" | "got" | "expected" | "fix" | "errors"> {

@@ -1,17 +1,19 @@
 // Tokens: who somebody is, from 256 random bits that only they have.
 //
-//   T1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum: scanners find leaked ones, and what cannot be one is
-//       refused without asking storage.
-//   T2. Only its SHA-256 is stored, as the id of a document, and compared in constant time (X11). The text is told once, to whoever
-//       had it made, and is in no log, no error and no audit row.
-//   T3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by every coordinator
-//       of one storage; by the one that revoked it at once. A stream asks again every four seconds: five are promised.
-//   T4. A registration token is used once: whoever comes second finds its document used. The process that used it may have lost the
-//       answer: for `AGAIN_MS` it gets the same one. What that brings, its runner's token, is not kept for it but made again, of what is
-//       stored and of what only the process knows (X11).
-//   T6. A job's token is one of a claim and goes with it: it stands in a collection of its own, is listed and revoked by nobody, and is
-//       removed by `sweepJobs` some time after its claim is over. Whether that is over is asked at each use, not here (X4).
-//   T5. When it was last used is written at most every `USED_EVERY_MS`.
+//   tokens-1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum: scanners find leaked ones, and what
+//       cannot be one is refused without asking storage.
+//   tokens-2. Only its SHA-256 is stored, as the id of a document, and compared in constant time (X11). The text is
+//       told once, to whoever had it made, and is in no log, no error and no audit row.
+//   tokens-3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by
+//       every coordinator of one storage; by the one that revoked it at once. A stream asks again every four seconds:
+//       five are promised.
+//   tokens-4. A registration token is used once: whoever comes second finds its document used. The process that used it
+//       may have lost the answer: for `AGAIN_MS` it gets the same one. What that brings, its runner's token, is not
+//       kept for it but made again, of what is stored and of what only the process knows (X11).
+//   tokens-6. A job's token is one of a claim and goes with it: it stands in a collection of its own, is listed and
+//       revoked by nobody, and is removed by `sweepJobs` some time after its claim is over. Whether that is over is
+//       asked at each use, not here (X4).
+//   tokens-5. When it was last used is written at most every `USED_EVERY_MS`.
 //
 // It knows no requests and no roles: what a kind may do is the contract's.
 
@@ -59,7 +61,7 @@ export interface StoredToken {
   readonly use?: RegistrationUse;
 }
 
-/** What became of a registration token (T4). */
+/** What became of a registration token (tokens-4). */
 interface RegistrationUse {
   readonly runnerId: string;
   /** SHA-256 of what the process calls itself. */
@@ -89,7 +91,7 @@ export interface NewToken {
 }
 
 const COLLECTION = "token";
-/** T6. */
+/** tokens-6. */
 const JOBS = "job_token";
 const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
@@ -111,7 +113,7 @@ export class Tokens {
     this.#host = host;
   }
 
-  /** Make one. The text is told here and never again (T2). @param made one that was made before, which may be there already. */
+  /** Make one. The text is told here and never again (tokens-2). @param made one that was made before, which may be there already. */
   async create(
     wanted: NewToken,
     audit: Audit,
@@ -147,7 +149,7 @@ export class Tokens {
   /** Who has this token, or why it is nobody's. */
   async check(text: string): Promise<StoredToken | Refusal> {
     const kind = kindOf(text);
-    if (kind === undefined) return "unknown"; // T1.
+    if (kind === undefined) return "unknown"; // tokens-1.
     const hash = hashOf(text);
     const found = await this.#find(hash, collectionOf(kind));
     if (found === undefined || !isSameHash(found.token.hash, hash)) return "unknown";
@@ -158,7 +160,7 @@ export class Tokens {
   }
 
   /**
-   * Use a registration token up (T4).
+   * Use a registration token up (tokens-4).
    *
    * @param process what the process calls itself that uses it; without that nobody gets the same answer again.
    * @returns the runner it is for, and the text of its token where that is to be the same again; or why it cannot be used.
@@ -232,7 +234,7 @@ export class Tokens {
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
   }
 
-  /** T6. Forget the tokens of claims that are over. */
+  /** tokens-6. Forget the tokens of claims that are over. */
   async sweepJobs(isOver: (token: StoredToken) => Promise<boolean>): Promise<void> {
     for (let after = ""; ;) {
       const { reader } = this.#host.storage;
@@ -287,7 +289,7 @@ export class Tokens {
     return { token: JSON.parse(first.body) as StoredToken, version: first.version };
   }
 
-  /** T5. Nobody waits for it, and a conflict is another use. */
+  /** tokens-5. Nobody waits for it, and a conflict is another use. */
   #noteUse({ token, version }: Found): void {
     const now = this.#host.clock.now();
     if (
@@ -319,7 +321,7 @@ export function tokenId({ hash }: Pick<StoredToken, "hash">): string {
   return hash.slice(0, 16);
 }
 
-/** The kind a text says it is; `undefined` when it is no token (T1). */
+/** The kind a text says it is; `undefined` when it is no token (tokens-1). */
 export function kindOf(text: string): TokenKind | undefined {
   const [, prefix, secret, sum] = /^hf_([a-z]{3})_([0-9a-f]{64})([0-9a-f]{8})$/.exec(text) ?? [];
   if (prefix === undefined || sum !== checksum(`hf_${prefix}_${secret}`)) return undefined;
@@ -340,7 +342,7 @@ function tokenOf(kind: TokenKind, secret: string): string {
   return text + checksum(text);
 }
 
-/** T4. */
+/** tokens-4. */
 function usedBy(
   { use }: StoredToken,
   process: string,

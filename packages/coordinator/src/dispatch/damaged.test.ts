@@ -20,7 +20,7 @@ async function refuse(): Promise<never> {
   throw new CorruptRecordError("table session, row 1", "not what was written");
 }
 
-describe("D6: a damaged session", () => {
+describe("dispatcher-6: a damaged session", () => {
   test("that is due leaves the others to whoever polls", async () => {
     const { clock, poll, create } = await openDispatch({ changes: damaged });
     await create("bad");

@@ -4,21 +4,24 @@
 //                 ├─► round: scan what is due ─► match (rules.ts) ─► claim ─► load ─► answer
 //   arrival ──────┘
 //
-//   D1. The claim in storage is what gives a session to a runner; everything here may be forgotten at any time. So a coordinator's
-//       end loses no claim and gives none twice.
-//   D2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
-//   D3. One round at a time. A poll and what is known to be there begin one at once, and what comes meanwhile is for the next; only
-//       what has to be asked of storage waits for others, for `JOIN_MS`.
-//   D4. What arrives for a session that a runner holds is told to that runner, to nobody else.
-//   D5. Losing every notice costs time and nothing more: while somebody waits, what is due, and what has arrived for what those hold
-//       who wait, is asked every `SCAN_MS`.
-//   D6. What storage could not do for one session leaves the others of its round as they are. Whether that one is claimed is found
-//       out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate. Where storage did not say which claim was
-//       made, one that another coordinator has given since is told by its lease, and left alone.
-//   D7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the claim back, which counts
-//       as nothing, and matches it anew as what it is. A suspect that gets company is pardoned first, in storage.
-//   D8. What is known of a runner that was not heard of here for `FORGET_MS` is forgotten, and what waits for runners that poll elsewhere
-//       is compared with what is due every `PRUNE_MS`: so nothing here grows with all the sessions and runners there ever were.
+//   dispatcher-1. The claim in storage is what gives a session to a runner; everything here may be forgotten at any
+//       time. So a coordinator's end loses no claim and gives none twice.
+//   dispatcher-2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
+//   dispatcher-3. One round at a time. A poll and what is known to be there begin one at once, and what comes meanwhile
+//       is for the next; only what has to be asked of storage waits for others, for `JOIN_MS`.
+//   dispatcher-4. What arrives for a session that a runner holds is told to that runner, to nobody else.
+//   dispatcher-5. Losing every notice costs time and nothing more: while somebody waits, what is due, and what has
+//       arrived for what those hold who wait, is asked every `SCAN_MS`.
+//   dispatcher-6. What storage could not do for one session leaves the others of its round as they are. Whether that
+//       one is claimed is found out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate.
+//       Where storage did not say which claim was made, one that another coordinator has given since is told by its
+//       lease, and left alone.
+//   dispatcher-7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the
+//       claim back, which counts as nothing, and matches it anew as what it is. A suspect that gets company is pardoned
+//       first, in storage.
+//   dispatcher-8. What is known of a runner that was not heard of here for `FORGET_MS` is forgotten, and what waits for
+//       runners that poll elsewhere is compared with what is due every `PRUNE_MS`: so nothing here grows with all the
+//       sessions and runners there ever were.
 //
 // It knows no requests and no callers: who may poll as whom is decided before.
 
@@ -51,7 +54,7 @@ export interface DispatcherHost {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly leaseMs: number;
-  /** P4. How often a session may be lost with a runner that holds nothing else. */
+  /** rules-4. How often a session may be lost with a runner that holds nothing else. */
   readonly lossesMax: number;
   /** Told of what storage did not do. Must not throw. */
   readonly warn: (message: string, error: unknown) => void;
@@ -59,7 +62,7 @@ export interface DispatcherHost {
   readonly claimed: (waitedMs: number) => void;
 }
 
-/** A claim that may have been made, and that nobody was told of (D6). */
+/** A claim that may have been made, and that nobody was told of (dispatcher-6). */
 interface Owed {
   readonly runnerId: string;
   readonly asked: AskedClaim;
@@ -104,7 +107,7 @@ export class Dispatcher {
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
 
-  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (W1 and W4 of the seat). */
+  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (seat-1 and seat-4 of the seat). */
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
     const seat = this.#seatOf(runner.runnerId);
@@ -170,7 +173,7 @@ export class Dispatcher {
     return this.#host.clock.monotonic() - (seat?.heardAt ?? -Infinity);
   }
 
-  /** Whether a session that waits is known here to be a suspect (P6). */
+  /** Whether a session that waits is known here to be a suspect (rules-6). */
   isSuspect(sessionId: string): boolean {
     return this.#waiting.get(sessionId)?.suspectSince !== undefined;
   }
@@ -211,13 +214,13 @@ export class Dispatcher {
     this.#wake(JOIN_MS);
   }
 
-  /** Have a runner drain; told until it has heard it (W3). */
+  /** Have a runner drain; told until it has heard it (seat-3). */
   drain(runnerId: string): void {
     this.#seatOf(runnerId).command(DRAIN);
     this.#wake(0);
   }
 
-  /** Have a runner stop what it does with a session; told until it has heard it (W3). */
+  /** Have a runner stop what it does with a session; told until it has heard it (seat-3). */
   stop(runnerId: string, sessionId: string): void {
     this.#seatOf(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
     this.#wake(0);
@@ -231,7 +234,7 @@ export class Dispatcher {
     this.#holdings.forget(runnerId);
   }
 
-  /** D8. */
+  /** dispatcher-8. */
   sweep(): void {
     const before = this.#host.clock.monotonic() - FORGET_MS;
     for (const { runnerId, waiting, heardAt, madeAt } of this.#seats.values())
@@ -261,7 +264,7 @@ export class Dispatcher {
     }
   }
 
-  /** D3. */
+  /** dispatcher-3. */
   #wake(joinMs: number): void {
     if (this.#isClosed) return;
     if (this.#round !== undefined) {
@@ -323,7 +326,7 @@ export class Dispatcher {
       this.#answer(given);
       // Who was matched with what is not to be had is matched again, until nothing is left to match.
       if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
-      this.#wakeAt(SCAN_MS); // D5.
+      this.#wakeAt(SCAN_MS); // dispatcher-5.
     } else if (this.#host.clock.monotonic() - Math.max(this.#prunedAt, this.#scannedAt) >= PRUNE_MS)
       await this.#prune();
     for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
@@ -345,7 +348,7 @@ export class Dispatcher {
   }
 
   /**
-   * Storage says who holds a session. What came before that was known here was told to nobody (D4); where its runner is not known
+   * Storage says who holds a session. What came before that was known here was told to nobody (dispatcher-4); where its runner is not known
    * either, it is found when that is.
    */
   #found({ owner, sessionId, token, inbox, losses }: HeldClaim): void {
@@ -356,7 +359,7 @@ export class Dispatcher {
     if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);
   }
 
-  /** D5. */
+  /** dispatcher-5. */
   async #lookAtHeld(): Promise<void> {
     const seats = [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined);
     if (seats.length > 0) this.#wakeAt(SCAN_MS);
@@ -392,13 +395,13 @@ export class Dispatcher {
     return offers;
   }
 
-  /** D8. */
+  /** dispatcher-8. */
   async #prune(): Promise<void> {
     this.#prunedAt = this.#host.clock.monotonic();
     await this.#waiting.prune(this.#host.clock.now());
   }
 
-  /** Q1 of the waiting sessions. */
+  /** waiting-sessions-1 of the waiting sessions. */
   async #lookAround(offers: readonly Offer[]): Promise<void> {
     const { clock } = this.#host;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));
@@ -435,7 +438,7 @@ export class Dispatcher {
     return given;
   }
 
-  /** D6. */
+  /** dispatcher-6. */
   async #claimOrOwe(found: Match): Promise<GivenClaim | undefined> {
     const asked: AskedClaim = {};
     try {
@@ -454,7 +457,7 @@ export class Dispatcher {
     this.#wakeAt(AGAIN_MS);
   }
 
-  /** D6. */
+  /** dispatcher-6. */
   async #giveBackOwed(): Promise<void> {
     const now = this.#host.clock.monotonic();
     const owed = [...this.#owed].filter(([, { at }]) => at <= now);
@@ -497,7 +500,7 @@ export class Dispatcher {
     asked.until = now + leaseMs;
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
     if (result.status === "busy" && registry.knows(result.owner)) {
-      // Its runner was given it elsewhere: what arrived is for that one (D4).
+      // Its runner was given it elsewhere: what arrived is for that one (dispatcher-4).
       const claim = await this.#holdings.ask(sessionId);
       if (claim !== undefined) this.#found(claim);
     }
@@ -517,7 +520,7 @@ export class Dispatcher {
     }
     if (isSuspect(losses) && suspectSince === undefined) {
       await this.#host.commit([{ type: "release_claim", sessionId, token }]);
-      this.#waiting.suspected(snapshot.session, now); // D7.
+      this.#waiting.suspected(snapshot.session, now); // dispatcher-7.
       return undefined;
     }
     if (isSuspect(losses) && !isAlone) {
@@ -532,7 +535,7 @@ export class Dispatcher {
     return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
-  /** P6. A batch that storage refuses comes after one of its holder, which proves as much. */
+  /** rules-6. A batch that storage refuses comes after one of its holder, which proves as much. */
   async #pardonHeldBy(runnerId: string): Promise<void> {
     for (const [sessionId, holding] of this.#holdings.suspectsOf(runnerId)) {
       const row = await this.#host.storage.reader.session(sessionId);
@@ -544,7 +547,7 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
-      // D2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      // dispatcher-2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
       const oldest = this.#host.clock.monotonic() - ACK_MS;
       const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // It may have stopped waiting meanwhile, or wait for less.
@@ -555,12 +558,12 @@ export class Dispatcher {
     }
   }
 
-  /** D2. */
+  /** dispatcher-2. */
   #expectUse(seat: Seat, { pollId }: PollAnswer): void {
     this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
   }
 
-  /** D2. Its runner may use it through another coordinator: storage knows, in the transaction that would take it back. */
+  /** dispatcher-2. Its runner may use it through another coordinator: storage knows, in the transaction that would take it back. */
   #giveBackUnused(claims: readonly GivenClaim[]): void {
     this.#giveBack(claims, ({ asGiven }) => ({ ifUnchanged: asGiven }));
   }

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { FORGET_MS, PRUNE_MS } from "./dispatcher.ts";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 
-test("D1: asking who holds a session changes nothing of it", async () => {
+test("dispatcher-1: asking who holds a session changes nothing of it", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   expect(await dispatcher.holds("r1", "s1")).toBe(false);
@@ -23,7 +23,7 @@ test("D1: asking who holds a session changes nothing of it", async () => {
   ]);
 });
 
-test("D4: a session under another token than is known here is asked for", async () => {
+test("dispatcher-4: a session under another token than is known here is asked for", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -34,7 +34,7 @@ test("D4: a session under another token than is known here is asked for", async 
   expect(await dispatcher.holds("r1", "s1", 2)).toBe(false);
 });
 
-test("D4: what a runner that is not heard of here lost by way of another coordinator is not taken for its own", async () => {
+test("dispatcher-4: what a runner that is not heard of here lost by way of another coordinator is not taken for its own", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -63,7 +63,7 @@ async function two() {
 
 const NEWS = { arrivals: [{ sessionId: "s1", awaited: true }] };
 
-test("D5: what arrives by way of another coordinator for what a runner holds is found within a second", async () => {
+test("dispatcher-5: what arrives by way of another coordinator for what a runner holds is found within a second", async () => {
   const { poll, create, clock, signal } = await two();
   await create("s1");
   expect((await poll("p1", 10_000)).claims).toHaveLength(1);
@@ -77,7 +77,7 @@ test("D5: what arrives by way of another coordinator for what a runner holds is 
   expect(await again).toMatchObject({ arrivals: [] }); // Once.
 });
 
-test("D5: so it is for a session that its runner was given by the other one", async () => {
+test("dispatcher-5: so it is for a session that its runner was given by the other one", async () => {
   const { poll, create, clock, signal, storage } = await two();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
@@ -88,7 +88,7 @@ test("D5: so it is for a session that its runner was given by the other one", as
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("D4: what storage tells of at once is told at once, whoever gave the session", async () => {
+test("dispatcher-4: what storage tells of at once is told at once, whoever gave the session", async () => {
   const { poll, create, clock, signal, storage, tell } = await two();
   const answer = poll("p1", 10_000);
   await turns(20); // It has looked, and found nothing.
@@ -100,7 +100,7 @@ test("D4: what storage tells of at once is told at once, whoever gave the sessio
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("D4: what storage tells of at once is given at once, if nobody holds it", async () => {
+test("dispatcher-4: what storage tells of at once is given at once, if nobody holds it", async () => {
   const { poll, create, tell } = await two();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -110,7 +110,7 @@ test("D4: what storage tells of at once is given at once, if nobody holds it", a
   expect((await answer).claims).toHaveLength(1);
 });
 
-test("D5: a runner without a free slot hears of what it holds all the same", async () => {
+test("dispatcher-5: a runner without a free slot hears of what it holds all the same", async () => {
   const clock = new TestClock();
   const { poll, create, storage } = await openDispatch({
     clock,
@@ -130,7 +130,7 @@ test("D5: a runner without a free slot hears of what it holds all the same", asy
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("D8: a runner that was not heard of for long is forgotten with all that it is known to hold, and known again when it comes", async () => {
+test("dispatcher-8: a runner that was not heard of for long is forgotten with all that it is known to hold, and known again when it comes", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -145,7 +145,7 @@ test("D8: a runner that was not heard of for long is forgotten with all that it 
   expect((await poll("p2")).claims).toHaveLength(1); // Its lease is over.
 });
 
-test("D8: what a runner is to be told that has not polled here yet is not forgotten before its time", async () => {
+test("dispatcher-8: what a runner is to be told that has not polled here yet is not forgotten before its time", async () => {
   const { dispatcher, clock, create, poll, storage } = await openDispatch();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
@@ -156,7 +156,7 @@ test("D8: what a runner is to be told that has not polled here yet is not forgot
   expect((await poll("p1")).commands).toMatchObject([{ type: "stop", sessionId: "s1" }]);
 });
 
-test("D8: and is forgotten then", async () => {
+test("dispatcher-8: and is forgotten then", async () => {
   const { dispatcher, clock, poll } = await openDispatch();
   dispatcher.stop("r1", "s1");
   await clock.advance(FORGET_MS);
@@ -164,7 +164,7 @@ test("D8: and is forgotten then", async () => {
   expect((await poll("p1")).commands).toEqual([]);
 });
 
-test("D8: a runner that waits is not forgotten, however long that is", async () => {
+test("dispatcher-8: a runner that waits is not forgotten, however long that is", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   const answer = poll("p1", FORGET_MS + 60_000);
   await clock.advance(FORGET_MS);
@@ -174,7 +174,7 @@ test("D8: a runner that waits is not forgotten, however long that is", async () 
   expect((await answer).claims).toHaveLength(1);
 });
 
-test("Q4: what waits for runners that poll elsewhere is forgotten once it is not due any more", async () => {
+test("waiting-sessions-4: what waits for runners that poll elsewhere is forgotten once it is not due any more", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   const start = async (sessionId: string) => {
     await create(sessionId);

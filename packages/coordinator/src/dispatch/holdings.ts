@@ -1,8 +1,10 @@
 // What runners hold, as far as this coordinator knows: what it gave them, and what it found out by asking.
 //
-//   H1. Storage alone knows who holds what. Asking it changes nothing; and what is known here under a newer token stands.
-//   H2. What came by way of another coordinator is told by nobody: `look` finds it, with one question for each runner. So are the
-//       sessions themselves that a runner was given there, and what proves that a session is no suspect.
+//   holdings-1. Storage alone knows who holds what. Asking it changes nothing; and what is known here under a newer
+//       token stands.
+//   holdings-2. What came by way of another coordinator is told by nobody: `look` finds it, with one question for each
+//       runner. So are the sessions themselves that a runner was given there, and what proves that a session is no
+//       suspect.
 //
 // It knows no polls: it says what is news for which runner.
 
@@ -58,7 +60,7 @@ export class Holdings {
     return held.filter(([, holding]) => holding.runnerId === runnerId);
   }
 
-  /** H1. */
+  /** holdings-1. */
   hold(sessionId: string, holding: Holding): void {
     const known = this.#bySession.get(sessionId);
     if (known !== undefined && known.token > holding.token) return;
@@ -113,7 +115,7 @@ export class Holdings {
     return claim;
   }
 
-  /** H2. @returns the sessions of this runner for which something came that it was not told of. */
+  /** holdings-2. @returns the sessions of this runner for which something came that it was not told of. */
   async look(runnerId: string): Promise<readonly string[]> {
     const before = new Map([...(this.#byRunner.get(runnerId) ?? [])].map((id) => [id, this.find(id)!.token]));
     const news: string[] = [];

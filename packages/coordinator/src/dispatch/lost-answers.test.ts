@@ -6,7 +6,7 @@ import { expect, test, vi } from "vitest";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 import { DRAIN, Seat } from "./seat.ts";
 
-test("W1: a poll that is asked again gets what it got, and nothing besides", async () => {
+test("seat-1: a poll that is asked again gets what it got, and nothing besides", async () => {
   const { poll, create } = await openDispatch();
   await create("s1");
   const first = await poll("p1");
@@ -15,7 +15,7 @@ test("W1: a poll that is asked again gets what it got, and nothing besides", asy
   expect(first.claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("W1: and nothing that was given back meanwhile", async () => {
+test("seat-1: and nothing that was given back meanwhile", async () => {
   const { poll, create, clock } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -27,7 +27,7 @@ test("W1: and nothing that was given back meanwhile", async () => {
 test.each([
   ["something", [{ type: "started", seq: 0, at: 0 }]],
   ["a batch without records", []], // Such as one that only pays for what starts with it.
-] as const)("D2: a claim under which %s was committed is not given back", async (_, records) => {
+] as const)("dispatcher-2: a claim under which %s was committed is not given back", async (_, records) => {
   const { poll, create, clock, storage } = await openDispatch();
   await create("s1");
   const [claim] = (await poll("p1")).claims;
@@ -42,7 +42,7 @@ test.each([
   expect(await storage.claim(taken)).toEqual({ status: "busy", owner: "r1" });
 });
 
-test("D2: a claim that storage took long for is not told", async () => {
+test("dispatcher-2: a claim that storage took long for is not told", async () => {
   const { poll, create, clock } = await openDispatch({ loadMs: 2_000 });
   await create("s1");
   const answer = poll("p1", 3_000);
@@ -50,7 +50,7 @@ test("D2: a claim that storage took long for is not told", async () => {
   expect((await answer).claims).toEqual([]);
 });
 
-test("D5: what nobody was told of is found while somebody waits", async () => {
+test("dispatcher-5: what nobody was told of is found while somebody waits", async () => {
   const { poll, create, clock } = await openDispatch();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -59,7 +59,7 @@ test("D5: what nobody was told of is found while somebody waits", async () => {
   expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("D6: a session that storage cannot give keeps no other one of its round from its runner", async () => {
+test("dispatcher-6: a session that storage cannot give keeps no other one of its round from its runner", async () => {
   let isBroken = true;
   const failing = () => {
     if (isBroken) throw new UnavailableError("storage_unavailable", "away");
@@ -93,7 +93,7 @@ test("D6: a session that storage cannot give keeps no other one of its round fro
 });
 
 // Another coordinator gave it to the same runner before this one looked whether it had.
-test("D6: what was given since storage failed is not given back", async () => {
+test("dispatcher-6: what was given since storage failed is not given back", async () => {
   const { poll, create, clock, storage } = await openDispatch({
     changes: () => ({
       claim: () => Promise.reject(new UnavailableError("storage_unavailable", "away")),
@@ -109,7 +109,7 @@ test("D6: what was given since storage failed is not given back", async () => {
   expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
 });
 
-test("W5: a poll that was left, and arrives after the one that followed it, takes nothing away", async () => {
+test("seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away", async () => {
   const { poll, create, dispatcher, storage, clock } = await openDispatch();
   const ofProcess = (number: number, process = "p") => ({ process, number });
   await poll("p1", 0, undefined, ofProcess(1));
@@ -140,7 +140,7 @@ test("closed while storage fails it leaves no timer behind", async () => {
   expect(set.mock.calls).toEqual([]);
 });
 
-test("W4: what the poll that a new one ends would have told is told by the new one", async () => {
+test("seat-4: what the poll that a new one ends would have told is told by the new one", async () => {
   const seat = new Seat("r1", 0);
   seat.acknowledge({ ackCommandIds: [] });
   void seat.wait("p1", 0, 0);
@@ -156,7 +156,7 @@ test("W4: what the poll that a new one ends would have told is told by the new o
   expect((await again).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
 });
 
-test("W6: who was told to drain by one coordinator, and says so to another, is not told again by that one", () => {
+test("seat-6: who was told to drain by one coordinator, and says so to another, is not told again by that one", () => {
   const seat = new Seat("r1", 0);
   seat.acknowledge({ ackPollId: "of the other", ackCommandIds: [DRAIN.commandId] });
   seat.drains(true);

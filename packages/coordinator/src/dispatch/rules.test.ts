@@ -214,7 +214,7 @@ describe("O11", () => {
   });
 });
 
-describe("P6: suspects", () => {
+describe("rules-6: suspects", () => {
   const suspect = (sessionId: string, more: Partial<Candidate> = {}) =>
     candidate(sessionId, { suspectSince: NOW, ...more });
 

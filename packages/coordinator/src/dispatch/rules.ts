@@ -1,20 +1,21 @@
 // Who gets what: the rules of dispatch as pure functions over what waits and what there is to do.
 //
-//   P1. A session goes only to a runner that offers its agent, has every demanded label with that value, belongs to the same owner
-//       or to nobody, and has a free slot. It is never given more than its slots (O11).
-//   P2. What is first: the higher priority, then what has waited longer. Who has waited for `STARVING_MS` goes before every
-//       priority, so that nobody waits for ever.
-//   P3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then the one that
-//       has waited longest: work spreads.
-//   P4. A session that was lost so often with a runner that held nothing else, without a commit between, is poison: it is paused, and a
-//       person decides. A loss beside other sessions makes it a suspect at most.
-//   P5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is missing.
+//   rules-1. A session goes only to a runner that offers its agent, has every demanded label with that value, belongs
+//       to the same owner or to nobody, and has a free slot. It is never given more than its slots (O11).
+//   rules-2. What is first: the higher priority, then what has waited longer. Who has waited for `STARVING_MS` goes
+//       before every priority, so that nobody waits for ever.
+//   rules-3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then
+//       the one that has waited longest: work spreads.
+//   rules-4. A session that was lost so often with a runner that held nothing else, without a commit between, is
+//       poison: it is paused, and a person decides. A loss beside other sessions makes it a suspect at most.
+//   rules-5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is
+//       missing.
 //
-//   P6. A suspect was lost twice in a row. It is given alone: to a runner that holds nothing, in an answer of its own. While it waits, one
-//       runner that it fits is kept until it holds nothing, for `ALONE_MS` at most. Nothing else is given to the runner that holds a
-//       suspect until the suspect has committed, for `TRIAL_MS` at most. A suspect that then gets company is pardoned before: its
-//       losses count as none. So every loss of a suspect is one that it had alone, and neither a suspect nor another session waits
-//       for ever.
+//   rules-6. A suspect was lost twice in a row. It is given alone: to a runner that holds nothing, in an answer of its
+//       own. While it waits, one runner that it fits is kept until it holds nothing, for `ALONE_MS` at most. Nothing
+//       else is given to the runner that holds a suspect until the suspect has committed, for `TRIAL_MS` at most. A
+//       suspect that then gets company is pardoned before: its losses count as none. So every loss of a suspect is one
+//       that it had alone, and neither a suspect nor another session waits for ever.
 //
 // It knows no storage, no connections and no time but the one it is told.
 
@@ -44,7 +45,7 @@ export interface Candidate extends Placement {
   readonly since: number;
   /** Who ran it last. */
   readonly lastRunner?: string;
-  /** Since when it is known to be a suspect (P6). */
+  /** Since when it is known to be a suspect (rules-6). */
   readonly suspectSince?: number;
 }
 
@@ -55,13 +56,13 @@ export type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
 export interface Match {
   readonly sessionId: string;
   readonly runnerId: string;
-  /** P6. The runner holds nothing else, and gets nothing else. */
+  /** rules-6. The runner holds nothing else, and gets nothing else. */
   readonly isAlone: boolean;
 }
 
-/** P6. A session that was lost so often in a row is a suspect. */
+/** rules-6. A session that was lost so often in a row is a suspect. */
 export const SUSPECT_LOSSES = 2;
-/** P4. Unless it is configured, how often a suspect may be lost. */
+/** rules-4. Unless it is configured, how often a suspect may be lost. */
 export const ALONE_LOSSES_MAX = 5;
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
@@ -72,12 +73,12 @@ export const ALONE_MS = 60_000;
 /** A runner is kept so long for the suspect that it holds. */
 export const TRIAL_MS = 5 * 60_000;
 
-/** P6. */
+/** rules-6. */
 export function isSuspect(losses: number): boolean {
   return losses >= SUSPECT_LOSSES;
 }
 
-/** P4. @param lossesMax how often a session may be lost alone. */
+/** rules-4. @param lossesMax how often a session may be lost alone. */
 export function isPoison(losses: number, lossesMax: number): boolean {
   return losses >= SUSPECT_LOSSES + lossesMax;
 }
@@ -128,18 +129,18 @@ export function match(
   return matches;
 }
 
-/** P6. What is given to no one but the suspect that it holds. */
+/** rules-6. What is given to no one but the suspect that it holds. */
 export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSince">, now: number): boolean {
   return suspectSince !== undefined && held === 1 && now - suspectSince < TRIAL_MS;
 }
 
-/** P6. The same one each time, as long as it is the next to hold nothing. */
+/** rules-6. The same one each time, as long as it is the next to hold nothing. */
 function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | undefined {
   const fitting = polls.filter((offer) => fits(offer, candidate));
   return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
 }
 
-/** P2. */
+/** rules-2. */
 function inOrder(candidates: readonly Candidate[], now: number): readonly Candidate[] {
   const rank = ({ since, priority = 0 }: Candidate): number =>
     now - since >= STARVING_MS ? Infinity : priority;
@@ -150,7 +151,7 @@ function inOrder(candidates: readonly Candidate[], now: number): readonly Candid
   });
 }
 
-/** P3; one that holds a suspect only where no other fits (P6). */
+/** rules-3; one that holds a suspect only where no other fits (rules-6). */
 function bestOf(
   polls: readonly Offer[],
   candidate: Candidate,
@@ -170,7 +171,7 @@ function bestOf(
   return best;
 }
 
-/** P1, but for the slots. */
+/** rules-1, but for the slots. */
 export function fits(runner: Fitness, needs: Needs): boolean {
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
 }
@@ -190,7 +191,7 @@ function meets({ labels }: Fitness, { demands = {} }: Needs): boolean {
   );
 }
 
-/** What is missing for a session among the runners that are registered; `undefined` when one of them fits (P5). */
+/** What is missing for a session among the runners that are registered; `undefined` when one of them fits (rules-5). */
 export function unmetBy(runners: readonly Fitness[], needs: Needs): string | undefined {
   if (runners.some((runner) => fits(runner, needs))) return undefined;
   const agent = `the agent "${needs.agent}"`;

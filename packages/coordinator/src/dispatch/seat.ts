@@ -1,13 +1,17 @@
 // One runner at this coordinator: the poll that waits, what was answered and is not acknowledged, what it is still to be told.
 //
-//   W1. The same poll id gets the same answer, however often it is asked; without the claims that were given back meanwhile.
-//   W2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What the next poll
-//       does not name did not arrive: claims are given back at once, arrivals and commands are told again.
-//   W3. A command is told with every answer until the runner says that it has heard it.
-//   W4. One poll of a runner waits at a time: a new one ends the one before it, empty, and tells what that one would have.
-//   W5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and nothing follows from it.
-//   W6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be another, or be gone. Once it
-//       is not stored any more, as it has left and come back, nobody tells it.
+//   seat-1. The same poll id gets the same answer, however often it is asked; without the claims that were given back
+//       meanwhile.
+//   seat-2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What
+//       the next poll does not name did not arrive: claims are given back at once, arrivals and commands are told
+//       again.
+//   seat-3. A command is told with every answer until the runner says that it has heard it.
+//   seat-4. One poll of a runner waits at a time: a new one ends the one before it, empty, and tells what that one
+//       would have.
+//   seat-5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and
+//       nothing follows from it.
+//   seat-6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be
+//       another, or be gone. Once it is not stored any more, as it has left and come back, nobody tells it.
 //
 // It gives nothing and releases nothing itself: it says what is to be given back.
 
@@ -45,7 +49,7 @@ export interface PollAnswer {
 export interface PollRequest {
   readonly runnerId: string;
   readonly pollId: string;
-  /** Of the process that polls, and the poll's place among its polls (W5). */
+  /** Of the process that polls, and the poll's place among its polls (seat-5). */
   readonly process?: string;
   readonly number?: number;
   readonly ackPollId?: string;
@@ -73,7 +77,7 @@ export class Seat {
   heardAt = -Infinity;
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
-  /** W6. */
+  /** seat-6. */
   #knowsToDrain = false;
   /** Of the last answer, what is not acknowledged. */
   #unacknowledged = new Map<string, GivenClaim>();
@@ -91,12 +95,12 @@ export class Seat {
     return this.#arrivals.size > 0 || this.#commands.size > 0;
   }
 
-  /** W1. */
+  /** seat-1. */
   answerOf(pollId: string): Promise<PollAnswer> | undefined {
     return this.#last?.pollId === pollId ? this.#last.answer : undefined;
   }
 
-  /** W5. Whether a later poll of the process has come; otherwise this is the latest. */
+  /** seat-5. Whether a later poll of the process has come; otherwise this is the latest. */
   isOvertaken({ process, number }: Pick<PollRequest, "process" | "number">): boolean {
     if (process === undefined || number === undefined) return false;
     if (this.#newest?.process === process && number < this.#newest.number) return true;
@@ -104,7 +108,7 @@ export class Seat {
     return false;
   }
 
-  /** W2. A poll has come. @returns the claims that did not arrive, to be given back. */
+  /** seat-2. A poll has come. @returns the claims that did not arrive, to be given back. */
   acknowledge({
     ackPollId,
     ackCommandIds,
@@ -122,7 +126,7 @@ export class Seat {
     return lost;
   }
 
-  /** Begin to wait (W4). The answer is what a repeated poll gets, too. */
+  /** Begin to wait (seat-4). The answer is what a repeated poll gets, too. */
   wait(pollId: string, free: number, since: number): Promise<PollAnswer> {
     this.waiting?.answer([]);
     this.#tellAgain(); // What that answer said nobody hears.
@@ -152,7 +156,7 @@ export class Seat {
     if (this.#last?.pollId !== pollId) return [];
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
-    // Whoever asks again gets what is still so (W1).
+    // Whoever asks again gets what is still so (seat-1).
     const answer = this.#last.answer.then((told) => ({
       ...told,
       claims: told.claims.filter((claim) => !lost.includes(claim)),
@@ -169,7 +173,7 @@ export class Seat {
     this.#commands.set(command.commandId, command);
   }
 
-  /** W6. Whether it drains, as it is stored: it may have been asked for since it began to wait. */
+  /** seat-6. Whether it drains, as it is stored: it may have been asked for since it began to wait. */
   drains(isSo: boolean): boolean {
     if (isSo && !this.#knowsToDrain) this.command(DRAIN);
     if (isSo) return true;
@@ -188,7 +192,7 @@ export class Seat {
       pollId,
       claims,
       arrivals: [...this.#arrivals].map(([sessionId, awaited]) => ({ sessionId, awaited })),
-      commands: [...this.#commands.values()], // W3.
+      commands: [...this.#commands.values()], // seat-3.
     };
     this.#unacknowledged = new Map(claims.map((claim) => [claim.sessionId, claim]));
     this.#toldArrivals = new Map(this.#arrivals);

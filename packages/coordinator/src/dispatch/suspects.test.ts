@@ -1,4 +1,4 @@
-// P4 and P6 as storage and runners see them: a session that was lost twice is tried alone, only losses of that kind make it poison,
+// rules-4 and rules-6 as storage and runners see them: a session that was lost twice is tried alone, only losses of that kind make it poison,
 // and asking how often it was lost costs nobody a loss.
 
 import type { CommitBatch } from "@holdfast/core";

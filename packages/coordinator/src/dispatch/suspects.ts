@@ -1,12 +1,12 @@
 // What dispatch writes into sessions that were lost with their runners: that one is poison, or that a suspect is pardoned.
 //
-// It decides nothing: the rules say which session is which (P4 and P6 in `rules.ts`).
+// It decides nothing: the rules say which session is which (rules-4 and rules-6 in `rules.ts`).
 
 import type { Change, CommitBatch, Session } from "@holdfast/core";
 
 type Row = Pick<Session, "sessionId" | "nextSeq">;
 
-/** P4. Pauses a session and releases it. @param lossesMax how often it was lost with a runner that held nothing else. */
+/** rules-4. Pauses a session and releases it. @param lossesMax how often it was lost with a runner that held nothing else. */
 export function park(row: Row, token: number, lossesMax: number): readonly Change[] {
   const message = `the session was lost ${lossesMax} times in a row with a runner that held nothing else, without a commit between`;
   const fix = "look what the session does first, correct it, and unpause the session";
@@ -17,7 +17,7 @@ export function park(row: Row, token: number, lossesMax: number): readonly Chang
   ];
 }
 
-/** P6. A commit takes the losses back, also one of nothing (E3 of core's claims). */
+/** rules-6. A commit takes the losses back, also one of nothing (claims-3 of core's claims). */
 export function pardon(row: Row, token: number): readonly Change[] {
   return [emptyBatch(row, token)];
 }

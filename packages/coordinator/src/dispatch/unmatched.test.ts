@@ -17,7 +17,7 @@ const CREATION: CreateSession = {
   format: 1,
 };
 
-test("N3: a session that has run since it was found to be due is left as it stands", async () => {
+test("unmatched-3: a session that has run since it was found to be due is left as it stands", async () => {
   const [clock, storage] = [new TestClock(), new MemoryStorage()];
   const now = () => clock.now();
   /** A runner came, and went again. */

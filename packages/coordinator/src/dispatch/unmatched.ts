@@ -1,14 +1,15 @@
-// Sessions that no registered runner fits: named while they wait, and ended after five minutes (P5).
+// Sessions that no registered runner fits: named while they wait, and ended after five minutes (rules-5).
 //
-//   N1. The five minutes begin when a coordinator first finds the session unmatched, and that is stored: a restart does not begin them
-//       anew. The age of a session's row does not count. A coordinator ends nothing in its first `RETURN_MS`: runners may be on
-//       their way back to it.
-//   N2. A session that never began fails, and its parent is notified as of any other end. A session that has begun is paused: it has
-//       something to lose, and resumes when a person unpauses it.
-//   N3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that one left it.
-//   N4. A damaged session stays as it is, and the others are looked at all the same.
-//   N5. The five minutes begin anew once a runner has run the session, or a runner that fits has been registered for `RETURN_MS`.
-//       A runner that comes and leaves sooner postpones nothing.
+//   unmatched-1. The five minutes begin when a coordinator first finds the session unmatched, and that is stored: a
+//       restart does not begin them anew. The age of a session's row does not count. A coordinator ends nothing in its
+//       first `RETURN_MS`: runners may be on their way back to it.
+//   unmatched-2. A session that never began fails, and its parent is notified as of any other end. A session that has
+//       begun is paused: it has something to lose, and resumes when a person unpauses it.
+//   unmatched-3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that
+//       one left it.
+//   unmatched-4. A damaged session stays as it is, and the others are looked at all the same.
+//   unmatched-5. The five minutes begin anew once a runner has run the session, or a runner that fits has been
+//       registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
 //
 // It claims what it acts on, like anybody else.
 
@@ -114,7 +115,7 @@ export class Unmatched {
     await this.#store();
   }
 
-  /** N1. Monotonic milliseconds. */
+  /** unmatched-1. Monotonic milliseconds. */
   #endOf({ since }: Waits): number {
     return Math.max(since + NO_MATCH_MS, (this.#servesSince ?? 0) + RETURN_MS);
   }
@@ -169,7 +170,7 @@ export class Unmatched {
     };
   }
 
-  /** N2, N3. @returns whether the session's wait is over; `false` when somebody else has the session. */
+  /** unmatched-2, unmatched-3. @returns whether the session's wait is over; `false` when somebody else has the session. */
   async #act(sessionId: string, unmet: string): Promise<boolean> {
     const { storage, clock } = this.#host;
     const now = clock.now();

@@ -1,13 +1,15 @@
 // The sessions that have something to do and nobody does, as far as this coordinator knows: what storage last said is due, and what
 // has arrived since.
 //
-//   Q1. Storage alone knows what is due. This is only what need not be asked again for each poll: it is thrown away and read anew
-//       every `SCAN_MS` while somebody waits, and whoever claims what is no longer due is told so by storage.
-//   Q2. A scan reads at most `ROWS_MAX` rows that it does not know; what it did not get to is read by the next.
-//   Q3. When nothing of a full page can be given, the next page is longer: who waits behind many that nobody can take is not
-//       passed over.
-//   Q4. Where nobody asks, what other coordinators have given away is taken out by `prune`.
-//   Q5. One whose row is damaged is passed over, and keeps no other one waiting.
+//   waiting-sessions-1. Storage alone knows what is due. This is only what need not be asked again for each poll: it is
+//       thrown away and read anew every `SCAN_MS` while somebody waits, and whoever claims what is no longer due is
+//       told so by storage.
+//   waiting-sessions-2. A scan reads at most `ROWS_MAX` rows that it does not know; what it did not get to is read by
+//       the next.
+//   waiting-sessions-3. When nothing of a full page can be given, the next page is longer: who waits behind many that
+//       nobody can take is not passed over.
+//   waiting-sessions-4. Where nobody asks, what other coordinators have given away is taken out by `prune`.
+//   waiting-sessions-5. One whose row is damaged is passed over, and keeps no other one waiting.
 //
 // It knows no runners but by the agents they offer.
 
@@ -48,7 +50,7 @@ export class WaitingSessions {
     return this.#unread.length > 0;
   }
 
-  /** Ask storage what is due (Q1). @returns when to ask again although nothing arrives. */
+  /** Ask storage what is due (waiting-sessions-1). @returns when to ask again although nothing arrives. */
   async scan(agents: readonly string[], now: number): Promise<number | undefined> {
     const due = await this.#storage.due({ now, limit: this.#pageSize, agents });
     this.#isFull = due.sessionIds.length >= this.#pageSize;
@@ -64,7 +66,7 @@ export class WaitingSessions {
     return due.nextAt;
   }
 
-  /** Q2. */
+  /** waiting-sessions-2. */
   async readMore(now: number): Promise<void> {
     const ids = this.#unread.splice(0, ROWS_MAX);
     const rows = await Promise.all(
@@ -73,14 +75,14 @@ export class WaitingSessions {
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }
 
-  /** Q4. */
+  /** waiting-sessions-4. */
   async prune(now: number): Promise<void> {
     const known = [...this.#candidates.keys()];
     const due = new Set((await this.#storage.due({ now, limit: PAGE_MAX })).sessionIds);
     for (const sessionId of known) if (!due.has(sessionId)) this.#candidates.delete(sessionId);
   }
 
-  /** Q3. Nothing that was found can be given to those who wait. */
+  /** waiting-sessions-3. Nothing that was found can be given to those who wait. */
   widen(): void {
     this.#pageSize = this.#isFull ? Math.min(this.#pageSize * 2, PAGE_MAX) : PAGE_MIN;
   }

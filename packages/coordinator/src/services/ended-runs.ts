@@ -1,6 +1,6 @@
 // Runs that have ended, as storage keeps them (`core/session/ended-runs.ts`), and the wait for the end of one.
 //
-//   N3. A run is answered for by its token. Another run of its session is never answered in its place.
+//   services-ended-runs-3. A run is answered for by its token. Another run of its session is never answered in its place.
 
 import { isEnded, type Session } from "@holdfast/core";
 import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";

@@ -1,8 +1,9 @@
 // Runs over the API: what is to be done and who does it, read off the sessions and claims there are.
 //
-//   N1. A run that has not ended is not stored: queued is what storage says is due, claimed what it says is held. A run that passes
-//       on while a list is made may be listed twice, or not at all. Ended runs are stored (`ended-runs.ts`).
-//   N2. A run's id is its session and its token. A queued run has no token yet: its id ends in `next`.
+//   run-service-1. A run that has not ended is not stored: queued is what storage says is due, claimed what it says is
+//       held. A run that passes on while a list is made may be listed twice, or not at all. Ended runs are stored
+//       (`ended-runs.ts`).
+//   run-service-2. A run's id is its session and its token. A queued run has no token yet: its id ends in `next`.
 //   X13. A user sees those of own sessions; another's is told like one that is not there.
 //
 // It gives nothing to anybody: that is dispatch's.
@@ -284,7 +285,7 @@ async function queuedRun(host: ServiceHost, session: Session, runners: Runners):
   };
 }
 
-/** N2. */
+/** run-service-2. */
 function runFields({ sessionId, agent, placement = {} }: Session, token: string): RunMessage {
   return {
     runId: `run_${sessionId}.${token}`,

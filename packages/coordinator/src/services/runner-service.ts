@@ -1,14 +1,15 @@
 // Runners over the API: who they are, what they are given, what an admin sees of them.
 //
-//   R1. A runner speaks for itself only: another id than its token's is not found.
-//   R2. A registration token is used up before the runner exists, so that two who have it are not two runners.
-//   R3. Registering again with a runner's own token is the same runner with what it says now.
+//   runner-service-1. A runner speaks for itself only: another id than its token's is not found.
+//   runner-service-2. A registration token is used up before the runner exists, so that two who have it are not two runners.
+//   runner-service-3. Registering again with a runner's own token is the same runner with what it says now.
 //   R4. One process at a time is a runner. A second one that registers with its token is refused while the first is heard of, or holds
 //       anything: one that was killed keeps its successor out for no longer than a lease. Who is not the one that registered last is
 //       told so by its poll.
-//   R6. One that goes holds nothing any more: what it was given and never heard of, by whichever coordinator, is released before it is
-//       forgotten. Nobody would release that after this coordinator's end, and of claims of who is no runner the length is not known.
-//       Said late, when another process is the runner, it does nothing.
+//   runner-service-6. One that goes holds nothing any more: what it was given and never heard of, by whichever
+//       coordinator, is released before it is forgotten. Nobody would release that after this coordinator's end, and of
+//       claims of who is no runner the length is not known. Said late, when another process is the runner, it does
+//       nothing.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -44,7 +45,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
   const { registry, dispatcher, tokens, clock, random } = host;
 
   const own = async (caller: Caller, runnerId: string): Promise<StoredRunner> => {
-    const isOwn = caller.kind === "runner" && caller.name === runnerId; // R1.
+    const isOwn = caller.kind === "runner" && caller.name === runnerId; // runner-service-1.
     const runner = isOwn ? await registry.find(runnerId) : undefined;
     if (runner === undefined) throw runnerNotFound(runnerId);
     return runner;
@@ -78,7 +79,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     };
   };
 
-  /** R2. */
+  /** runner-service-2. */
   const admit = async (request: RegisterRequest, call: Call): Promise<Admitted> => {
     const { caller } = call;
     const wanted = mintId("rnr", clock.now(), () => random.u32());
@@ -235,7 +236,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const known = await registry.findAnew(runnerId);
       if (known === undefined || isOther(known, process)) return {};
       dispatcher.forget(runnerId);
-      await releaseAll(host, held); // R6.
+      await releaseAll(host, held); // runner-service-6.
       await registry.change(runnerId, auditOf(call, "runner.deregister", `runner:${runnerId}`), (runner) =>
         runner !== undefined && isOther(runner, process) ? runner : undefined,
       );
@@ -300,7 +301,7 @@ async function claimsOf({ storage, clock }: ServiceHost, owner: string): Promise
   }
 }
 
-/** R6. */
+/** runner-service-6. */
 async function releaseAll({ commit, dispatcher }: ServiceHost, claims: readonly HeldClaim[]): Promise<void> {
   if (claims.length > 0)
     await commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token })));

@@ -1,9 +1,10 @@
 // How a registered runner stands, as people are told: whether it is there, when it was last heard of, how much it holds.
 //
-//   T1. It is silent when nothing was heard of it for a lease, if this coordinator is who heard of it last. What others hear is written
-//       once a minute at most: by that it is silent after `QUIET_MS`. A time that was written before this coordinator began says nothing of now:
-//       the runner is silent until it is heard of again, here or elsewhere.
-//   T2. What it holds is what storage says: a lease that has passed is nobody's.
+//   runner-standing-1. It is silent when nothing was heard of it for a lease, if this coordinator is who heard of it
+//       last. What others hear is written once a minute at most: by that it is silent after `QUIET_MS`. A time that was
+//       written before this coordinator began says nothing of now: the runner is silent until it is heard of again,
+//       here or elsewhere.
+//   runner-standing-2. What it holds is what storage says: a lease that has passed is nobody's.
 //
 // It decides nothing: dispatch gives to whoever polls.
 
@@ -20,7 +21,7 @@ interface Standing {
   readonly quietMs: number;
 }
 
-/** T1. */
+/** runner-standing-1. */
 export function standingOf(
   { clock, dispatcher, leaseMs, registry }: StandingHost,
   runner: StoredRunner,
@@ -33,7 +34,7 @@ export function standingOf(
   return { status: isSilent ? "silent" : draining === true ? "draining" : "online", quietMs };
 }
 
-/** T2. */
+/** runner-standing-2. */
 export async function heldBy(
   { clock, storage }: Pick<ServiceHost, "clock" | "storage">,
   { runnerId, maxRuns }: StoredRunner,

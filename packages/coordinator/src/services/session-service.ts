@@ -1,8 +1,8 @@
 // Sessions over the API: requests in, changes to storage, what storage says out.
 //
 //   X14. Everything that changes something is one audited change.
-//   R1.  What a caller asked for twice is answered twice: a session that was cancelled is not an error of who cancels it. One that
-//        ended otherwise is: it will never be what was asked for.
+//   session-service-1. What a caller asked for twice is answered twice: a session that was cancelled is not an error of
+//       who cancels it. One that ended otherwise is: it will never be what was asked for.
 //
 // It decides nothing about a session: core's rules do, in the transaction.
 
@@ -104,7 +104,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         "run_terminal",
         `session ${change.sessionId} has ended (${result.sessionStatus})`,
       );
-    return told(await found(change.sessionId)); // R1.
+    return told(await found(change.sessionId)); // session-service-1.
   };
 
   return {
@@ -198,7 +198,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
           given !== undefined &&
           (await wasConsumed(host, sessionId, keyedSignalId(sessionId, given, given, text)))
         )
-          return { question: given }; // R1.
+          return { question: given }; // session-service-1.
         if (isEnded(session.status)) throw hasEnded(session);
         throw new NotFoundError("question_not_found", noSuchQuestion(session, question), {
           at: "question",
@@ -228,7 +228,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       );
       const holder = host.dispatcher.holdings.find(sessionId)?.runnerId;
       if (isHard && holder !== undefined) host.dispatcher.stop(holder, sessionId);
-      if (before.cancel !== undefined) setRestStatus(context, 200); // R1: nothing new was accepted.
+      if (before.cancel !== undefined) setRestStatus(context, 200); // session-service-1: nothing new was accepted.
       return message;
     },
 
@@ -424,7 +424,7 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
     case "duplicate":
       return result.status;
     case "ended":
-      // R1. Its answer may have been lost, and it may be what the session ended by.
+      // session-service-1. Its answer may have been lost, and it may be what the session ended by.
       if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId))) return "duplicate";
       throw hasEnded({ sessionId, status: result.sessionStatus });
     case "not_found":

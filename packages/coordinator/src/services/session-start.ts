@@ -2,11 +2,12 @@
 //
 //   L7. The id of a session under an idempotency key is made of its owner and the key, so whoever asks again, at any coordinator and
 //       however often at once, asks for the same session. Another body under the key is a conflict.
-//   J1. `async_callback` makes the session a child: its end, whatever it is, reaches its parent in the transaction that ends it. The
-//       child's number there is far above those of the parent's own commands.
-//   J2. Everything is checked before anything is stored: what is refused leaves nothing behind.
-//   J3. A queued task is made under the claim its session is run by, and once under it: storage decides that with the change itself (ST49),
-//       so what hangs here, or on its way here, makes nothing once its session went on elsewhere or has its outcome.
+//   session-start-1. `async_callback` makes the session a child: its end, whatever it is, reaches its parent in the
+//       transaction that ends it. The child's number there is far above those of the parent's own commands.
+//   session-start-2. Everything is checked before anything is stored: what is refused leaves nothing behind.
+//   session-start-3. A queued task is made under the claim its session is run by, and once under it: storage decides
+//       that with the change itself (ST49), so what hangs here, or on its way here, makes nothing once its session went
+//       on elsewhere or has its outcome.
 
 import { createHash } from "node:crypto";
 import {
@@ -149,7 +150,7 @@ export function noTaskAgent(agent: string, at: string): UsageError {
   });
 }
 
-/** A task that may be queued: for whom, and under which claim of its session, where that is here (J3). */
+/** A task that may be queued: for whom, and under which claim of its session, where that is here (session-start-3). */
 interface AllowedTask {
   readonly owner: string | undefined;
   readonly under?: HeldAs;
@@ -257,7 +258,7 @@ function seedOf(sessionId: string, { timeoutMs }: StartRequest, budget: Budget |
   return digestOf(`seed of ${sessionId} ${timeoutMs ?? ""} ${sorted(budget)}`).readUInt32BE(0);
 }
 
-/** J1. */
+/** session-start-1. */
 function childNumber(sessionId: string): number {
   return 2 ** 48 + digestOf(`child ${sessionId}`).readUIntBE(0, 6);
 }

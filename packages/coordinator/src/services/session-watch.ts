@@ -2,11 +2,12 @@
 //
 //   V1. What a stream tells is what storage has, from the position after the one that was seen: so before and after a reconnect
 //       together are the journal, without a gap and without a duplicate.
-//   V3. Storage has only what is committed.
-//   E1. A stream ends when the session has ended and everything of it was told, or when the caller has gone or is no longer anybody.
-//       The event that says so has the position behind the journal. A reader that has seen that one gets an empty stream, and over REST the
-//       status 204, by which an `EventSource` stops.
-//   E2. Who waits for a session that has moved away is told where it went: it never ends here. One that is on its way may stay.
+//   session-watch-1. Storage has only what is committed.
+//   session-watch-2. A stream ends when the session has ended and everything of it was told, or when the caller has
+//       gone or is no longer anybody. The event that says so has the position behind the journal. A reader that has
+//       seen that one gets an empty stream, and over REST the status 204, by which an `EventSource` stops.
+//   session-watch-3. Who waits for a session that has moved away is told where it went: it never ends here. One that is
+//       on its way may stay.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../call/json-field.ts";
@@ -124,12 +125,12 @@ function standOf({ status, pauseReason, waits, progress, cancel, account, move }
   return JSON.stringify([status, pauseReason, waits, progress, cancel, account, move?.to]);
 }
 
-/** E2. */
+/** session-watch-3. */
 function refuseMoved({ move }: Session): void {
   if (move?.isDone === true) throw sessionMoved(move.to);
 }
 
-/** Until a session has ended, at most so long. @returns how it stands then. @throws ConflictError `session_moved` (E2). */
+/** Until a session has ended, at most so long. @returns how it stands then. @throws ConflictError `session_moved` (session-watch-3). */
 export async function untilEnded(
   host: ServiceHost,
   sessionId: string,

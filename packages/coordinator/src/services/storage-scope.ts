@@ -4,7 +4,7 @@
 //       runner's is asked here. It makes nothing but what its batches make.
 //   X13. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
 //       what is another's: no parent, no payer, no conversation. What it names before that is there, storage looks at (ST36).
-//   X5. An admin has everything.
+//   storage-scope-5. An admin has everything.
 
 import {
   isEnded,

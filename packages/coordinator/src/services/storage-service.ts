@@ -1,8 +1,11 @@
 // The storage port for runtimes elsewhere: what is asked, scoped by who asks, and told of to dispatch.
 //
-//   S1. A change that its caller may not ask for is left out of the group and answered; its neighbours are applied (ST4).
-//   S2. The time is the coordinator's, whoever asks: a machine whose clock is wrong must not end the leases of others.
-//   S3. A runner gets sessions from its polls alone: what it claims here it holds already, and nothing is due for it.
+//   storage-service-1. A change that its caller may not ask for is left out of the group and answered; its neighbours
+//       are applied (ST4).
+//   storage-service-2. The time is the coordinator's, whoever asks: a machine whose clock is wrong must not end the
+//       leases of others.
+//   storage-service-3. A runner gets sessions from its polls alone: what it claims here it holds already, and nothing
+//       is due for it.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
@@ -28,7 +31,7 @@ import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
 const ENTRIES_PAGE = 1_000;
 const CLAIMS_PAGE = 1_000;
-/** Who counts the time on by itself is soon too far behind to say when something is to end (Y4 of its `coordinator-time.ts`). */
+/** Who counts the time on by itself is soon too far behind to say when something is to end (coordinator-time-4 of its `coordinator-time.ts`). */
 const TIME_EVERY_MS = 10_000;
 
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
@@ -49,7 +52,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       if (session === undefined || (!isTold && !(await mayTouch(host, caller, session))))
         return { result: bytesOfValue({ status: "not_found" }) };
       if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
-        return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // S3.
+        return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // storage-service-3.
       const result = await storage.claim({
         sessionId,
         owner: claimOwner(caller, owner),
@@ -95,7 +98,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
 
     async due({ limit, agents }, context) {
       const { caller } = callOf(context);
-      if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // S3.
+      if (caller.kind === "runner") return { due: bytesOfValue({ sessionIds: [], schedules: [] }) }; // storage-service-3.
       const due = await storage.due({
         now: clock.now(),
         limit,
@@ -174,7 +177,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
   };
 }
 
-/** S1. */
+/** storage-service-1. */
 async function commitScoped(
   host: ServiceHost,
   changes: readonly Change[],

@@ -21,7 +21,7 @@ function open(refused = "") {
   return { groups, commit: joinCommits({ storage, clock, immediate }) };
 }
 
-test("J1: what is asked for in one turn is one transaction, in its order, and each is answered for itself", async () => {
+test("joined-commits-1: what is asked for in one turn is one transaction, in its order, and each is answered for itself", async () => {
   const { groups, commit } = open();
   const asked = [["a", "b"], [], ["c"]].map((ids) => commit(ids.map(release)));
   expect(groups).toEqual([]);
@@ -36,7 +36,7 @@ test("J1: what is asked for in one turn is one transaction, in its order, and ea
   expect(groups).toEqual([["a", "b", "c"], ["d"]]);
 });
 
-test("J2: whoever is in a transaction of which nobody knows what became is told so, and nobody else", async () => {
+test("joined-commits-2: whoever is in a transaction of which nobody knows what became is told so, and nobody else", async () => {
   const { commit } = open("b");
   const together = Promise.allSettled(["a", "b"].map((id) => commit([release(id)])));
   await turns(1);

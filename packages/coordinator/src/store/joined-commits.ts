@@ -1,9 +1,10 @@
 // What is asked of storage in one turn of the event loop, by any number of requests, as one transaction: they share its sync.
 //
-//   J1. What was asked for first is applied first, and what was asked for together stays together, in its order. Each is answered
-//       for itself, as alone (ST4).
-//   J2. When storage cannot say what became of a transaction, everybody in it is told so: sending it again is safe.
-//   J3. No transaction waits for another one here: which of them may be under way at once is storage's affair.
+//   joined-commits-1. What was asked for first is applied first, and what was asked for together stays together, in its
+//       order. Each is answered for itself, as alone (ST4).
+//   joined-commits-2. When storage cannot say what became of a transaction, everybody in it is told so: sending it
+//       again is safe.
+//   joined-commits-3. No transaction waits for another one here: which of them may be under way at once is storage's affair.
 //
 // It decides nothing, and knows no callers. Unlike the runtime's group committer it neither orders groups nor sends them again: whose
 // changes it joins are strangers to each other, and storage orders what names the same.
@@ -42,7 +43,7 @@ export function joinCommits({ storage, clock, immediate }: JoiningHost): Commit 
           for (const { changes, resolve } of group) resolve(results.slice(from, (from += changes.length)));
         },
         (error: unknown) => {
-          for (const { reject } of group) reject(error); // J2.
+          for (const { reject } of group) reject(error); // joined-commits-2.
         },
       );
   };

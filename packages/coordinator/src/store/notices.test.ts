@@ -64,7 +64,7 @@ describe("V4: who waits for news", () => {
     expect(news.count).toBe(2);
   });
 
-  test("V5: for the end alone has none of what goes on", async () => {
+  test("notices-5: for the end alone has none of what goes on", async () => {
     const storage = noticing(inner, new SteadyClock(clock), () => {});
     await storage.commit([CREATING], 1);
     const news = follow(storage, "end");

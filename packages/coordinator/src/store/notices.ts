@@ -2,7 +2,7 @@
 //
 //   V4. A notice is only a reason to look. Who waits looks when there is one, and not otherwise: the storage tells what others
 //       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
-//   V5. Who waits for the end alone does not look at a session that goes on: most commits are that.
+//   notices-5. Who waits for the end alone does not look at a session that goes on: most commits are that.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
 import { Followers, storageWith, type SteadyClock } from "@holdfast/core/internal";
@@ -20,7 +20,7 @@ export class News {
   #isThere = false;
   #wake = (): void => {};
 
-  /** @param wants what it waits for (V5). */
+  /** @param wants what it waits for (notices-5). */
   constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal, wants: "news" | "end") {
     const unfollow = storage.follow(sessionId, (goesOn) => {
       if (wants === "news" || !goesOn) this.come();

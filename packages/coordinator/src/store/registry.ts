@@ -1,12 +1,13 @@
 // Who the runners are: a document each, so that every coordinator of a storage knows them, and knows them again after its end.
 //
-//   Y1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it polls; and at once by one
-//       that has not heard of it for a lease, so that the one before knows that it is not the one to say whether the runner lives.
-//   Y2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no clock that is set removes
-//       anybody. What it held runs out by its lease long before.
-//   Y3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as when all were last asked
-//       for: that is at each `sweep`. What this coordinator stores it knows at once.
-//   Y4. A name is for people, and several runners may have it: it stands for one only where one has it.
+//   registry-1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it
+//       polls; and at once by one that has not heard of it for a lease, so that the one before knows that it is not the
+//       one to say whether the runner lives.
+//   registry-2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no
+//       clock that is set removes anybody. What it held runs out by its lease long before.
+//   registry-3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as
+//       when all were last asked for: that is at each `sweep`. What this coordinator stores it knows at once.
+//   registry-4. A name is for people, and several runners may have it: it stands for one only where one has it.
 //
 // It knows no polls and no sessions.
 
@@ -78,9 +79,9 @@ export class Registry {
   /** Since when this coordinator hears of runners, in epoch milliseconds. */
   readonly beganAt: number;
   #known = new Map<string, Known>();
-  /** Y2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
+  /** registry-2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
   #silence = new Map<string, Silence>();
-  /** Y1. When each was heard of, of what was written by this coordinator. */
+  /** registry-1. When each was heard of, of what was written by this coordinator. */
   readonly #written = new Map<string, number>();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
@@ -101,7 +102,7 @@ export class Registry {
     return known?.runner;
   }
 
-  /** Y4. The one of this id, or the only one of this name. @throws UsageError when there are several. */
+  /** registry-4. The one of this id, or the only one of this name. @throws UsageError when there are several. */
   async named(text: string): Promise<StoredRunner | undefined> {
     const runner = await this.find(text);
     if (runner !== undefined) return runner;
@@ -114,7 +115,7 @@ export class Registry {
     });
   }
 
-  /** Y1. Whether nobody but this coordinator heard of it later, as far as is known. */
+  /** registry-1. Whether nobody but this coordinator heard of it later, as far as is known. */
   isHeardHere({ runnerId, seenAt }: StoredRunner): boolean {
     return this.#written.get(runnerId) === seenAt;
   }
@@ -173,7 +174,7 @@ export class Registry {
     }
   }
 
-  /** Y1. It polls, and offers this now. Nobody waits for it to be written. @param isBack whether it was not heard of here for a lease. */
+  /** registry-1. It polls, and offers this now. Nobody waits for it to be written. @param isBack whether it was not heard of here for a lease. */
   seen(
     runner: StoredRunner,
     offers: Pick<StoredRunner, "agents" | "taskKinds">,
@@ -194,7 +195,7 @@ export class Registry {
     return seen;
   }
 
-  /** Y2. Remove who was silent for too long. @returns their ids. */
+  /** registry-2. Remove who was silent for too long. @returns their ids. */
   async sweep(): Promise<readonly string[]> {
     const now = this.#host.clock.monotonic();
     const [before, silence] = [this.#silence, new Map<string, Silence>()];

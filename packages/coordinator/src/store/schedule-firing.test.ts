@@ -8,7 +8,7 @@ import { ScheduleFiring } from "./schedule-firing.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-test("D3, F4: a clock that is set forward and back fires no time twice, and what it went over once", async () => {
+test("D3, schedule-firing-4: a clock that is set forward and back fires no time twice, and what it went over once", async () => {
   const { wall, clock, fired, began } = await every(MINUTE_MS);
   await wall.advance(2 * MINUTE_MS);
   expect(fired).toEqual([began, began + MINUTE_MS]);

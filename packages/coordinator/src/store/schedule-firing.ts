@@ -1,10 +1,11 @@
 // Fires schedules that are due, for as long as a coordinator lives.
 //
-//   F2. A time fires once, however many coordinators see it: storage compares it with the schedule's next time in the transaction
-//       that does what it says (ST34).
-//   F3. What it starts or sends is named by the schedule and the time it was due, so that whatever fires that time again finds it.
-//   F4. Times that were missed fire once, together, as the first of them.
-//   F5. What is due is asked anew at each second of the wall clock, however that jumps.
+//   schedule-firing-2. A time fires once, however many coordinators see it: storage compares it with the schedule's
+//       next time in the transaction that does what it says (ST34).
+//   schedule-firing-3. What it starts or sends is named by the schedule and the time it was due, so that whatever fires
+//       that time again finds it.
+//   schedule-firing-4. Times that were missed fire once, together, as the first of them.
+//   schedule-firing-5. What is due is asked anew at each second of the wall clock, however that jumps.
 //
 // What comes next is read by who knows cron; it is handed in.
 
@@ -56,7 +57,7 @@ export class ScheduleFiring {
     this.#cancel?.();
   }
 
-  /** F5. */
+  /** schedule-firing-5. */
   #wait(): void {
     const { clock } = this.#host;
     if (this.#isClosed) return;
@@ -84,7 +85,7 @@ export class ScheduleFiring {
     const { scheduleId, nextAt: dueAt, cron, timeZone } = schedule;
     try {
       const effect = await this.#effectOf(schedule);
-      const nextAt = readCron(cron, timeZone).after(Math.max(dueAt, clock.now())); // F4.
+      const nextAt = readCron(cron, timeZone).after(Math.max(dueAt, clock.now())); // schedule-firing-4.
       await storage.commit([{ type: "fire_schedule", scheduleId, dueAt, nextAt, effect }], clock.now());
       this.#broken.delete(scheduleId);
     } catch (error) {
@@ -97,7 +98,7 @@ export class ScheduleFiring {
   #effectOf(schedule: Schedule): Promise<CreateSession | SendSignal> {
     const { random, clock, firingName, versionOf } = this.#host;
     return effectOfFiring(schedule, {
-      name: firingName(schedule.scheduleId, schedule.nextAt), // F3.
+      name: firingName(schedule.scheduleId, schedule.nextAt), // schedule-firing-3.
       agent: async (agent) => ({ ...agent, version: await versionOf(agent.name, agent.version) }),
       seed: random.u32(),
       now: clock.now(),

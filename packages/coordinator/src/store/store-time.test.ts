@@ -257,7 +257,7 @@ test("O12: a lease is left as it is by who finds that nobody has written the tim
   expect(await leftOf("s1")).toBe(LEASE_MS);
 });
 
-test("Y2: who is silent is removed by what has passed, whatever the clock says", async () => {
+test("registry-2: who is silent is removed by what has passed, whatever the clock says", async () => {
   const { registry, clock } = await coordinator();
   await registry.change("runner", undefined, () => runnerAt(clock.now()));
   wall.jump(HOUR_MS);

@@ -1,8 +1,9 @@
 // Whether storage can be written to, for who asks how the coordinator is.
 //
-//   H1. What the last write came to is remembered, so asking costs nothing while there are writes.
-//   H2. When there was none for a while, or the last one failed, asking makes one: a document of its own, at most every `AGAIN_MS`
-//       after a failure, however often it is asked. So a coordinator that can write again says so by itself.
+//   write-health-1. What the last write came to is remembered, so asking costs nothing while there are writes.
+//   write-health-2. When there was none for a while, or the last one failed, asking makes one: a document of its own,
+//       at most every `AGAIN_MS` after a failure, however often it is asked. So a coordinator that can write again says
+//       so by itself.
 //
 // It knows no requests. What a write fails for that is the change's own fault is none of its affair.
 
@@ -58,7 +59,7 @@ export class WriteHealth {
     return this.#problem;
   }
 
-  /** H2. */
+  /** write-health-2. */
   async #probe(): Promise<void> {
     const body = JSON.stringify({ at: this.#clock.now() });
     try {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { ChurnMap } from "./churn-map.ts";
 
-test("M1: it is a Map", () => {
+test("churn-map-1: it is a Map", () => {
   const map = new ChurnMap<string, object>();
   const [one, two, three] = [{}, {}, {}];
   map.set("a", one);

@@ -5,7 +5,7 @@
 // So whatever passes through such a map survives every collection of the young generation: with drivers of sessions in it that
 // was a third of the time of a process. Here the tables hold boxes, and a box is emptied when its entry is taken out.
 //
-//   M1. Otherwise it is a Map: in the order of insertion, and setting what is there leaves it at its place.
+//   churn-map-1. Otherwise it is a Map: in the order of insertion, and setting what is there leaves it at its place.
 
 interface Box<V> {
   value: V | undefined;

@@ -1,6 +1,6 @@
 // The line of the author's code in a stack, for errors. Best effort: engines without stacks give none.
 //
-//   AL1. A frame of our own packages is never named: it says nothing to the author.
+//   author-line-1. A frame of our own packages is never named: it says nothing to the author.
 
 /** Where our packages lie, `…/packages/` or `…/@holdfast/`. Without the scheme: some loaders give frames as paths. */
 const OURS = import.meta.url.replace(/^file:\/\//, "").replace(/core\/(?:src|dist)\/(?:errors\/)?[^/]*$/, "");
@@ -26,7 +26,7 @@ export function decodedPlace(place: string): string {
   }
 }
 
-/** Whether a `file:line:column` of a stack is in our packages (AL1). */
+/** Whether a `file:line:column` of a stack is in our packages (author-line-1). */
 export function isOurs(place: string): boolean {
   return place.startsWith(OURS) && OWN_FRAME.test(place.slice(OURS.length));
 }

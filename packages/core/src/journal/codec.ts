@@ -1,10 +1,10 @@
 // The journal's bytes: one line of JSON per record, its payload last and exactly as it was recorded.
 //
-//   F1. Decoding gives back the payload's very text: header and payload are cut apart at the first `,"payload":`, which
+//   codec-1. Decoding gives back the payload's very text: header and payload are cut apart at the first `,"payload":`, which
 //       cannot occur inside a header, because JSON escapes the quotes of every string value.
-//   F2. A payload of `FORMAT_LIMITS.blobChars` or more is replaced by `"blob":"<sha256>"`; the storage keeps the text
+//   codec-2. A payload of `FORMAT_LIMITS.blobChars` or more is replaced by `"blob":"<sha256>"`; the storage keeps the text
 //       under that name. Decoding asks the storage for it.
-//   F3. A line that is not ours is a `CorruptRecordError` naming the place; there are no defaults.
+//   codec-3. A line that is not ours is a `CorruptRecordError` naming the place; there are no defaults.
 
 import { CorruptRecordError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";

@@ -1,12 +1,14 @@
 // The journal: a session's commands and events in the order they happened, each at its `seq`.
 //
-//   R1. `seq` is a record's position; commands, events and notes stand in one line. So the place of an event says how many
-//       commands stood before it, and the journal's length how many stood before the commit: fewer or more is seen (K5).
-//       Commands have a number of their own besides, `id`, which is what everything refers to: `{session}-{id}` (K1).
-//   R2. A command is what the agent asked for (imperative); an event is a fact that was delivered to it (past tense); a
-//       note is a fact that was not delivered (an attempt that was lost, a warning) and is passed over by replay.
-//   R3. `payload` is recorded JSON text of the user's; it is never looked into here.
-//   R4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
+//   record-1. `seq` is a record's position; commands, events and notes stand in one line. So the place of an event says
+//       how many commands stood before it, and the journal's length how many stood before the commit: fewer or more is
+//       seen (K5). Commands have a number of their own besides, `id`, which is what everything refers to:
+//       `{session}-{id}` (K1).
+//   record-2. A command is what the agent asked for (imperative); an event is a fact that was delivered to it (past
+//       tense); a note is a fact that was not delivered (an attempt that was lost, a warning) and is passed over by
+//       replay.
+//   record-3. `payload` is recorded JSON text of the user's; it is never looked into here.
+//   record-4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
@@ -30,7 +32,7 @@ interface Command extends At {
 export interface ScheduleTask extends Command {
   readonly type: "schedule_task";
   readonly kind: string;
-  /** Hash of the input; the input itself (`payload`) is kept only when it is small (K8). */
+  /** Hash of the input; the input itself (`payload`) is kept only when it is small. */
   readonly hash: string;
   readonly key?: string;
   readonly timeoutMs?: number;
@@ -72,7 +74,7 @@ export interface TakeSignals extends Command, Persisting {
   readonly names: readonly string[];
 }
 
-/** The changed answer of a conditional probe (K9a). */
+/** The changed answer of a conditional probe (H11). */
 export interface RecordProbe extends Command {
   readonly type: "record_probe";
   readonly probe: string;

@@ -19,7 +19,7 @@ test.each([
   expect(jsonSyntaxProblem(text)).toBe(problem);
 });
 
-test("J1: a problem is found exactly where JSON.parse throws", () => {
+test("json-syntax-1: a problem is found exactly where JSON.parse throws", () => {
   const piece = fc.constantFrom(
     ..."{}[],:\"\\ \n0123456789-+.eEtruefalsn'x\u0000\u2028".split(""),
     "null",
@@ -49,7 +49,7 @@ test("J1: a problem is found exactly where JSON.parse throws", () => {
   );
 });
 
-test("J2: a deep and a long text are gone through", () => {
+test("json-syntax-2: a deep and a long text are gone through", () => {
   expect(jsonSyntaxProblem("[".repeat(200_000))).toBe("the text ends too early, at line 1, column 200001");
   expect(jsonSyntaxProblem(`${"[".repeat(200_000)}${"]".repeat(200_000)}`)).toBeUndefined();
 });

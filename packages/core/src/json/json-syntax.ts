@@ -1,8 +1,8 @@
 // Where the syntax of a JSON text goes wrong. Engines give a position for some mistakes, none for others, and quote the text, which
 // may hold a secret: so the text that `JSON.parse` refused is gone through here.
 //
-//   J1. A problem is found exactly where `JSON.parse` throws.
-//   J2. One pass, no recursion: no nesting is too deep, and the time grows with the text.
+//   json-syntax-1. A problem is found exactly where `JSON.parse` throws.
+//   json-syntax-2. One pass, no recursion: no nesting is too deep, and the time grows with the text.
 
 /** The mistake with its line and column, both counted from 1; nothing for a text that is JSON. No letter and no digit is quoted. */
 export function jsonSyntaxProblem(text: string): string | undefined {

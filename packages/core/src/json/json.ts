@@ -1,12 +1,13 @@
 // JSON as we record it: what may be recorded, and what an agent gets back.
 //
-//   J1. What is recorded is the text; agents only ever see values decoded from it, also in the process that made it.
-//   J2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is refused
-//       with the place it stands at, and so is a Date, which would come back as a text. Two conversions are kept because JSON
-//       itself defines them: `toJSON()` of other objects, and properties that are `undefined` are left out.
-//       Beside them -0 becomes 0, in the process that made it as well (J1). Leaky: an object is read twice, first to be
-//       checked and then to be written, so what a getter or a proxy gives may have changed in between.
-//   J3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
+//   json-1. What is recorded is the text; agents only ever see values decoded from it, also in the process that made it.
+//   json-2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is
+//       refused with the place it stands at, and so is a Date, which would come back as a text. Two conversions are
+//       kept because JSON itself defines them: `toJSON()` of other objects, and properties that are `undefined` are
+//       left out. Beside them -0 becomes 0, in the process that made it as well (json-1). Leaky: an object is read
+//       twice, first to be checked and then to be written, so what a getter or a proxy gives may have changed in
+//       between.
+//   json-3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { toError, UsageError } from "../errors/errors.ts";
 import { FORMAT_LIMITS } from "../limits.ts";

@@ -1,6 +1,6 @@
 // `AnsweredWaits`: which of the open waits has its answer here, the one that was asked first.
 //
-//   answered-1. A wait is looked at when it is asked, and whenever a signal of its name becomes the first of that name. In between
+//   answered-waits-1. A wait is looked at when it is asked, and whenever a signal of its name becomes the first of that name. In between
 //               nothing can answer it, so a wait that has no answer is passed over once and not again: each of many waits costs
 //               O(log n), however many names there are.
 //
@@ -59,7 +59,7 @@ export class AnsweredWaits<Item extends Asked> {
   first(isAnswered: (item: Item) => boolean): Item | undefined {
     for (let place = this.#maybe.first(); place !== undefined; place = this.#maybe.first()) {
       if (isAnswered(place.item)) return place.item;
-      this.#maybe.set(place, Infinity); // answered-1.
+      this.#maybe.set(place, Infinity); // answered-waits-1.
     }
     return undefined;
   }

@@ -5,9 +5,10 @@
 //
 //   K1.  Nothing comes between the claim of a command's number and what is filed under it. A key makes two asks one.
 //   K2a. A name with an open consuming wait is spoken for: nobody else may wait for, take or probe it.
-//   K3.  The same lines in replay and in first execution. Takes and probes look into the journal, as their answer is there.
+//   asks-3. The same lines in replay and in first execution. Takes and probes look into the journal, as their answer is
+//       there.
 //   K4.  Every refusal is remembered before it is thrown.
-//   K9a. What is asked without waiting is the same on replay; conditional probes record only a changed answer.
+//   H11. What is asked without waiting is the same on replay; conditional probes record only a changed answer.
 //
 // It knows its kernel by the door below, and nothing of slices but which kind is open.
 
@@ -202,7 +203,7 @@ export class Asks implements FutureOwner {
     return future;
   }
 
-  /** K3. On replay it is what it was when it was asked for, whoever knows the task now. */
+  /** asks-3. On replay it is what it was when it was asked for, whoever knows the task now. */
   #isGuarded(wanted: boolean): boolean {
     if ((this.#door.options.relations.flags & BEHAVIOUR.recordsGuards) === 0) return false;
     if (this.#door.cursor.slice !== "replay") return wanted;
@@ -210,7 +211,7 @@ export class Asks implements FutureOwner {
     return here?.type === "schedule_task" && here.guarded === true;
   }
 
-  /** K3. On replay it is the recorded one, whatever the agent asks for now. */
+  /** asks-3. On replay it is the recorded one, whatever the agent asks for now. */
   #deadline(
     ms: number | undefined,
   ): { readonly deadlineAt: number; readonly deadlineMs: number } | undefined {
@@ -346,14 +347,14 @@ export class Asks implements FutureOwner {
     return taken.map(({ name, payload }) => ({ name, payload: decodeJson(payload ?? "null") }));
   }
 
-  /** K9a: the answer of the first execution, also when more has arrived since. */
+  /** H11: the answer of the first execution, also when more has arrived since. */
   hasSignal(name: string): boolean {
     this.#door.guard();
     this.#refuseIfConsuming(name);
     return this.#probe(`has_signal ${name}`, false, () => this.#door.pending.has(name));
   }
 
-  /** K9a. What is left to spend. */
+  /** H11. What is left to spend. */
   remainingBudget(): Remaining {
     this.#door.guard();
     return this.#probe("remaining_budget", {}, () => this.#door.options.remaining() ?? {});
@@ -429,7 +430,7 @@ export class Asks implements FutureOwner {
     return this.#door.isCancelRequested();
   }
 
-  /** K9a: fixed from one delivery to the next. */
+  /** H11: fixed from one delivery to the next. */
   probeNow(): number {
     this.#door.guard();
     return this.#door.now();
@@ -533,7 +534,7 @@ export class Asks implements FutureOwner {
   #encodeInput(value: unknown, what: string): { text: JsonText | undefined; hasConversation: boolean } {
     const before = ConversationRef.encoded;
     const text = this.#encode(value, what);
-    const references = (ConversationRef.encoded - before) / 2; // Each is read twice: checked, and written (J2).
+    const references = (ConversationRef.encoded - before) / 2; // Each is read twice: checked, and written (json-2).
     if (references > 0 && (text?.split(CONVERSATION_KEY).length ?? 1) - 1 > references) {
       throw this.#door.faults.fail(
         new UsageError(`${what} has both a conversation and a key "$conversation" of its own`, {

@@ -3,18 +3,23 @@
 // Each such ask is a command with an effect on the other session; the effect is applied by the commit that records the command, so
 // it happens exactly once (S5). What others tell this session arrives as signals under the names of `signal-names.ts`.
 //
-//   C1. A child is named by the position that asked for it: asked again on replay, it is the same child.
-//   C2. A child's end can be waited for any number of times in a life; it is consumed once.
-//   C3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome. The agent sees none of it.
-//   C4. After a fork, what was asked of children and told by them is another session's; what is recorded of it still replays.
-//   C5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the runtime, which is
-//       told here whose it may be.
-//   C6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one of the two has
-//       the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has no heir.
-//   C7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of them that start over, too,
-//       anew. What it tells others it tells once, unless it is something else. It takes no answer to what an earlier life asked.
-//   C8. A minimal session that asks for another one, asks its parent, or takes signals as a child becomes persistent by that command,
-//       in its commit: no answer is lost with its process. C7 is for ephemeral sessions, and for those that began under older rules.
+//   child-asks-1. A child is named by the position that asked for it: asked again on replay, it is the same child.
+//   child-asks-2. A child's end can be waited for any number of times in a life; it is consumed once.
+//   child-asks-3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome.
+//       The agent sees none of it.
+//   child-asks-4. After a fork, what was asked of children and told by them is another session's; what is recorded of
+//       it still replays.
+//   child-asks-5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the
+//       runtime, which is told here whose it may be.
+//   child-asks-6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one
+//       of the two has the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has
+//       no heir.
+//   child-asks-7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of
+//       them that start over, too, anew. What it tells others it tells once, unless it is something else. It takes no
+//       answer to what an earlier life asked.
+//   child-asks-8. A minimal session that asks for another one, asks its parent, or takes signals as a child becomes
+//       persistent by that command, in its commit: no answer is lost with its process. child-asks-7 is for ephemeral
+//       sessions, and for those that began under older rules.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors/errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
@@ -98,7 +103,7 @@ export class ChildAsks {
   #seed: number;
   /** Of this session so far. */
   #persistence: Persistence;
-  /** Children with a lower number are another session's (C4). */
+  /** Children with a lower number are another session's (child-asks-4). */
   #firstChild = 0;
   /** Who takes over at the end. */
   #heir: (() => CreateSession) | undefined;
@@ -122,7 +127,7 @@ export class ChildAsks {
     return this.#parent?.sessionId;
   }
 
-  /** C7. Whether a signal answers what was asked in another life: then it is read, and nobody hears of it. */
+  /** child-asks-7. Whether a signal answers what was asked in another life: then it is read, and nobody hears of it. */
   dropsStale({ signalId, name, payload }: StoredSignal): boolean {
     if (this.life === undefined || repliedRequest(name) === undefined) return false;
     const { life = this.life } = decodeJson(payload) as { readonly life?: number };
@@ -150,7 +155,7 @@ export class ChildAsks {
     return this.#persistence === "ephemeral" ? "ephemeral" : "full";
   }
 
-  /** C4. */
+  /** child-asks-4. */
   goOnAlone(seed: number): void {
     this.#seed = seed;
     this.#parent = undefined;
@@ -173,7 +178,7 @@ export class ChildAsks {
     if (name === childEndName(child)) this.#awaited.delete(child);
   }
 
-  /** C5. The number of the child that a wait of this name is for, if its end may have been heard before. */
+  /** child-asks-5. The number of the child that a wait of this name is for, if its end may have been heard before. */
   mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
@@ -203,7 +208,7 @@ export class ChildAsks {
     return this.#endWaits?.has(future) === true;
   }
 
-  /** C3. */
+  /** child-asks-3. */
   handle(request: ChildRequest, asks: Asks): void {
     const kind = this.#door.options.handlerOf(request.name);
     if (kind !== undefined) return this.#askedByKernel(() => asks.scheduleHandler(kind, request));
@@ -226,7 +231,7 @@ export class ChildAsks {
     return positionId(this.#sessionId, id);
   }
 
-  /** Ask for a session that is to take this one's place: what would have been told to the parent, it tells. C6. */
+  /** Ask for a session that is to take this one's place: what would have been told to the parent, it tells. child-asks-6. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): void {
     const name = this.#named("handoffToAgent", mode);
     const draft = this.#draftChild(name, input, options, undefined);
@@ -236,7 +241,7 @@ export class ChildAsks {
     if (this.#door.cursor.slice === "live") this.#described(name);
   }
 
-  /** C6. It ends now: the id of the session that takes over from it, if one does. */
+  /** child-asks-6. It ends now: the id of the session that takes over from it, if one does. */
   handOver(): string | undefined {
     const heir = this.#heir?.();
     if (heir !== undefined) this.#effect(() => heir);
@@ -297,7 +302,7 @@ export class ChildAsks {
     return id;
   }
 
-  /** C3. */
+  /** child-asks-3. */
   reply({ request, from, life }: ChildRequest, answer: JsonText): void {
     const payload = life === undefined ? answer : `{"life":${life},${answer.slice(1)}`;
     this.#askedByKernel(() => {
@@ -306,7 +311,7 @@ export class ChildAsks {
     });
   }
 
-  /** C8. The part of a command by which a minimal session becomes persistent. A parent may have sent the signals that it takes. */
+  /** child-asks-8. The part of a command by which a minimal session becomes persistent. A parent may have sent the signals that it takes. */
   persisting(rule: "persistsFamilies" | "persistsListeners" = "persistsFamilies"): Persisting {
     const { flags } = this.#door.options.relations;
     if (this.#persistence !== "minimal" || (flags & BEHAVIOUR[rule]) === 0) return {};
@@ -337,7 +342,7 @@ export class ChildAsks {
     this.#effect(() => ({ type: "request_cancel", sessionId: childId, mode, graceMs, ...why }));
   }
 
-  /** C2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
+  /** child-asks-2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
   endOf(childId: string, ask: (name: string) => DurableFuture<unknown>): DurableFuture<unknown> {
     const child = this.#numberIn(childId);
     const known = this.#ends?.get(child);
@@ -348,7 +353,7 @@ export class ChildAsks {
     return future;
   }
 
-  /** The number in a child's session id. C4. @throws CancelledError */
+  /** The number in a child's session id. child-asks-4. @throws CancelledError */
   numberOf(childId: string): number {
     const id = this.#numberIn(childId);
     if (id < this.#firstChild) throw new CancelledError(`child ${childId}`, "the session was forked");
@@ -509,7 +514,7 @@ export class ChildAsks {
     };
   }
 
-  /** C7. */
+  /** child-asks-7. */
   #toldId(id: number, name: string, text: JsonText | undefined): string {
     const own = positionId(this.#sessionId, id);
     return this.life === undefined ? own : `${own}:${this.#hash(`${name} ${text ?? ""}`)}`;

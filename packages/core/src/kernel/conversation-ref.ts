@@ -1,4 +1,4 @@
-// A conversation as an input of tasks: a reference, resolved to its entries where the task runs (K8).
+// A conversation as an input of tasks: a reference, resolved to its entries where the task runs.
 
 export class ConversationRef {
   /** How many were ever encoded: tells them from data that looks alike. */

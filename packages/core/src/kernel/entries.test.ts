@@ -1,9 +1,9 @@
-// What an agent adds to its conversation: entries under each other, in the batch that asks for them (K8).
+// What an agent adds to its conversation: entries under each other, in the batch that asks for them.
 
 import { KernelStand } from "@holdfast/testkit/kernel-stand";
 import { expect, test } from "vitest";
 
-test("K8: what a model asks of a tool and what that answers are entries, each under the one before it", async () => {
+test("what a model asks of a tool and what that answers are entries, each under the one before it", async () => {
   const call = { toolCallId: "c1", toolName: "search" };
   let ids: readonly string[] = [];
   const stand = new KernelStand(async (ctx) => {

@@ -2,7 +2,8 @@
 //
 //   K1.  A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands are numbered apart
 //        from the journal's positions (`seq`), which events and notes take too: what a crash adds moves no id.
-//   K3.  Replay and first execution run the same lines: they differ only in whether the journal already holds a record.
+//   journal-cursor-3. Replay and first execution run the same lines: they differ only in whether the journal already
+//       holds a record.
 //   K5.  A command that is not the recorded one is a divergence, with both sides; limits are for new commands only.
 //
 // It does not know what a record means, nor who asks: the kernel decides what comes, this decides whether it fits.

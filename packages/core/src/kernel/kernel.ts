@@ -9,7 +9,7 @@
 //   K4.  An unanswered wait never settles. A fault is remembered: `seal` refuses even if the agent caught it.
 //   K5.  An outcome or an end that is not the recorded one is a divergence, with both sides.
 //   K7.  A checkpoint or an end closes the kernel; what comes after is another kernel.
-//   K9a. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
+//   H11. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
 //   K14. The same call with the same result again and again is told, and then handed over only when a person allows it.
 //   K13. After a return, tasks nobody observed are awaited, until a cancel; everything else is withdrawn.
 
@@ -69,7 +69,7 @@ export class Kernel {
     isDropped: (signal) => this.children.dropsStale(signal),
     onFirst: (name) => this.#open.noteArrived(name),
   });
-  /** Arrived while a slice is open: a probe must answer the same until its end (K9a). */
+  /** Arrived while a slice is open: a probe must answer the same until its end (H11). */
   readonly #offered: StoredSignal[] = [];
 
   #closed = false;
@@ -168,7 +168,7 @@ export class Kernel {
     return this.#segment.chars;
   }
 
-  /** Epoch milliseconds of the last delivery: what the agent takes for the present (K9a). Before one, of the last checkpoint. */
+  /** Epoch milliseconds of the last delivery: what the agent takes for the present (H11). Before one, of the last checkpoint. */
   get now(): number {
     return Math.max(this.#now, this.#options.notBefore ?? 0);
   }

@@ -1,8 +1,8 @@
 // How often a task was asked for with the same input and had the same result, one time after another, and what follows (K14).
 //
-//   R1. Decided by what was delivered alone, so that a replay counts, and asks, the same.
-//   R2. Bounded: of the calls that were seen longest ago nothing is known any more.
-//   R3. Only of tasks that wanted it when they were asked for, in sessions that began with it.
+//   repeat-guard-1. Decided by what was delivered alone, so that a replay counts, and asks, the same.
+//   repeat-guard-2. Bounded: of the calls that were seen longest ago nothing is known any more.
+//   repeat-guard-3. Only of tasks that wanted it when they were asked for, in sessions that began with it.
 //
 // It knows no journal: the question it asks is a command like one of the agent's.
 
@@ -83,7 +83,7 @@ export class RepeatGuard {
     return true;
   }
 
-  /** R3. */
+  /** repeat-guard-3. */
   #isGuarded({ kind, guarded }: OpenTask): boolean {
     const { relations, describeTask } = this.#options;
     if ((relations.flags & BEHAVIOUR.recordsGuards) !== 0) return guarded;
@@ -97,7 +97,7 @@ export class RepeatGuard {
     this.#seen.delete(call); // The latest is last.
     this.#seen.set(call, { call, result, count });
     const [oldest] = this.#seen.keys();
-    if (this.#seen.size > FORMAT_LIMITS.repeats && oldest !== undefined) this.#seen.delete(oldest); // R2.
+    if (this.#seen.size > FORMAT_LIMITS.repeats && oldest !== undefined) this.#seen.delete(oldest); // repeat-guard-2.
     return count;
   }
 }

@@ -7,7 +7,7 @@ import { migrateState, SessionState } from "./session-state.ts";
 
 const encode = (value: unknown, what: string) => encodeWithin(value, what, 1_000);
 
-test("Y2: changes that are larger than any payload may be are stored as the whole they make", () => {
+test("session-state-2: changes that are larger than any payload may be are stored as the whole they make", () => {
   let state = new SessionState({ version: 1, initial: () => ({ text: "" }) }, undefined);
   state.begin(undefined);
   state.update({ text: "x".repeat(400) }, encode);
@@ -19,7 +19,7 @@ test("Y2: changes that are larger than any payload may be are stored as the whol
   expect(() => state.seal(undefined, encode)).toThrow(LimitError);
 });
 
-test("J2: what JSON would change without a word is no state, neither to begin with nor migrated", () => {
+test("json-2: what JSON would change without a word is no state, neither to begin with nor migrated", () => {
   for (const wrong of [new Date(0), Number.NaN, new Map([[1, 2]])]) {
     const definition = { version: 2, initial: () => ({ wrong }), migrate: () => ({ wrong }) };
     const refused = "cannot be recorded";

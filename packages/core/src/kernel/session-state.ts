@@ -3,11 +3,12 @@
 // *Plain* state is a value given to each checkpoint whole. *Typed* state has a definition: it is read at `ctx.state`, changed by
 // `ctx.update`, and a checkpoint stores what changed.
 //
-//   Y1. Changes are data (`append`, `merge`, `replace` of a field), so that what was stored is rebuilt without the author's code.
-//       A reducer of the author's own is stored as what it made of the field.
-//   Y2. Changes are stored whole again once they are larger than the whole was: what is stored in all is linear in what was
-//       changed, and what is read at a wake-up is at most twice the state.
-//   Y3. Typed state is frozen: live and recovered are the same value, and a change that would not be stored is an error.
+//   session-state-1. Changes are data (`append`, `merge`, `replace` of a field), so that what was stored is rebuilt
+//       without the author's code. A reducer of the author's own is stored as what it made of the field.
+//   session-state-2. Changes are stored whole again once they are larger than the whole was: what is stored in all is
+//       linear in what was changed, and what is read at a wake-up is at most twice the state.
+//   session-state-3. Typed state is frozen: live and recovered are the same value, and a change that would not be
+//       stored is an error.
 //
 // It knows no journal: where a checkpoint stands is told to it.
 
@@ -143,7 +144,7 @@ export class SessionState {
     }
     const base = this.#stored?.base;
     if (base !== undefined && this.#stored?.version === version) {
-      // No limit holds for these: the whole is stored where they are larger than that (Y2).
+      // No limit holds for these: the whole is stored where they are larger than that (session-state-2).
       const payload = encodeJson(this.#changes, "changes of the state") ?? "[]";
       if (base.changedChars + payload.length <= base.wholeChars)
         return this.#keep({ payload, base: base.seq, version });

@@ -1,4 +1,4 @@
-// K9, K9a: signals are consumed by the batch that uses them, first in first out; probes replay what they answered.
+// S1, H11: signals are consumed by the batch that uses them, first in first out; probes replay what they answered.
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { StoredSignal } from "../session/changes.ts";
 
-describe("K9: waits and signals", () => {
+describe("S1: waits and signals", () => {
   test("one that came first is there for a later wait, and one wait takes one signal, in order", async () => {
     const stand = new KernelStand(async (ctx) => [
       await ctx.waitForSignal("s"),
@@ -183,7 +183,7 @@ describe("K9: waits and signals", () => {
   });
 });
 
-describe("K9a: probes replay the same, whatever has arrived since (H11)", () => {
+describe("H11: probes replay the same, whatever has arrived since", () => {
   const agent: StandAgent = async (ctx) => {
     const seen: unknown[] = [
       ctx.hasSignal("s"),

@@ -1,9 +1,9 @@
 // The storage port as JSON, for whoever speaks it over a wire: an owner's socket, a coordinator's API. What is checked of it is in
 // `storage-wire-check.ts`.
 //
-//   J1. Values of the port are their own JSON, field by field. What is `undefined` is left out.
-//   J2. JSON has no Infinity: a lease that never ends is `null`.
-//   J3. Errors keep their code and their words. Who gets one has the class that says who must act.
+//   storage-wire-1. Values of the port are their own JSON, field by field. What is `undefined` is left out.
+//   storage-wire-2. JSON has no Infinity: a lease that never ends is `null`.
+//   storage-wire-3. Errors keep their code and their words. Who gets one has the class that says who must act.
 //
 // It knows no transport.
 
@@ -28,7 +28,7 @@ export type StorageMethod =
     >
   | `reader.${keyof StorageReader}`;
 
-/** A change as it was meant, from one that has the shape of a change (J2). */
+/** A change as it was meant, from one that has the shape of a change (storage-wire-2). */
 export function withLease(change: Change): Change {
   if (change.type === "audited" && change.change !== undefined)
     return { ...change, change: withLease(change.change) as typeof change.change };

@@ -45,7 +45,7 @@ import type {
  *   ST10. A consumed signal is never given again; a batch that consumes a signal that is not pending is `invalid`.
  *   ST11. A signal to a session that has ended is `ended`, to one that does not exist `not_found`.
  *   ST12. Every arrival (a stored signal, a cancel request that changes something) raises the session's `inbox`, and `commit` of a batch answers the inbox as it stands in the same
- *         transaction (K10: no lost wake-up).
+ *         transaction (S2: no lost wake-up).
  *   ST13. Creating a session that exists changes nothing and answers `exists`.
  *   ST14. `load` gives the last checkpoint, every record after it, and all pending signals; after a commit it gives
  *         exactly what was committed.

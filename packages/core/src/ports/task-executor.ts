@@ -93,7 +93,7 @@ export interface TaskAttempt {
   readonly hasConversation: boolean;
   /** The entries such a reference stands for; `null` is the beginning. */
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  /** Tokens and progress while it runs; provisional (K12). Must not throw. */
+  /** Tokens and progress while it runs; provisional. Must not throw. */
   onDelta(delta: TaskDelta): void;
   /** Calls what does the work in this process, so that a rejection in it that nobody handles is known to be this attempt's. */
   within<T>(work: () => T): T;

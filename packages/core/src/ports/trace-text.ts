@@ -1,8 +1,8 @@
 // A trace event as text: the one form that files, databases and terminals keep it in.
 //
-//   X1. What users' data is (inputs, outputs, contents, tokens, prompts) stays out unless asked for: a trace is read by more
-//       people than a session.
-//   X2. Every text of unknown origin goes through `redact`, if there is one, before it leaves.
+//   trace-text-1. What users' data is (inputs, outputs, contents, tokens, prompts) stays out unless asked for: a trace
+//       is read by more people than a session.
+//   trace-text-2. Every text of unknown origin goes through `redact`, if there is one, before it leaves.
 //
 // Pure. It knows no tracer.
 

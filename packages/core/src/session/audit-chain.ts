@@ -1,7 +1,8 @@
 // The chain that makes a change of an audit row, or its removal, show: each row's hash holds the one before it.
 //
-//   U1. A row's text has its fields in one order, whoever stored it and in whatever order it keeps them.
-//   U2. Rows that are cut off at the end are missed by nobody who has not kept the last hash: an operator keeps it elsewhere.
+//   audit-chain-1. A row's text has its fields in one order, whoever stored it and in whatever order it keeps them.
+//   audit-chain-2. Rows that are cut off at the end are missed by nobody who has not kept the last hash: an operator
+//       keeps it elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";
@@ -60,7 +61,7 @@ export function verifyAudit(
   return { status: "intact", last: { seq: last.seq, hash: last.hash } };
 }
 
-/** U1. */
+/** audit-chain-1. */
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {
   const { seq, at, actor, action, object, requestId, outcome } = row;
   return `${last.hash}\n${JSON.stringify({ seq, at, actor, action, object, requestId, outcome })}`;

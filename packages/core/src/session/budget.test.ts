@@ -96,7 +96,7 @@ describe("charging", () => {
               expect(spent[kind], "what was spent only grows").toBeGreaterThanOrEqual(
                 before.get(payer)!.spent[kind],
               );
-              expect(Number.isSafeInteger(spent[kind]) && reserved[kind] >= 0).toBe(true); // B3.
+              expect(Number.isSafeInteger(spent[kind]) && reserved[kind] >= 0).toBe(true); // budget-3.
             }
             const held = [...holds.values()].reduce((sum, { tokens }) => sum + tokens, 0);
             expect(reserved.tokens, "reserved is what is held").toBe(held);

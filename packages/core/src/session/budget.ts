@@ -7,7 +7,7 @@
 //       nothing is ever overspent.
 //   B2. Decided and stored in the commit that asks, task by task in the order asked. What was spent only grows, until a person
 //       releases the part of it that was charged for lost attempts.
-//   B3. Integers only: tokens, micro-dollars, counts.
+//   budget-3. Integers only: tokens, micro-dollars, counts.
 
 import { UsageError } from "../errors/errors.ts";
 import type { Amount, Remaining } from "../journal/amounts.ts";

@@ -1,15 +1,16 @@
-// A change and everything that follows from it, in one transaction (A6). The same for every storage: an adapter that can do
+// A change and everything that follows from it, in one transaction (storage-rules-6). The same for every storage: an adapter that can do
 // one thing to one session gets here what that means for others.
 //
 //   change ─► what it is for its own session ─► its charges ─► its effects ─► what is still held, at an end ─► consequences
 //
 // Each effect and each consequence is a change of its own, with all that follows from it, before the next one.
 //
-//   N1. Nothing here is refused: what can be refused is, by the rules, before the first write. An effect or a consequence that
-//       finds its target ended or gone does nothing (ST26).
-//   N2. A row is looked up anew after anything else was applied: what came in between may have changed it.
-//   N3. What concerns only the session itself asks for nothing more: a plain batch costs one comparison.
-//   N4. Families are as their rows say, and rows are brought in by users: whatever they name, each is gone through once.
+//   cascade-1. Nothing here is refused: what can be refused is, by the rules, before the first write. An effect or a
+//       consequence that finds its target ended or gone does nothing (ST26).
+//   cascade-2. A row is looked up anew after anything else was applied: what came in between may have changed it.
+//   cascade-3. What concerns only the session itself asks for nothing more: a plain batch costs one comparison.
+//   cascade-4. Families are as their rows say, and rows are brought in by users: whatever they name, each is gone
+//       through once.
 //
 // Q… are promises of `consequences.ts`. It knows no claims, journals or entries, and no time but the one it is told.
 
@@ -222,7 +223,7 @@ function importSession(door: CascadeDoor, change: ImportSession, now: number): C
   return result;
 }
 
-/** Q1. A family may be brought in one by one, each as it stood at another time: who ended meanwhile told it elsewhere. */
+/** consequences-1. A family may be brought in one by one, each as it stood at another time: who ended meanwhile told it elsewhere. */
 function tellEndsOf(door: CascadeDoor, session: Session, now: number): void {
   const below = childrenOf(door, session.sessionId).map((child) => door.session(child.sessionId));
   for (const one of [session, ...below])
@@ -240,7 +241,7 @@ function familyOf(
   return above === undefined ? below : [above, ...below];
 }
 
-/** Those that a session's account pays for besides it: that goes along with it, and would be there twice (MV3). */
+/** Those that a session's account pays for besides it: that goes along with it, and would be there twice (moving-3). */
 function paidFor(door: CascadeDoor, session: Session): readonly Session[] {
   return session.account === undefined ? [] : paidBy(door, session);
 }
@@ -251,7 +252,7 @@ function commitBatch(door: CascadeDoor, batch: CommitBatch, now: number): Change
   if (rows === undefined) return answerAgain(door, batch, result);
   const { before, after } = rows;
   if (isEnded(after.status)) keepEndedRun(door, batch, after, now);
-  if (isAlone(before, after, batch)) return result; // N3.
+  if (isAlone(before, after, batch)) return result; // cascade-3.
   const admissions = follow(door, before, after, now, batch);
   const { inbox } = door.session(batch.sessionId) ?? after;
   return { ...result, inbox, ...paid(door, after, admissions) };
@@ -450,7 +451,7 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (status === "exists" && allowed.type === "create_session") refuseBirth(door, allowed, now);
   if (by === undefined) return;
   if (status === "created" && by.cancel !== undefined) {
-    // Q2. It came to be after the cancel had reached all there were.
+    // consequences-2. It came to be after the cancel had reached all there were.
     const { sessionId } = effect;
     const graceMs = Math.max(0, by.cancel.deadlineAt - now);
     applyChange(door, { type: "request_cancel", sessionId, mode: "graceful", graceMs, cause: "parent" }, now);
@@ -459,16 +460,16 @@ function applyEffect(door: CascadeDoor, asking: Asking, effect: Effect, now: num
   if (!isUnheard || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
   const { sessionId, signalId } = effect;
   const request = requestIn(signalId, by.sessionId);
-  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, sessionId, signalId), now); // Q4.
+  if (request !== undefined) door.send(refuseRequest(by.sessionId, request, sessionId, signalId), now); // consequences-4.
 }
 
-/** ST26. Whether what is asked of a child would reach a session that only has its id (Q5). */
+/** ST26. Whether what is asked of a child would reach a session that only has its id (consequences-5). */
 function isForStranger(door: CascadeDoor, { sessionId }: Session, effect: Effect): boolean {
   const child = effect.type === "create_session" ? undefined : positionIn(effect.sessionId, sessionId);
   return child !== undefined && !isChildOf(door.session(effect.sessionId), { sessionId, child });
 }
 
-/** Q5, Q6. Who asks for a child that cannot be made: another session has its id, or it was made before. */
+/** consequences-5, consequences-6. Who asks for a child that cannot be made: another session has its id, or it was made before. */
 function refuseBirth(door: CascadeDoor, change: CreateSession, now: number): void {
   const { sessionId, parent } = change;
   const asking = parent && door.session(parent.sessionId);
@@ -506,7 +507,7 @@ function withinOwner(door: CascadeDoor, { owner, session }: Asking, effect: Effe
   return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
 
-/** @param above those that had ended and were gone through: rows that were made elsewhere may go round (N4). */
+/** @param above those that had ended and were gone through: rows that were made elsewhere may go round (cascade-4). */
 function cancelChildren(
   door: CascadeDoor,
   consequence: CancelChildren,
@@ -525,7 +526,7 @@ function cancelChildren(
   }
 }
 
-/** Q4. What a child waits for and its parent, which has ended, will not answer. */
+/** consequences-4. What a child waits for and its parent, which has ended, will not answer. */
 function refuseRequests(door: CascadeDoor, childId: string, parentId: string, now: number): void {
   for (const wait of door.session(childId)?.waits ?? []) {
     const request = wait.type === "signal" ? repliedRequest(wait.name) : undefined;

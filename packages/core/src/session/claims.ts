@@ -1,10 +1,11 @@
 // Who may advance a session, as pure functions over its claim. Where a claim is kept is the adapter's affair.
 //
-//   E1. A claim is over by its release, or when another one is made. That its lease has passed only allows that: until then
-//       its holder may commit, and may renew it.
-//   E2. A renewal never shortens: clocks of several machines differ, and an answer may come late.
-//   E3. Losses are counted from commit to commit. A claim that was released is none, and takes none back either: whoever
-//       claims and releases without a commit has proven nothing; nor has who has only written down what was lost with the one before.
+//   claims-1. A claim is over by its release, or when another one is made. That its lease has passed only allows that:
+//       until then its holder may commit, and may renew it.
+//   claims-2. A renewal never shortens: clocks of several machines differ, and an answer may come late.
+//   claims-3. Losses are counted from commit to commit. A claim that was released is none, and takes none back either:
+//       whoever claims and releases without a commit has proven nothing; nor has who has only written down what was
+//       lost with the one before.
 //
 // It knows no sessions but their status, and no time but the one it is told.
 
@@ -30,7 +31,7 @@ export function isHeld(claim: Claim, now: number): boolean {
   return claim.owner !== undefined && claim.until > now;
 }
 
-/** Whether something may be done in a session's name by who says that it holds it so: its lease may have passed (E1). */
+/** Whether something may be done in a session's name by who says that it holds it so: its lease may have passed (claims-1). */
 export function isHeldAs(
   { status, move }: Pick<Session, "status" | "move">,
   claim: Claim,
@@ -70,17 +71,17 @@ export function nextClaim(
   return { token, owner, until: now + leaseMs, losses: claim.losses + (isLost ? 1 : 0) };
 }
 
-/** A claim that its holder goes on with (E2); itself when nothing changes. */
+/** A claim that its holder goes on with (claims-2); itself when nothing changes. */
 export function renewedClaim(claim: Claim, until: number): Claim {
   return claim.until >= until ? claim : { ...claim, until };
 }
 
-/** A claim under which a batch was committed (E3); itself when nothing changes. */
+/** A claim under which a batch was committed (claims-3); itself when nothing changes. */
 export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): Claim {
   return claim.losses === 0 || !isProof(batch) ? claim : { ...claim, losses: 0 };
 }
 
-/** E3. What only tells that attempts were lost begins the next ones, and whoever did the last ones may have died of them. */
+/** claims-3. What only tells that attempts were lost begins the next ones, and whoever did the last ones may have died of them. */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
 }

@@ -50,7 +50,7 @@ describe("an end", () => {
       { type: "timed_out", output: 2 },
     ],
   ];
-  test.each(events)("Q1: %j is told twice, under two names, as the last", (more, event) => {
+  test.each(events)("consequences-1: %j is told twice, under two names, as the last", (more, event) => {
     expect(told(row(), row(more))).toEqual([
       ["ses-parent", "child:4", event],
       ["ses-parent", "child-end:4", event],
@@ -58,7 +58,7 @@ describe("an end", () => {
     expect(isLastEvent(event as never)).toBe(true);
   });
 
-  test("Q1: of a session that had ended nothing is told, nor of one that another took over from", () => {
+  test("consequences-1: of a session that had ended nothing is told, nor of one that another took over from", () => {
     const ended = row({ status: "failed" });
     expect(consequencesOf(ended, { ...ended, updatedAt: 9 }, 10)).toEqual([]);
     expect(told(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
@@ -68,7 +68,7 @@ describe("an end", () => {
     [{ status: "completed" }, false, "graceful"],
     [{ status: "cancelled", cancel: { mode: "graceful", deadlineAt: 5 } }, false, "graceful"],
     [{ status: "cancelled", cancel: { mode: "hard", deadlineAt: 5 } }, true, "hard"],
-  ])("Q2: %j reaches its children, all: %s, %s", (more, all, mode) => {
+  ])("consequences-2: %j reaches its children, all: %s, %s", (more, all, mode) => {
     expect(cancelled(row(), row(more))).toMatchObject([
       { sessionId: "ses-1", all, request: { mode, cause: "parent" } },
     ]);
@@ -76,7 +76,7 @@ describe("an end", () => {
 });
 
 describe("while it lives", () => {
-  test("Q2: a graceful cancel reaches all below, once, and ends with it", () => {
+  test("consequences-2: a graceful cancel reaches all below, once, and ends with it", () => {
     const cancel = { mode: "graceful", deadlineAt: 60 } as const;
     const after = row({ status: "cancelling", cancel });
     expect(consequencesOf(row(), after, 10)).toEqual([
@@ -91,7 +91,7 @@ describe("while it lives", () => {
     expect(consequencesOf(after, { ...after, turn: 2 }, 10)).toEqual([]);
   });
 
-  test("Q3: so is a cancel because of a budget, before the end it comes to", () => {
+  test("consequences-3: so is a cancel because of a budget, before the end it comes to", () => {
     const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
     const cancel = { mode: "graceful", deadlineAt: 60, cause: "budget_exceeded", exhausted } as const;
     const after = row({ status: "cancelling", cancel });
@@ -106,7 +106,7 @@ describe("while it lives", () => {
     ]);
   });
 
-  test("Q3: a pause is told, with the limit when that is why", () => {
+  test("consequences-3: a pause is told, with the limit when that is why", () => {
     const paused = row({ status: "paused", pauseReason: "poison" });
     expect(told(row(), paused)).toEqual([["ses-parent", "child:4", { type: "blocked", reason: "poison" }]]);
     expect(told(paused, { ...paused, turn: 2 })).toEqual([]);

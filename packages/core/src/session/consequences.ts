@@ -1,15 +1,18 @@
-// What a change to one session means for those above and below it: changes to be applied in the same transaction (A6).
+// What a change to one session means for those above and below it: changes to be applied in the same transaction (storage-rules-6).
 //
-//   Q1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel, its deadline. When
-//       another session took over from it, that one tells instead.
-//   Q2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked for below it later in the
-//       one that makes that. An end reaches those children that were not to be left.
-//   Q3. A pause is told to the parent, each time: somebody has to mend something. So is a cancel because of a budget, with the limit,
-//       before the end it comes to: that a budget is used up is the same event whatever it leads to.
-//   Q4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
-//   Q5. Who asked for a child whose id another session has, which anybody may choose, hears of its end as of one that failed.
-//   Q6. One that keeps no journal and starts over asks for its children again. Of one that has ended it hears the end once more; what
-//       is asked for otherwise than before is another child, which cannot be made (Q5).
+//   consequences-1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel,
+//       its deadline. When another session took over from it, that one tells instead.
+//   consequences-2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked
+//       for below it later in the one that makes that. An end reaches those children that were not to be left.
+//   consequences-3. A pause is told to the parent, each time: somebody has to mend something. So is a cancel because of
+//       a budget, with the limit, before the end it comes to: that a budget is used up is the same event whatever it
+//       leads to.
+//   consequences-4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
+//   consequences-5. Who asked for a child whose id another session has, which anybody may choose, hears of its end as
+//       of one that failed.
+//   consequences-6. One that keeps no journal and starts over asks for its children again. Of one that has ended it
+//       hears the end once more; what is asked for otherwise than before is another child, which cannot be made
+//       (consequences-5).
 //
 // It knows rows and makes changes; finding children and applying changes is the adapters'.
 
@@ -106,7 +109,7 @@ export function toParent(parent: ParentRef, signalId: string, payload: JsonText)
 }
 
 /**
- * Q4. The answer to a request that nobody will answer; sent twice it is sent once.
+ * consequences-4. The answer to a request that nobody will answer; sent twice it is sent once.
  *
  * @param asked the id of the signal that asked.
  */
@@ -121,7 +124,7 @@ export function refuseRequest(
   return { type: "send_signal", sessionId: asking, signalId, name: replyName(request), payload };
 }
 
-/** Q1. */
+/** consequences-1. */
 export function tellEnd(session: Session): readonly SendSignal[] {
   const { sessionId, parent, handedOffTo } = session;
   if (parent === undefined || handedOffTo !== undefined) return NONE;
@@ -133,7 +136,7 @@ function lastWords(parent: ParentRef, by: string, event: JsonText): readonly Sen
   return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
 }
 
-/** Q5. @param inbox of the parent: one that starts over asks again, and is told again. */
+/** consequences-5. @param inbox of the parent: one that starts over asks again, and is told again. */
 export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): readonly SendSignal[] {
   const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
   const error = { name: "ConflictError", message, code: "session_exists" };
@@ -141,7 +144,7 @@ export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): 
   return lastWords(parent, `${sessionId}:taken:${inbox}`, JSON.stringify(event));
 }
 
-/** Q6. The end of a child that is asked for again. @param last the one that took over from it last, or itself. */
+/** consequences-6. The end of a child that is asked for again. @param last the one that took over from it last, or itself. */
 export function tellAgain(parent: ParentRef, last: Session): readonly SendSignal[] {
   return isEnded(last.status) ? lastWords(parent, last.sessionId, endEvent(last)) : NONE;
 }

@@ -1,8 +1,8 @@
 // Which sessions a deletion takes, as a pure walk over what is stored (ST43).
 //
-//   F1. It is all or nothing: whatever stands in the way is found before anything is removed.
-//   F2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, none that took over, and none
-//       below these.
+//   deletion-1. It is all or nothing: whatever stands in the way is found before anything is removed.
+//   deletion-2. Accounts of the deleted are gone, so nobody they pay for may be at work any more: none below, none that
+//       took over, and none below these.
 
 import type { ChangeResult, DeleteSession } from "./changes.ts";
 import { childrenOf, goingOn, heirOf, paidBy, type FamilyLookups } from "./heirs.ts";
@@ -37,7 +37,7 @@ export function decideDeletion(
   return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
 }
 
-/** F2. */
+/** deletion-2. */
 function belowHeir(lookups: FamilyLookups, sessionId: string): Session | undefined {
   const session = lookups.session(sessionId);
   const heir = session && heirOf(lookups, session);

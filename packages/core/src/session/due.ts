@@ -1,4 +1,4 @@
-// From when on there is something to do for a session, as every storage tells it (ST18). A4 is a promise of `storage-rules.ts`.
+// From when on there is something to do for a session, as every storage tells it (ST18). storage-rules-4 is a promise of `storage-rules.ts`.
 
 import type { Claim } from "./claims.ts";
 import { isLost, overdueAt, type Session } from "./session.ts";
@@ -23,7 +23,7 @@ function readyFrom(session: Session, answered: boolean): number {
     case "working":
       return -Infinity;
     case "cancelling":
-      // In its clean-up it waits like any other; before that it stands on nothing (A4).
+      // In its clean-up it waits like any other; before that it stands on nothing (storage-rules-4).
       if (session.waits.length === 0) return -Infinity;
       return answered ? -Infinity : (session.wakeAt ?? Infinity);
     case "waiting":

@@ -1,10 +1,10 @@
 // The runs of a session that have ended: one document for each session that has any, newest run last.
 //
-//   R1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
+//   session-ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
 //       claim is released.
-//   R2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
-//   R3. Its token identifies a run within its session: no two claims of a session have the same one (O2). The
-//       first record of a run stays.
+//   session-ended-runs-2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
+//   session-ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one
+//       (O2). The first record of a run stays.
 //
 // A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to what
 // its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose lease
@@ -54,9 +54,9 @@ export function keepEndedRun(
   const { sessionId, status: outcome } = session;
   const stored = door.document(ENDED_RUNS, sessionId);
   const before = stored === undefined ? [] : endedRunsOf(stored);
-  if (before.some((kept) => kept.token === token)) return; // R3.
+  if (before.some((kept) => kept.token === token)) return; // session-ended-runs-3.
   const ended: EndedRun = { token, ...run, endedAt: now, outcome };
-  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // R2.
+  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // session-ended-runs-2.
   door.putDocument(ENDED_RUNS, {
     id: sessionId,
     body: JSON.stringify(runs),

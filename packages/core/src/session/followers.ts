@@ -1,6 +1,6 @@
 // Who follows which sessions in this process. What storages share for `follow`: each tells of what it has stored.
 //
-//   F1. A follower that leaves while others are told is not told any more.
+//   followers-1. A follower that leaves while others are told is not told any more.
 
 export class Followers {
   readonly #followers = new Map<string, Set<(goesOn: boolean) => void>>();

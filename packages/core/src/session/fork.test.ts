@@ -71,7 +71,7 @@ function refusal(origin: WholeSession, request: Partial<ForkRequest>): UsageErro
 const TURNS = [STARTED, task(0), done(0), checkpoint(1, 1), STARTED, task(2), lost, done(2)];
 const FAILED: Draft = { type: "fail", id: 3, payload: "{}" };
 
-describe("X1: a point", () => {
+describe("fork-1: a point", () => {
   test("is wherever an event or a note follows, and the end", () => {
     const origin = whole(TURNS);
     const points = Array.from({ length: TURNS.length + 1 }, (_, at) => at).filter((at) => {
@@ -107,7 +107,7 @@ describe("X1: a point", () => {
   });
 });
 
-describe("X2: what ended the session is not part of a fork", () => {
+describe("fork-2: what ended the session is not part of a fork", () => {
   test.each<[string, readonly Draft[], number]>([
     ["it failed", [STARTED, task(0), done(0), task(1), done(1), FAILED], 4],
     ["it completed at once", [STARTED, { type: "complete", id: 0 }], 0],
@@ -134,7 +134,7 @@ describe("X2: what ended the session is not part of a fork", () => {
   });
 });
 
-describe("X3: nothing of a fork belongs to others", () => {
+describe("fork-3: nothing of a fork belongs to others", () => {
   const spent = { tokens: 5, costMicroUsd: 0, turns: 1, steps: 1 };
   test("no parent, children, signals, spend, trace; a budget and a deadline anew", () => {
     const origin = whole(TURNS, {
@@ -200,7 +200,7 @@ describe("X3: nothing of a fork belongs to others", () => {
   });
 });
 
-describe("X4: input and chance", () => {
+describe("fork-4: input and chance", () => {
   const input = { text: '"new"' };
   test("another input at a checkpoint and at 0, nowhere else", () => {
     expect(fork(whole(TURNS), { input }).session.input).toBe('"new"');

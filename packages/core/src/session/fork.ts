@@ -1,13 +1,15 @@
 // A session made from another one: its state, journal and entries up to a point, under an id of its own. Pure.
 //
-//   X1. A point is a standstill: the agent had been told everything before it and had asked for all it would. In the journal that
-//       is wherever an event or a note follows, or nothing. Each commit ends at one, and each checkpoint is one.
-//   X2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw upon, and a cancel.
-//   X3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed is allowed anew;
-//       where others paid for it, what the nearest of them was allowed.
-//   X4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be. Anywhere else the
-//       agent's function is gone through again: under the old ids, on the old input and the old chance up to the point, on its own
-//       from the `forked` event on.
+//   fork-1. A point is a standstill: the agent had been told everything before it and had asked for all it would. In
+//       the journal that is wherever an event or a note follows, or nothing. Each commit ends at one, and each
+//       checkpoint is one.
+//   fork-2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw
+//       upon, and a cancel.
+//   fork-3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed
+//       is allowed anew; where others paid for it, what the nearest of them was allowed.
+//   fork-4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be.
+//       Anywhere else the agent's function is gone through again: under the old ids, on the old input and the old
+//       chance up to the point, on its own from the `forked` event on.
 //
 // It knows no storage: it is handed a session as a whole and gives what `import_session` stores.
 
@@ -97,13 +99,13 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   return { type: "import_session", sessionId, session: row, records, entries };
 }
 
-/** Whose journal a fork begins with that is made here: of what a fork begins with itself, its origin's, by whose name it was done (X4). */
+/** Whose journal a fork begins with that is made here: of what a fork begins with itself, its origin's, by whose name it was done (fork-4). */
 function originsAt({ sessionId, fork }: Session, at: number): readonly string[] {
   if (fork === undefined) return [sessionId];
   return at > 0 && at <= fork.at ? fork.origins : [sessionId, ...fork.origins];
 }
 
-/** Chance of a life that begins at this position (X4). */
+/** Chance of a life that begins at this position (fork-4). */
 export function seedAt({ seed, fork }: Pick<Session, "seed" | "fork">, baseSeq: number): number {
   return fork !== undefined && baseSeq >= fork.at ? fork.seed : seed;
 }
@@ -126,7 +128,7 @@ export function isForkPending(
   return !recorded.some(({ type, seq }) => type === "forked" && seq >= fork.at);
 }
 
-/** X1. How many records to begin with. */
+/** fork-1. How many records to begin with. */
 function findPoint({ session, records }: WholeSession, wanted: number | undefined): number {
   const end = usableEnd(records);
   if (wanted === undefined) {
@@ -147,7 +149,7 @@ function isPoint(records: readonly JournalRecord[], at: number): boolean {
   return next === undefined || !isCommand(next);
 }
 
-/** X2. */
+/** fork-2. */
 function usableEnd(records: readonly JournalRecord[]): number {
   const cancelled = records.findIndex(({ type }) => type === "cancel_requested");
   if (cancelled !== -1) return cancelled;

@@ -1,7 +1,7 @@
 // Who is below a session, who has its place, and whom it goes on to pay for, as pure walks over what is stored.
 //
-//   HE1. A session that hands over names its heir, which may have handed over, too. Rows that were made elsewhere may name anybody:
-//        each session is looked at once, and another owner's is nobody's heir (ST36).
+//   heirs-1. A session that hands over names its heir, which may have handed over, too. Rows that were made elsewhere
+//       may name anybody: each session is looked at once, and another owner's is nobody's heir (ST36).
 
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Effect } from "./changes.ts";

@@ -5,11 +5,11 @@
 //
 //   MV1. From the freeze on nothing that concerns the session changes it here: no batch, claim, signal, cancel, pause or time. Who
 //        asks is told where it goes, so that nothing is acknowledged that does not go along.
-//   MV2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from here for good: when
-//        it comes back, a home further on, its tombstone is deleted first, and nothing but that.
-//   MV3. Families are not torn apart: with a parent or a child that has not ended, paid for by another one, or paying for one
-//        that goes on, it does not go.
-//   MV4. Nor does what is nowhere but in a process: an ephemeral one that has begun would arrive as lost.
+//   moving-2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from
+//       here for good: when it comes back, a home further on, its tombstone is deleted first, and nothing but that.
+//   moving-3. Families are not torn apart: with a parent or a child that has not ended, paid for by another one, or
+//       paying for one that goes on, it does not go.
+//   moving-4. Nor does what is nowhere but in a process: an ephemeral one that has begun would arrive as lost.
 //
 // It knows no other storage, and no claims: whoever drives the session learns by being fenced.
 

@@ -1,7 +1,7 @@
 // What a change is certain to be about, before it is worked out: sessions, and whatever else has an identity.
 //
-//   N1. Changes that name nothing in common may be applied in any order, and at the same time: what they turn out to touch besides
-//       (a parent that is told of an end, a payer) is storage's affair.
+//   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time: what they turn
+//       out to touch besides (a parent that is told of an end, a payer) is storage's affair.
 
 import type { Change, Effect } from "./changes.ts";
 

@@ -278,7 +278,7 @@ export interface Session {
   readonly checkpointSeq?: number;
   readonly entryCount: number;
   readonly turn: number;
-  /** How many signals and cancel requests ever arrived (K10). */
+  /** How many signals and cancel requests ever arrived (S2). */
   readonly inbox: number;
   readonly seed: number;
   readonly flags: number;
@@ -319,7 +319,7 @@ export interface Session {
 }
 
 /**
- * Whether an arrival concerns a wait the session has recorded: only then is there something to run (K10).
+ * Whether an arrival concerns a wait the session has recorded: only then is there something to run (S2).
  * A `paused` session is not woken by anything but a person.
  */
 export function isAwaited(session: Pick<Session, "status" | "waits">, signalName: string): boolean {

@@ -1,16 +1,18 @@
 // What every storage decides, as pure functions over plain values: an adapter looks things up, asks here, and persists
 // what comes back. So memory, SQLite, PostgreSQL and the simulator cannot disagree about what a change does.
 //
-//   A1. Fencing is asked before anything else: who is not the newest claimer learns nothing but that (ST2).
-//   A2. A batch that is already in the journal is `committed` whatever became of the session since (ST3): the one who
-//       asks again does not know that it was applied, and telling it `invalid` would make it undo what it may not undo.
-//   A3. An acknowledged cancel stands on the row for good. What may still follow is decided by `cancel`, not by the
-//       status, so that a pause in between does not wash it off (ST16).
-//   A4. An agent that has heard of its cancel says `cancelling`. One that says `working` or `waiting` has not, nor one that is
-//       paused for want of a budget or by its mistake: its batch is kept, its waits are not, so the session is due and hears of it
-//       even if its process dies now.
-//   A5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
-//   A6. What a change does to sessions above and below is itself a list of changes, applied after it in the same transaction.
+//   storage-rules-1. Fencing is asked before anything else: who is not the newest claimer learns nothing but that (ST2).
+//   storage-rules-2. A batch that is already in the journal is `committed` whatever became of the session since (ST3):
+//       the one who asks again does not know that it was applied, and telling it `invalid` would make it undo what it
+//       may not undo.
+//   storage-rules-3. An acknowledged cancel stands on the row for good. What may still follow is decided by `cancel`,
+//       not by the status, so that a pause in between does not wash it off (ST16).
+//   storage-rules-4. An agent that has heard of its cancel says `cancelling`. One that says `working` or `waiting` has
+//       not, nor one that is paused for want of a budget or by its mistake: its batch is kept, its waits are not, so
+//       the session is due and hears of it even if its process dies now.
+//   storage-rules-5. So with a pause: what its driver did before it heard of it is kept, and the session stays paused.
+//   storage-rules-6. What a change does to sessions above and below is itself a list of changes, applied after it in
+//       the same transaction.
 
 import type { Schedule } from "./schedules.ts";
 import type {
@@ -307,7 +309,7 @@ export function decidePause(session: Session, now: number): CancelDecision {
 }
 
 /**
- * It is due, and its agent goes on: to its end, when it was being cancelled, as it then stands on nothing (A3). Otherwise what it stood
+ * It is due, and its agent goes on: to its end, when it was being cancelled, as it then stands on nothing (storage-rules-3). Otherwise what it stood
  * on is kept until its agent stands again: it would be answered while it is paused, and so it is now.
  */
 export function decideResume(session: Session, now: number): CancelDecision {
@@ -376,8 +378,8 @@ export function refuseBatch(
   batch: CommitBatch,
   lookups: BatchLookups,
 ): ChangeResult | undefined {
-  if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // A1.
-  if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // A2.
+  if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // storage-rules-1.
+  if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // storage-rules-2.
   if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
   if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
   const problem =
@@ -452,7 +454,7 @@ function findEffectProblem(effects: readonly Effect[] = []): string | undefined 
 function findPatchProblem(session: Session, patch: SessionPatch | undefined): string | undefined {
   if (patch === undefined) return undefined;
   const status = statusAfter(session, patch);
-  const isRefused = session.cancel !== undefined && status === "completed"; // A3.
+  const isRefused = session.cancel !== undefined && status === "completed"; // storage-rules-3.
   if (isRefused || !mayBecome(session.status, status)) {
     const why = session.cancel === undefined ? "" : ", because its cancellation was acknowledged";
     return `is ${session.status} and cannot become ${status}${why}`;
@@ -502,7 +504,7 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
 
 function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): void {
   const status = statusAfter(next, patch);
-  const standsOnNothing = isEnded(status) || (status !== patch.status && status !== "paused"); // A4, A5.
+  const standsOnNothing = isEnded(status) || (status !== patch.status && status !== "paused"); // storage-rules-4, storage-rules-5.
   if (patch.waits !== undefined || standsOnNothing) {
     next.waits = standsOnNothing ? [] : (patch.waits ?? []);
     if (next.wakeAt !== undefined) delete next.wakeAt;
@@ -527,13 +529,13 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
   next.status = status;
 }
 
-/** A4, A5. What the session becomes when a batch asks for `patch.status`. */
+/** storage-rules-4, storage-rules-5. What the session becomes when a batch asks for `patch.status`. */
 function statusAfter(session: Pick<Session, "status" | "cancel">, patch: SessionPatch): SessionStatus {
   if (session.status === "paused" && !isEnded(patch.status)) return "paused";
   return session.cancel !== undefined && hasNotHeard(patch) ? "cancelling" : patch.status;
 }
 
-/** A4. Whether this is what nobody says who has heard of a cancel: to spend more, or to mend a mistake, is nothing to wait for then. */
+/** storage-rules-4. Whether this is what nobody says who has heard of a cancel: to spend more, or to mend a mistake, is nothing to wait for then. */
 function hasNotHeard({ status, pauseReason }: SessionPatch): boolean {
   return GOES_ON.has(status) || pauseReason === "budget_exceeded" || pauseReason === "agent_fault";
 }

@@ -1,10 +1,12 @@
 // A wall clock made steady: the time by which whoever serves a storage decides about leases and timers.
 //
-//   Y1. It never goes back.
-//   Y2. It goes as the monotonic clock does, drawn towards the wall clock by at most one part in `DRAW`: a lease lasts what it
-//       should, however the wall clock is set. One that was set back by an hour is met again after a hundred hours.
-//   Y3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept: timers are to follow it at once, and
-//       leases are not to pass by it. So it is followed by `step` alone, for whoever carries the leases over.
+//   steady-clock-1. It never goes back.
+//   steady-clock-2. It goes as the monotonic clock does, drawn towards the wall clock by at most one part in `DRAW`: a
+//       lease lasts what it should, however the wall clock is set. One that was set back by an hour is met again after
+//       a hundred hours.
+//   steady-clock-3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept: timers are to
+//       follow it at once, and leases are not to pass by it. So it is followed by `step` alone, for whoever carries the
+//       leases over.
 //
 // It knows neither leases nor storage.
 
@@ -32,11 +34,11 @@ export class SteadyClock implements Clock {
     this.#at = at;
     this.#time += passedMs;
     const offMs = this.#wall.now() - this.#time;
-    if (offMs <= SET_MS) this.#time += Math.max(-passedMs / DRAW, Math.min(offMs, passedMs / DRAW)); // Y2.
+    if (offMs <= SET_MS) this.#time += Math.max(-passedMs / DRAW, Math.min(offMs, passedMs / DRAW)); // steady-clock-2.
     return Math.floor(this.#time);
   }
 
-  /** Y3. How far the wall clock was set forward since it was last followed; 0 when it was not. */
+  /** steady-clock-3. How far the wall clock was set forward since it was last followed; 0 when it was not. */
   get setForwardMs(): number {
     const offMs = this.#wall.now() - this.now();
     return offMs > SET_MS ? offMs : 0;

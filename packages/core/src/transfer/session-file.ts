@@ -1,12 +1,17 @@
 // One session as a file: what `holdfast export` writes and `holdfast import` reads. Format: docs/session-format.md.
 //
-//   Z1. Writing holds a page at a time. The session may go on meanwhile: what is written is how it stood when its row was read.
-//   Z2. Reading takes nothing before the checksum of the last line was seen to fit, and everything then: it is stored as one change.
-//   Z3. Signals that nobody has read travel along, under their ids; who stores the session stores them in the same transaction.
-//   Z4. Children and parents do not. A copy under another id has its entries' old ids, and so the chance and the hashes that go with
-//       them, by being a fork of the old one from position 0.
-//   Z5. A copy is on no move, whatever the session was: so what was frozen for a place that is gone lives on, under another id.
-//   Z6. A checksum that fits says nothing of who wrote it: what is read is checked to the last field, as what comes over a wire.
+//   session-file-1. Writing holds a page at a time. The session may go on meanwhile: what is written is how it stood
+//       when its row was read.
+//   session-file-2. Reading takes nothing before the checksum of the last line was seen to fit, and everything then: it
+//       is stored as one change.
+//   session-file-3. Signals that nobody has read travel along, under their ids; who stores the session stores them in
+//       the same transaction.
+//   session-file-4. Children and parents do not. A copy under another id has its entries' old ids, and so the chance
+//       and the hashes that go with them, by being a fork of the old one from position 0.
+//   session-file-5. A copy is on no move, whatever the session was: so what was frozen for a place that is gone lives
+//       on, under another id.
+//   session-file-6. A checksum that fits says nothing of who wrote it: what is read is checked to the last field, as
+//       what comes over a wire.
 //
 // It knows no file: lines go out, lines come in.
 
@@ -137,7 +142,7 @@ export class SessionFile {
         },
       );
     }
-    const { move: _move, ...session } = this.#header.session; // Z5.
+    const { move: _move, ...session } = this.#header.session; // session-file-5.
     const { sessionId, account } = session;
     const change: ImportSession = {
       type: "import_session",
@@ -157,7 +162,7 @@ export class SessionFile {
   }
 }
 
-/** Z4. */
+/** session-file-4. */
 function renamed(change: ImportSession, sessionId: string): ImportSession {
   const { session } = change;
   if (!isSessionId(sessionId))
@@ -197,7 +202,7 @@ function readHeader(line: string, at: string): Header {
   return header as Header;
 }
 
-/** Z6. */
+/** session-file-6. */
 function notASession(at: string): CorruptRecordError {
   return new CorruptRecordError(at, "what the file says is not a session", {
     expected: "what `holdfast export` wrote, and nobody has changed since",

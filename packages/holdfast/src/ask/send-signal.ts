@@ -48,9 +48,9 @@ export interface Message {
 }
 
 /**
- *   G1. The process that owns the database may end between storing a signal and saying so. The signal is sent again then,
- *       to whoever owns it next and under the same id, so that it is stored once; and if it was even consumed meanwhile,
- *       the journal says so.
+ *   send-signal-1. The process that owns the database may end between storing a signal and saying so. The signal is
+ *       sent again then, to whoever owns it next and under the same id, so that it is stored once; and if it was even
+ *       consumed meanwhile, the journal says so.
  */
 export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
   const signalId = mintId("sig", Date.now(), randomU32);

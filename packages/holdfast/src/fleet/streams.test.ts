@@ -1,4 +1,4 @@
-// V1 and V3 over real processes: readers of event streams that are cut off at any place, again and again, while the coordinator is
+// V1 and session-watch-1 over real processes: readers of event streams that are cut off at any place, again and again, while the coordinator is
 // killed under them.
 //
 // HOLDFAST_RECONNECTS sets how often; `npm test` takes a few, `npm run campaign -- streams` ten thousand.
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 test(
-  `V1, V3: ${RECONNECTS} reconnects, cut by who reads, in the middle of an event, or by the coordinator's end: no gap, nothing twice, nothing that is not in the journal`,
+  `V1, session-watch-1: ${RECONNECTS} reconnects, cut by who reads, in the middle of an event, or by the coordinator's end: no gap, nothing twice, nothing that is not in the journal`,
   { timeout: 60_000 + RECONNECTS * 1_000 },
   async () => {
     const sessionIds = Array.from({ length: SESSIONS }, (_, i) => `ses_cut-${i}`);

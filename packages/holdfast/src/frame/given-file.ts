@@ -1,8 +1,8 @@
 // Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
 //
-//   G1. What may never end is not waited for: a pipe or a device of a name is no file. What a shell has opened already (`<(…)`,
-//       /dev/stdin) has somebody at its other end, and is read.
-//   G2. No more is read than may be.
+//   given-file-1. What may never end is not waited for: a pipe or a device of a name is no file. What a shell has
+//       opened already (`<(…)`, /dev/stdin) has somebody at its other end, and is read.
+//   given-file-2. No more is read than may be.
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
@@ -11,7 +11,7 @@ import { isWritableByOthers } from "@holdfast/runtime/internal";
 const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;
 const CHUNK_BYTES = 64 * 1024;
 
-/** @throws Error with words for what is no file (G1), or what the system says. */
+/** @throws Error with words for what is no file (given-file-1), or what the system says. */
 export function checkFile(path: string): Stats {
   const stats = statSync(path);
   if (stats.isDirectory()) throw new Error("it is a folder");
@@ -19,7 +19,7 @@ export function checkFile(path: string): Stats {
   return stats;
 }
 
-/** All of a file. @throws Error with words for one that is none, or that is too large (G2). */
+/** All of a file. @throws Error with words for one that is none, or that is too large (given-file-2). */
 export function readGiven(path: string, bytesMax: number): Buffer {
   const tooLarge = (bytes: string): Error => new Error(`it has ${bytes} bytes, and ${bytesMax} is the most`);
   const { size } = checkFile(path);

@@ -1,8 +1,9 @@
 // The world of a command, made of a process's streams.
 //
-//   O1. Standard output holds results only, so that it can be piped; everything else goes to standard error.
-//   O2. A reader that went away (`| head`) is no error: what is still written is dropped.
-//   O3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the same lines.
+//   terminal-1. Standard output holds results only, so that it can be piped; everything else goes to standard error.
+//   terminal-2. A reader that went away (`| head`) is no error: what is still written is dropped.
+//   terminal-3. Colours and marks are for terminals that want them (NO_COLOR, TERM=dumb, the locale); without them the
+//       same lines.
 
 import { basename, delimiter, dirname, relative, resolve } from "node:path";
 import { isatty } from "node:tty";
@@ -37,7 +38,7 @@ export function processTerminal(): Terminal {
   let isOutputClosed = false;
   const closes = (error: NodeJS.ErrnoException): void => {
     if (error.code !== "EPIPE" && error.code !== "EIO") throw outputError(error);
-    isOutputClosed = true; // O2.
+    isOutputClosed = true; // terminal-2.
   };
   stdout.on("error", closes);
   stderr.on("error", (error: NodeJS.ErrnoException) => {
@@ -45,7 +46,7 @@ export function processTerminal(): Terminal {
   });
   const notes = lookOf(stderr, env);
   const results = lookOf(stdout, env);
-  // O1. Also what an agent writes past the console.
+  // terminal-1. Also what an agent writes past the console.
   const writeResult = stdout.write.bind(stdout) as (text: string, written?: () => void) => boolean;
   stdout.write = stderr.write.bind(stderr);
   const print = (text: string): void => {
@@ -179,7 +180,7 @@ const ASCII: Symbols = {
   cut: "...",
 };
 
-/** O3. https://no-color.org: present and not empty, whatever its value. */
+/** terminal-3. https://no-color.org: present and not empty, whatever its value. */
 function wantsColour(isTerminal: boolean, env: Environment): boolean {
   if ((env["NO_COLOR"] ?? "") !== "") return false;
   if ((env["FORCE_COLOR"] ?? "") !== "" && env["FORCE_COLOR"] !== "0") return true;

@@ -1,8 +1,8 @@
 // Working on a database for as long as it takes, whichever process owns it.
 //
-//   P2. When the process that owns the database ends while we work over its socket, we go on as after a crash of ours: with
-//       storage opened anew, from the last commit, as the owner or as a client of the next one. A database that is gone with its
-//       owner was lost: an empty one in its place would hide that.
+//   across-owners-2. When the process that owns the database ends while we work over its socket, we go on as after a
+//       crash of ours: with storage opened anew, from the last commit, as the owner or as a client of the next one. A
+//       database that is gone with its owner was lost: an empty one in its place would hide that.
 
 import { existsSync } from "node:fs";
 import { HoldfastError, type AgentStorage } from "@holdfast/core";

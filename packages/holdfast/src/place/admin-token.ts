@@ -1,9 +1,10 @@
 // The token of whoever starts a coordinator: in a file of theirs alone, made at the first start.
 //
-//   K1. Who can read the folder of a coordinator's data has all of it anyway; so a file that is not there is made again, with another
-//       token, and the one before stays until it is revoked.
-//   K2. The token is written to the file and nowhere else: to a new one, exclusively, or in the place of one that held a token
-//       before. Anything else that is there is another's, and is refused. A token whose file cannot be written is revoked.
+//   admin-token-1. Who can read the folder of a coordinator's data has all of it anyway; so a file that is not there is
+//       made again, with another token, and the one before stays until it is revoked.
+//   admin-token-2. The token is written to the file and nowhere else: to a new one, exclusively, or in the place of one
+//       that held a token before. Anything else that is there is another's, and is refused. A token whose file cannot
+//       be written is revoked.
 
 import { lstatSync } from "node:fs";
 import { join } from "node:path";

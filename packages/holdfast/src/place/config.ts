@@ -1,7 +1,8 @@
 // What configuration files may say, and reading them. Which file goes before which is decided by who asks (`project.ts`).
 //
-//   F1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is its copy.
-//   F2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
+//   config-1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is
+//       its copy.
+//   config-2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
 
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";

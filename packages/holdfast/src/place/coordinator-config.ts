@@ -1,9 +1,11 @@
 // What the configuration of a coordinator may say, and reading it.
 //
-//   F1. The schema is the only list of settings: the file is checked against it, and `docs/coordinator.schema.json` is its copy.
-//   F2. What is wrong is an error naming the file and the pointer, before anything is opened; nothing is passed over.
-//   F3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A file that is no configuration by
-//       its size is not read.
+//   coordinator-config-1. The schema is the only list of settings: the file is checked against it, and
+//       `docs/coordinator.schema.json` is its copy.
+//   coordinator-config-2. What is wrong is an error naming the file and the pointer, before anything is opened; nothing
+//       is passed over.
+//   coordinator-config-3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A
+//       file that is no configuration by its size is not read.
 
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
@@ -108,7 +110,7 @@ export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
 /** @throws HoldfastError `config_invalid`. */
 export function readCoordinatorFile(path: string): CoordinatorFile {
   const content = readText(path).replace(/^\uFEFF/, "");
-  if (content.trim() === "") return {}; // F3.
+  if (content.trim() === "") return {}; // coordinator-config-3.
   let value: unknown;
   try {
     value = JSON.parse(content);
@@ -142,7 +144,7 @@ function readText(path: string): string {
   }
 }
 
-/** F2. */
+/** coordinator-config-2. */
 function check(path: string, pointer: string, setting: Setting, value: unknown): void {
   const at = `${path}#${pointer}`;
   const wrong = (expected: string): HoldfastError =>

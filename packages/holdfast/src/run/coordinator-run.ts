@@ -1,7 +1,9 @@
 // `holdfast coordinator`: opens the storage, listens, and stays until it is stopped.
 //
-//   C4. Over the network without TLS it does not begin, unless somebody says that something in front of it has it.
-//   C5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where they are.
+//   coordinator-run-4. Over the network without TLS it does not begin, unless somebody says that something in front of
+//       it has it.
+//   coordinator-run-5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where
+//       they are.
 
 import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
@@ -66,7 +68,7 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
       return STOP_EXIT[end];
     } finally {
-      await coordinator.close(); // C5.
+      await coordinator.close(); // coordinator-run-5.
     }
   } finally {
     await storage.close();
@@ -92,7 +94,7 @@ interface Where {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** C4. @throws HoldfastError `config_invalid` */
+/** coordinator-run-4. @throws HoldfastError `config_invalid` */
 function whereOf(args: Arguments, file: CoordinatorFile): Where {
   const host = args.text("host") ?? file.host ?? "127.0.0.1";
   const port = portOf(args.text("port")) ?? file.port ?? PORT;

@@ -1,13 +1,17 @@
 // Running one session to its end in this process: what `run` and `resume` have in common.
 //
-//   P1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it. In all but
-//       the first case the session stays as its last commit left it, and the command that goes on with it is told.
-//   P3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever does. Where nobody does
-//       any more although there is something to do, as its process is gone, this one takes it.
-//   P4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has labels. It is said.
-//   P6. It ends as well when sessions below it are paused and nothing else in the family moves on: as if it were paused itself.
-//   P5. It does not park while those below it are at work here: what their tasks have begun would be lost, and paid for again.
-// When the owner of the database changes it goes on: P2, in `across-owners.ts`.
+//   drive-1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it.
+//       In all but the first case the session stays as its last commit left it, and the command that goes on with it is
+//       told.
+//   drive-3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever
+//       does. Where nobody does any more although there is something to do, as its process is gone, this one takes it.
+//   drive-4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has
+//       labels. It is said.
+//   drive-6. It ends as well when sessions below it are paused and nothing else in the family moves on: as if it were
+//       paused itself.
+//   drive-5. It does not park while those below it are at work here: what their tasks have begun would be lost, and
+//       paid for again.
+// When the owner of the database changes it goes on: across-owners-2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -51,12 +55,12 @@ import { StdinListener } from "./stdin-listener.ts";
 import { adviceBelow, findPausedBelow, type PausedBelow } from "../view/stuck-tree.ts";
 
 export interface DriveOptions {
-  /** Without one it is run elsewhere, and followed from here (P3). */
+  /** Without one it is run elsewhere, and followed from here (drive-3). */
   readonly agent: Agent | undefined;
   readonly sessionId: string;
   /** Without one the session lives and ends in memory. */
   readonly database: Database | undefined;
-  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (P2). */
+  /** Start the session or take it up, as it is needed; answers nothing when it is run elsewhere. May be called again (across-owners-2). */
   readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
@@ -210,7 +214,7 @@ class Life {
     return this.#tell(outcome, await this.#session(), before);
   }
 
-  /** How it comes to an end here; nothing when it is another process that runs it (P3). */
+  /** How it comes to an end here; nothing when it is another process that runs it (drive-3). */
   async #begin(runtime: Runtime): Promise<RunHere | undefined> {
     const { options } = this.#parts;
     try {
@@ -238,7 +242,7 @@ class Life {
     );
   }
 
-  /** P3. Never, where nobody else can run it. */
+  /** drive-3. Never, where nobody else can run it. */
   async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
     const { database, sessionId } = this.#parts.options;
     if (database?.coordinator === undefined) return NEVER;
@@ -307,7 +311,7 @@ class Life {
     });
   }
 
-  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (P4). */
+  /** Runners heed what a child demands of its place; this process, which runs what its session asks for, does not (drive-4). */
   async #sayUnheeded(childId: string): Promise<void> {
     const { io, options, storage } = this.#parts;
     if (!this.#isRunHere || options.database?.coordinator === undefined) return;
@@ -330,7 +334,7 @@ class Life {
     this.#pumping = this.#pumping.then(show).catch(() => {});
   }
 
-  /** P3. How it settles here, however often it comes and goes. */
+  /** drive-3. How it settles here, however often it comes and goes. */
   async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
     const { owner, options } = this.#parts;
     for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
@@ -402,13 +406,13 @@ class Life {
     }
   }
 
-  /** P6. */
+  /** drive-6. */
   async #pausedBelow(parks: boolean): Promise<PausedBelow | undefined> {
     const session = await this.#session();
     return session && findPausedBelow(this.#parts.storage.reader, session, parks);
   }
 
-  /** It and those below that run here wait, and nothing that has arrived already will wake any of them (P5). */
+  /** It and those below that run here wait, and nothing that has arrived already will wake any of them (drive-5). */
   async #standsStill(): Promise<boolean> {
     const { options, storage } = this.#parts;
     const session = await this.#session();

@@ -1,9 +1,9 @@
 // Following a session of a coordinator, where runners may have it as well as this process.
 //
-//   F1. It is told of everything that is committed, by whomever, until the session has ended, is paused or has moved away, or nobody
-//       wants to hear more. While the coordinator is away it tries again for ever.
-//   F2. Where this process runs the session itself, what ends it here is heard of in another way, and says more: `GRACE_MS` is what
-//       that is given.
+//   follow-session-1. It is told of everything that is committed, by whomever, until the session has ended, is paused
+//       or has moved away, or nobody wants to hear more. While the coordinator is away it tries again for ever.
+//   follow-session-2. Where this process runs the session itself, what ends it here is heard of in another way, and
+//       says more: `GRACE_MS` is what that is given.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
@@ -42,5 +42,5 @@ export async function followSession({
   } finally {
     client.close();
   }
-  if (!signal.aborted) await delay(GRACE_MS); // F2.
+  if (!signal.aborted) await delay(GRACE_MS); // follow-session-2.
 }

@@ -1,7 +1,7 @@
 // `holdfast schedule run`: fires schedules and runs what they start or signal, until it is stopped.
 //
-//   P3. It can be killed at any moment: what fired is stored with the schedule's next time, and the next process goes on with what
-//       this one was running. Several of it share the work; each time fires once.
+//   schedule-run-3. It can be killed at any moment: what fired is stored with the schedule's next time, and the next
+//       process goes on with what this one was running. Several of it share the work; each time fires once.
 //
 // Firing is the runtime's. Here agents are found by the files they are recorded to come from.
 

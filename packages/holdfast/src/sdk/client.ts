@@ -1,12 +1,14 @@
 // A coordinator as a program sees it: sessions are started there, and a handle tells of each.
 //
-//   S1. What is safe to send twice is sent again when the connection is lost, for `retryMs`: a start under a key that is made before it
-//       is sent first, a signal under a dedup key, an answer, a cancel, every read. So nothing is done twice, and nothing is lost
-//       because an answer was. Who waits for a result for a time of his own is told when that is over, also then.
-//   S2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
-//   S3. Events are told by number: after a lost connection they go on behind the last one that was told.
-//   S4. Who gave up is told at once, and nothing is asked for him again: a result rejects with his signal's reason, events end, and what
-//       is under way when the client is closed rejects, as does what is asked of it afterwards.
+//   sdk-client-1. What is safe to send twice is sent again when the connection is lost, for `retryMs`: a start under a
+//       key that is made before it is sent first, a signal under a dedup key, an answer, a cancel, every read. So
+//       nothing is done twice, and nothing is lost because an answer was. Who waits for a result for a time of his own
+//       is told when that is over, also then.
+//   sdk-client-2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
+//   sdk-client-3. Events are told by number: after a lost connection they go on behind the last one that was told.
+//   sdk-client-4. Who gave up is told at once, and nothing is asked for him again: a result rejects with his signal's
+//       reason, events end, and what is under way when the client is closed rejects, as does what is asked of it
+//       afterwards.
 //
 // It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
 
@@ -136,7 +138,7 @@ export function createClient(settings: ClientOptions): HoldfastClient {
   });
   const service = connection.client(SessionService);
   const closing = new AbortController();
-  /** S1, S4. */
+  /** sdk-client-1, sdk-client-4. */
   const ask = <T>(call: () => Promise<T>, signal?: AbortSignal, leftMs = Infinity): Promise<T> =>
     retried(
       () => connection.ask(call),
@@ -248,7 +250,7 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
   const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, traceparent } = options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
-  // S1. One of the two makes it the same session when it is sent again.
+  // sdk-client-1. One of the two makes it the same session when it is sent again.
   const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
   return {
     agent: name,
@@ -285,7 +287,7 @@ interface Watching {
   readonly retryMs: number;
 }
 
-/** S3. */
+/** sdk-client-3. */
 async function* watch({
   connection,
   sessionId,
@@ -298,7 +300,7 @@ async function* watch({
   let seen = afterSeq;
   const retry = new Retry(retryMs, signal === undefined ? closed : AbortSignal.any([closed, signal]));
   for (;;) {
-    if (signal?.aborted === true) return; // S4.
+    if (signal?.aborted === true) return; // sdk-client-4.
     closed.throwIfAborted();
     const over = new AbortController();
     try {
@@ -323,10 +325,10 @@ async function* watch({
   }
 }
 
-/** S1. */
+/** sdk-client-1. */
 async function retried<T>(call: () => Promise<T>, retry: Retry): Promise<T> {
   for (;;) {
-    retry.signal.throwIfAborted(); // S4.
+    retry.signal.throwIfAborted(); // sdk-client-4.
     try {
       return await call();
     } catch (thrown) {
@@ -384,7 +386,7 @@ interface Result {
   readonly error?: SessionMessage["error"];
 }
 
-/** S2. */
+/** sdk-client-2. */
 function outputOf(sessionId: string, { status, output, error }: Result): unknown {
   if (status === "completed") return output === undefined ? undefined : decodeJson(decoder.decode(output));
   if (status === "cancelled")

@@ -7,10 +7,11 @@
 //     turn                    `turn {n}`: the conventions have no name for it
 //       attempt of a task     `chat {model}` if it reports what a model used, else `execute_tool {kind}`
 //
-//   O1. A span lives in one process, so a session that is resumed has another `invoke_agent` span, in the same trace: its parent
-//       is the one that is recorded with the session, which is its first span or, when it was started within a trace, that.
-//   O2. Users' data stays out: no inputs, outputs, prompts or contents.
-//   O3. Whoever made the provider owns it: what to export, where, and how much of it, is decided there.
+//   opentelemetry-tracer-1. A span lives in one process, so a session that is resumed has another `invoke_agent` span,
+//       in the same trace: its parent is the one that is recorded with the session, which is its first span or, when it
+//       was started within a trace, that.
+//   opentelemetry-tracer-2. Users' data stays out: no inputs, outputs, prompts or contents.
+//   opentelemetry-tracer-3. Whoever made the provider owns it: what to export, where, and how much of it, is decided there.
 //
 // It lives here and not in a package of its own because only this package composes; of OpenTelemetry it is handed all it uses, and
 // the types of that are written down here, so that nobody needs to install it who does not use it: not even a compiler that checks
@@ -182,7 +183,7 @@ class SpanTracer implements AgentTracer {
   #startSession({ sessionId, agent, version, recovered, traceparent, at }: Of<"session_started">): void {
     const { trace, context, SpanKind } = this.#api;
     const remote = traceparent === undefined ? undefined : parseTraceparent(traceparent);
-    const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote); // O1.
+    const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote); // opentelemetry-tracer-1.
     const attributes: Attributes = {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.provider.name": "holdfast",

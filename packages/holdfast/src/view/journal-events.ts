@@ -2,8 +2,9 @@
 //
 // A record refers to others by number; an event names what they were: the kind of task, the signal, the question.
 //
-//   V1. An event's number is its position in the journal: the same in `run`, `resume` and `logs`, today and tomorrow.
-//   V2. Only what is committed is an event.
+//   journal-events-1. An event's number is its position in the journal: the same in `run`, `resume` and `logs`, today
+//       and tomorrow.
+//   journal-events-2. Only what is committed is an event.
 
 import {
   decodeJson,

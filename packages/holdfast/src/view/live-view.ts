@@ -1,7 +1,7 @@
 // What `run` and `resume` show while a session goes on: for people, or as lines of JSON for programs.
 //
 // Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
-// tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output (K12).
+// tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output.
 
 import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";

@@ -1,8 +1,8 @@
 // What a session did when, for how long and for how much: computed from its journal alone, so that it can be told of any session.
 //
-//   M1. A command has no time of its own: it was asked at the delivery before it. What is measured of a task is therefore from the
-//       moment it was asked for to its end, with the time it waited for a slot.
-//   M2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
+//   session-timeline-1. A command has no time of its own: it was asked at the delivery before it. What is measured of a
+//       task is therefore from the moment it was asked for to its end, with the time it waited for a slot.
+//   session-timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
 //
 // The journal does not say where one commit ended and the next began; it says what was delivered, which is what segments begin with.
 
@@ -273,7 +273,7 @@ class TimelineBuilder {
     return item;
   }
 
-  /** M2. */
+  /** session-timeline-2. */
   #spend(turn: TimelineTurn, item: TimelineItem, attempt: TimelineAttempt, { usage }: JournalEvent): void {
     if (usage === undefined) return;
     attempt.usage = usage;

@@ -1,9 +1,10 @@
 // A family that only a person can move on: a session below the one that is looked at is paused, and nothing else in the family has
 // anything to do. Nobody tells the session above, which waits: so the rows are looked at.
 //
-//   F1. A session at work, one that a signal has arrived for, one with a timer, and one that has moved away go on by themselves. One
-//       that waits for its children, its parent or a reply of theirs does not.
-//   F2. A session that waits for somebody outside the family may be answered while a process stays. With `--park` no process stays.
+//   stuck-tree-1. A session at work, one that a signal has arrived for, one with a timer, and one that has moved away
+//       go on by themselves. One that waits for its children, its parent or a reply of theirs does not.
+//   stuck-tree-2. A session that waits for somebody outside the family may be answered while a process stays. With
+//       `--park` no process stays.
 
 import { isAwaited, isEnded, isReservedName, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
@@ -21,7 +22,7 @@ export interface PausedAdvice extends PauseAdvice {
   readonly sessionId: string;
 }
 
-/** The paused sessions of a family that nothing else moves on (F1). `parks`: whether the process leaves (F2). */
+/** The paused sessions of a family that nothing else moves on (stuck-tree-1). `parks`: whether the process leaves (stuck-tree-2). */
 export async function findPausedBelow(
   reader: StorageReader,
   session: Session,

@@ -1,7 +1,7 @@
 // The agents a process can run, by name and the version their author gave them.
 //
-//   V1. One agent for each name and version: a session that comes back is given to the one it was started with. Another version
-//       takes it over only when a person said so.
+//   agent-registry-1. One agent for each name and version: a session that comes back is given to the one it was started
+//       with. Another version takes it over only when a person said so.
 
 import { ConflictError, HoldfastError, NotFoundError, type AgentRef } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -40,7 +40,7 @@ export class KnownAgents {
   }
 
   /**
-   * V1. The agent a session is to be given to.
+   * agent-registry-1. The agent a session is to be given to.
    *
    * @throws HoldfastError `agent_not_found` or `agent_version`.
    */

@@ -1,9 +1,9 @@
 // What ends a session whatever its agent does: its time, or a budget of its whole tree.
 //
-//   B1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so nothing that grows stops it. Of a free-form agent no
-//       start can know whether its loop ends, and its journal has limits.
-//   B2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything is stored.
-//       A schedule is refused like what it starts, and has no warning: it has no session yet.
+//   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so nothing that grows stops it. Of
+//       a free-form agent no start can know whether its loop ends, and its journal has limits.
+//   bounds-2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything
+//       is stored. A schedule is refused like what it starts, and has no warning: it has no session yet.
 
 import { UsageError, type Budget } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -15,7 +15,7 @@ interface Bounds {
 
 const ENDING = ["maxCostMicroUsd", "maxTokens", "maxSteps", "maxTurns", "ttlMs"] as const;
 
-/** The warning for a daemon that nothing ends (B2). @throws UsageError where bounds are strict. */
+/** The warning for a daemon that nothing ends (bounds-2). @throws UsageError where bounds are strict. */
 export function checkBounds(
   { name, turns }: Pick<Agent, "name" | "turns">,
   { budget, timeoutMs = Infinity }: Bounds,

@@ -1,7 +1,8 @@
 // The handle of a session: calls of the runtime with the session's id filled in, and promises of how the session ends.
 //
-//   W1. A promise of a session's end keeps the process alive until it settles, or the runtime closes. A session that waits for a
-//       signal or for a person holds nothing else that would: Node would end a program in the middle of its `await`.
+//   session-handle-1. A promise of a session's end keeps the process alive until it settles, or the runtime closes. A
+//       session that waits for a signal or for a person holds nothing else that would: Node would end a program in the
+//       middle of its `await`.
 
 import { checkOptions, flagRule, type OptionRules } from "@holdfast/core/internal";
 import type { Session } from "@holdfast/core";
@@ -46,7 +47,7 @@ const WAIT: OptionRules = { unref: flagRule };
 /** Node counts a timer as work left to do, however late it is due. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Keeps the process alive while at least one promise is pending (W1). */
+/** Keeps the process alive while at least one promise is pending (session-handle-1). */
 export class ProcessHold {
   #pending = 0;
   #timer: NodeJS.Timeout | undefined;

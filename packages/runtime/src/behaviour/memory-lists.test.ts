@@ -1,4 +1,4 @@
-// M6: lists of sessions read what they answer, however many other sessions there are.
+// memory-rows-6: lists of sessions read what they answer, however many other sessions there are.
 
 import type { Session, StorageReader } from "@holdfast/core";
 import { expect, test } from "vitest";

@@ -1,5 +1,5 @@
 // Storage that cannot be asked for a moment, or has no room: what was due, woken or under way goes on by itself once it can
-// (K10, D1).
+// (S2, D1).
 
 import { HoldfastError, UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
 import {

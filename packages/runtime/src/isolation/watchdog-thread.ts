@@ -36,7 +36,7 @@ const looking = setInterval(look, LOOK_MS);
 
 function look(): void {
   const now = performance.now();
-  const wasStopped = now - lookedAt > STOPPED_MS; // W6.
+  const wasStopped = now - lookedAt > STOPPED_MS; // watchdog-6.
   lookedAt = now;
   const opened = Atomics.load(state, 0);
   const open = Atomics.load(state, 1) === 1;
@@ -47,7 +47,7 @@ function look(): void {
   expected = due;
   if (due !== 0n && threadTime() >= due) overdueSince = Math.min(overdueSince, now);
   const isSliceStuck = now - openSince >= sliceMs;
-  const isOverdue = now - overdueSince >= OVERDUE_MS; // W4.
+  const isOverdue = now - overdueSince >= OVERDUE_MS; // watchdog-4.
   if (!isSliceStuck && !isOverdue) return;
   clearInterval(looking);
   // Now: should the slice end after all, the next one would write other names.
@@ -87,7 +87,7 @@ function whereStuck(answer: (place: string | undefined) => void): void {
 
 /** @param howLong a slice was open; `undefined` when its leases are why the process ends. */
 function end(sessionIds: readonly string[], place: string | undefined, howLong: string | undefined): void {
-  killStartedBy(pid); // W5.
+  killStartedBy(pid); // watchdog-5.
   try {
     if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
   } catch {

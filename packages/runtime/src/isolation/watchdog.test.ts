@@ -38,7 +38,7 @@ function run(code: string) {
 }
 
 describe.concurrent("a process that lives", () => {
-  test("W4: is not ended when it has let go of its leases, or renewed them, or holds none", async () => {
+  test("watchdog-4: is not ended when it has let go of its leases, or renewed them, or holds none", async () => {
     const { ended } = run(`
       w.expectLetGo(300);
       await delay(200);
@@ -49,7 +49,7 @@ describe.concurrent("a process that lives", () => {
     expect(await ended).toEqual({ signal: null, said: "went on\n" });
   });
 
-  test("W6: nor when it was stopped as a whole in the middle of a slice, and goes on", async () => {
+  test("watchdog-6: nor when it was stopped as a whole in the middle of a slice, and goes on", async () => {
     const { child, ended, says } = run(`
       await delay(1_500); // Its thread has begun.
       w.opened([{ sessionId: "ses-1" }]);
@@ -69,7 +69,7 @@ describe.concurrent("a process that lives", () => {
 
 // Not without /proc: see started-processes.ts.
 test.runIf(HAS_PROC)(
-  "W5: what a process has started is ended, also what has left it behind, and not the process itself",
+  "watchdog-5: what a process has started is ended, also what has left it behind, and not the process itself",
   async () => {
     // A shell that starts one in the background, one in a session of its own, and one that nobody is the parent of any more.
     const script = `

@@ -4,14 +4,17 @@
 // slice the names of its sessions are written to memory shared with a thread, and the thread, when a slice does not close
 // in time, writes them durably and kills the process. What follows is decided by the next process:
 //
-//   W1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or waits.
-//   W2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next picked up it
-//       parks as `paused(poison)`; a person who resumes it then has it tried again.
-//   W3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
-//   W4. What blocks the event loop outside a slice, as a task may, names nobody. But a process that holds leases says by when it
-//       lets go of them, and one that has not by a second later never will: it ends before they can pass on, as in O4.
-//   W5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
-//   W6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment it goes on.
+//   watchdog-1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or
+//       waits.
+//   watchdog-2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next
+//       picked up it parks as `paused(poison)`; a person who resumes it then has it tried again.
+//   watchdog-3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
+//   watchdog-4. What blocks the event loop outside a slice, as a task may, names nobody. But a process that holds
+//       leases says by when it lets go of them, and one that has not by a second later never will: it ends before they
+//       can pass on, as in O4.
+//   watchdog-5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
+//   watchdog-6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment
+//       it goes on.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -87,17 +90,17 @@ export class Watchdog implements SliceObserver {
     Atomics.store(this.#state, 1, 0);
   }
 
-  /** W4. Leases are let go of in so long; `undefined` while there are none. */
+  /** watchdog-4. Leases are let go of in so long; `undefined` while there are none. */
   expectLetGo(inMs: number | undefined): void {
     Atomics.store(this.#letGoAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
   }
 
-  /** W1. */
+  /** watchdog-1. */
   isSuspect(sessionId: string): boolean {
     return this.#suspects.has(sessionId);
   }
 
-  /** W2. */
+  /** watchdog-2. */
   isCharged(sessionId: string): boolean {
     return this.#charged.has(sessionId);
   }

@@ -29,7 +29,7 @@ describe("a group", () => {
     for (const name of ["d", "e"]) submit(name);
     committer.flush();
     await turns(5);
-    expect(groups).toHaveLength(1); // G2.
+    expect(groups).toHaveLength(1); // group-committer-2.
     answer();
     await turns(1);
     expect(groups).toEqual([

@@ -1,15 +1,17 @@
 // One transaction for everything that is ready in one turn of the event loop, over all sessions of the process (K6).
 //
-//   G1. Changes that name something in common are applied in the order they were submitted; each is answered alone.
-//   G2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that says so is given more of them,
-//       where they name nothing in common: nobody then waits for a transaction that does not concern it.
-//   G3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3, ST9, ST13).
-//       However much waits while storage is away, what is submitted then costs the same (`key-queues.ts`).
-//   G4. When storage cannot take it (full, read-only, gone for too long) every change of the group is answered with that
-//       error; nothing is half-done, and the next group is tried afresh.
-//   G5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is sent after that. Nothing is
-//       lost by it: what a claim's end would have told storage it knows when the claim has run out, and who asked for anything else is
-//       told that storage did not answer.
+//   group-committer-1. Changes that name something in common are applied in the order they were submitted; each is
+//       answered alone.
+//   group-committer-2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that
+//       says so is given more of them, where they name nothing in common: nobody then waits for a transaction that does
+//       not concern it.
+//   group-committer-3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3,
+//       ST9, ST13). However much waits while storage is away, what is submitted then costs the same (`key-queues.ts`).
+//   group-committer-4. When storage cannot take it (full, read-only, gone for too long) every change of the group is
+//       answered with that error; nothing is half-done, and the next group is tried afresh.
+//   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is
+//       sent after that. Nothing is lost by it: what a claim's end would have told storage it knows when the claim has
+//       run out, and who asked for anything else is told that storage did not answer.
 
 import {
   HoldfastError,
@@ -64,7 +66,7 @@ export class GroupCommitter {
   #inFlight = 0;
   readonly #flights = new Set<Flight>();
   #isHurried = false;
-  /** G5. */
+  /** group-committer-5. */
   #isGivenUp = false;
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
@@ -114,7 +116,7 @@ export class GroupCommitter {
     });
   }
 
-  /** G5. */
+  /** group-committer-5. */
   hurry(): void {
     this.#isHurried = true;
     for (const flight of this.#flights) this.#expectSoon(flight);
@@ -151,15 +153,15 @@ export class GroupCommitter {
         const error = toHoldfastError(thrown);
         const delay = RETRY_DELAYS_MS[flight.failures++];
         if (error.code !== "storage_unavailable" || delay === undefined)
-          return this.#land(flight, ({ onError }) => onError(error)); // G4.
+          return this.#land(flight, ({ onError }) => onError(error)); // group-committer-4.
         if (!this.#flights.has(flight)) return;
         flight.error = error;
-        flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay); // G3.
+        flight.cancelRetry = this.#clock.setTimer(() => this.#try(flight), delay); // group-committer-3.
       },
     );
   }
 
-  /** G5. */
+  /** group-committer-5. */
   #expectSoon(flight: Flight): void {
     flight.cancelEnd = this.#clock.setTimer(() => {
       this.#isGivenUp = true;
@@ -180,7 +182,7 @@ export class GroupCommitter {
     cancelEnd();
     this.#inFlight--;
     const freed = this.#lines.leave(group);
-    if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // G1.
+    if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // group-committer-1.
     group.forEach(tell);
     this.flush();
   }

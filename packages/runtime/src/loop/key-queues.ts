@@ -1,8 +1,8 @@
 // Who names something waits for those before him that name the same. Of each name there is a line of those who wait.
 //
-//   N1. One that waits is *clear* of a name when he is the first of its line and nobody who is under way has it. He is free when he is
-//       clear of all he names; so of one name all go in the order in which they came.
-//   N2. What one costs depends on how much he names, never on how many wait.
+//   key-queues-1. One that waits is *clear* of a name when he is the first of its line and nobody who is under way has
+//       it. He is free when he is clear of all he names; so of one name all go in the order in which they came.
+//   key-queues-2. What one costs depends on how much he names, never on how many wait.
 //
 // It knows neither changes nor groups.
 

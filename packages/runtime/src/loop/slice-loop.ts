@@ -3,7 +3,7 @@
 //   K2. A slice is what runs between two immediates queued together: Node runs only ticks and microtasks between them, so
 //       at the second one every agent that was delivered to stands still. Queuing the second one late would let an
 //       immediate of the agent's in between, and its order would depend on the load.
-//   K2b. A turn of the event loop costs more than delivering to one session. So a turn has as many slices as the one before it
+//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. So a turn has as many slices as the one before it
 //       had use for, and one more; whatever else the process has to do waits no longer than for `SLICES_PER_TURN`.
 //
 // Knows nothing of kernels: a member says whether it had something to deliver, and is told when it stands still.

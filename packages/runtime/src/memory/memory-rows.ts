@@ -1,10 +1,12 @@
 // The rows of sessions in memory, and how they are found. It decides nothing, and knows no clock.
 //
-//   M1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
-//   M3. A backlog of many thousand signals makes neither the next signal nor taking one out slower (`memory-pending.ts`).
-//   M6. Every session is in one list of its agent and one of its status, and in one of its owner and its parent where it has them.
-//       A page by one filter reads as many sessions as it answers; filters together walk the shortest of their lists.
-//   M4. What few sessions have (children, holds) is made when the first of it comes.
+//   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
+//   memory-rows-3. A backlog of many thousand signals makes neither the next signal nor taking one out slower
+//       (`memory-pending.ts`).
+//   memory-rows-6. Every session is in one list of its agent and one of its status, and in one of its owner and its
+//       parent where it has them. A page by one filter reads as many sessions as it answers; filters together walk the
+//       shortest of their lists.
+//   memory-rows-4. What few sessions have (children, holds) is made when the first of it comes.
 
 import {
   invariant,
@@ -38,7 +40,7 @@ type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "
 /** What is stored, and how it is found. */
 export class Rows {
   readonly sessions = new Map<string, Stored>();
-  /** In the order they were created, for paging: all of them, and by what lists of sessions are filtered by (M6). */
+  /** In the order they were created, for paging: all of them, and by what lists of sessions are filtered by (memory-rows-6). */
   readonly created = new PositionList<Stored>();
   readonly #byAgent = new ListsByKey<Stored>();
   readonly #byOwner = new ListsByKey<Stored>();
@@ -80,7 +82,7 @@ export class Rows {
     this.#byStatus.remove(listedStatus, stored);
   }
 
-  /** M6. After every change of its status. */
+  /** memory-rows-6. After every change of its status. */
   listStatus(stored: Stored): void {
     const { status } = stored.session;
     if (status === stored.listedStatus) return;
@@ -130,10 +132,10 @@ export class Rows {
   }
 }
 
-/** One session. `session` and what stands in the lists is never changed, only replaced (M1). */
+/** One session. `session` and what stands in the lists is never changed, only replaced (memory-rows-1). */
 export interface Stored extends Queued {
   session: Session;
-  /** Its status as the lists know it (M6). */
+  /** Its status as the lists know it (memory-rows-6). */
   listedStatus: SessionStatus;
   claim: Claim;
   /** The length of its claim's lease, as the last claim or renewal gave it. */
@@ -147,9 +149,9 @@ export interface Stored extends Queued {
   readonly pending: PendingList;
   /** Of all its signals; most sessions never get one. */
   seen: Seen | undefined;
-  /** By task (M4). */
+  /** By task (memory-rows-4). */
   holds: Map<number, Amount> | undefined;
-  /** As the index knows it (M2 of `memory-storage.ts`). */
+  /** As the index knows it (memory-storage-2 of `memory-storage.ts`). */
   dueAt: number;
 }
 

@@ -3,9 +3,11 @@
 // It decides nothing: what a change does is `storage-rules.ts`, shared with every other adapter. It knows how to find
 // things quickly, and relies on one fact: no method awaits, so every call is one transaction by being one slice.
 //
-//   M2. `ready` holds the sessions that can be due without a clock, by agent, `timeline` those that a clock makes due. Both are
-//       kept by `#index` alone, from `dueAt` and `lookAt`; a parked session without a time is in neither and costs nothing.
-//   M5. Claims whose lease ends are kept by owner as well, so that renewing costs what that owner holds; others cost nothing.
+//   memory-storage-2. `ready` holds the sessions that can be due without a clock, by agent, `timeline` those that a
+//       clock makes due. Both are kept by `#index` alone, from `dueAt` and `lookAt`; a parked session without a time is
+//       in neither and costs nothing.
+//   memory-storage-5. Claims whose lease ends are kept by owner as well, so that renewing costs what that owner holds;
+//       others cost nothing.
 
 import { hash } from "node:crypto";
 import {
@@ -86,7 +88,7 @@ export class MemoryStorage implements AgentStorage {
   readonly #ledger = new Ledger();
   /** Over all sessions: one that is made again after its deletion must not honour a token of the first. */
   #lastToken = NO_CLAIM.token;
-  /** M5. */
+  /** memory-storage-5. */
   readonly #leased = new Map<string, Set<Stored>>();
   readonly #ready = new Map<string, Set<Stored>>();
   readonly #timeline = new WakeQueue<Stored>();
@@ -370,7 +372,7 @@ export class MemoryStorage implements AgentStorage {
     this.#index(stored);
   }
 
-  /** M5. */
+  /** memory-storage-5. */
   #letGo(stored: Stored): void {
     const { owner } = stored.claim;
     const held = owner === undefined ? undefined : this.#leased.get(owner);
@@ -402,7 +404,7 @@ export class MemoryStorage implements AgentStorage {
     this.#index(stored);
   }
 
-  /** M2. After every change of row, claim or `answered`. */
+  /** memory-storage-2. After every change of row, claim or `answered`. */
   #index(stored: Stored): void {
     this.#noteChange(stored);
     this.#rows.listStatus(stored);

@@ -1,4 +1,4 @@
-// Files that hold secrets: whatever somebody else has put at their path or beside it, nothing of it is written to (M3).
+// Files that hold secrets: whatever somebody else has put at their path or beside it, nothing of it is written to (private-file-1).
 
 import { spawnSync } from "node:child_process";
 import {

@@ -1,9 +1,9 @@
 // createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone. `mayWrite` judges
 // files that are only read.
 //
-//   private-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600 whatever the umask. What
+//   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600 whatever the umask. What
 //              stands at its path is never opened; `replacePrivate` puts another file in its place by a rename.
-//   private-2. Its folder is one in which no other user can replace it: of this user or root, and not writable by others unless it
+//   private-file-2. Its folder is one in which no other user can replace it: of this user or root, and not writable by others unless it
 //              is sticky. A group that this process is in may write, as volumes of containers are shared so.
 
 import { randomBytes } from "node:crypto";
@@ -26,7 +26,7 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (const
 const MODE = 0o600;
 
 /**
- * Make a new file (private-1) in a folder that is checked (private-2).
+ * Make a new file (private-file-1) in a folder that is checked (private-file-2).
  *
  * @throws HoldfastError `config_invalid` for the folder, or what the file system says, as `EEXIST`.
  */
@@ -66,7 +66,7 @@ export function isWritableByOthers({ uid, gid, mode }: Pick<Stats, "uid" | "gid"
   return (mode & 0o020) !== 0 && gid !== process.getgid?.() && process.getgroups?.().includes(gid) !== true;
 }
 
-/** private-2. */
+/** private-file-2. */
 function checkFolder(folder: string): void {
   const found = statSync(folder);
   const isSticky = (found.mode & 0o1000) !== 0 && (found.uid === 0 || found.uid === process.getuid?.());

@@ -249,7 +249,7 @@ describe("a session that moves", () => {
     expect((await from.reader.session("s"))?.move?.to).toBe("there");
   });
 
-  test("MS4: is not frozen for a place that cannot be reached", async () => {
+  test("move-session-4: is not frozen for a place that cannot be reached", async () => {
     const [from, to] = [new MemoryStorage(), new MemoryStorage()];
     const runtime = open(from);
     await runtime.start(agent, undefined, { sessionId: "s" });

@@ -1,11 +1,12 @@
-// A session moves from one storage to another, at any commit, without being lost and without living twice (MV1 to MV3).
+// A session moves from one storage to another, at any commit, without being lost and without living twice (MV1 to moving-3).
 //
 //   freeze it in `from` ──► everything it is, read there ──► import it into `to` ──► `from` keeps only where it went
 //
-//   MS1. Whatever cuts it off, asking again goes on: which move it is stands in the frozen row, and every step done twice is done once.
-//   MS2. What it left in `to` when it lived there is deleted first: until it is imported it is nowhere but here.
-//   MS3. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
-//   MS4. Nothing is frozen for a `to` that cannot be reached, or does not let its caller in: it is asked first.
+//   move-session-1. Whatever cuts it off, asking again goes on: which move it is stands in the frozen row, and every
+//       step done twice is done once.
+//   move-session-2. What it left in `to` when it lived there is deleted first: until it is imported it is nowhere but here.
+//   move-session-3. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
+//   move-session-4. Nothing is frozen for a `to` that cannot be reached, or does not let its caller in: it is asked first.
 //
 // A process that was running it is fenced by the freeze; what its tasks had not reported is done again where it lives now.
 
@@ -57,7 +58,7 @@ export async function moveSession(options: MoveOptions): Promise<void> {
   if (session.move !== undefined && session.move.to !== toName)
     throw sessionMoved(sessionId, session.move.to);
   if (session.move?.isDone === true) return;
-  await to.reader.session(sessionId); // MS4.
+  await to.reader.session(sessionId); // move-session-4.
   const moveId = session.move?.moveId ?? mintId("mov", clock.now(), () => random.u32());
   refuseUnlessFrozen(session, await apply(from, { type: "begin_move", sessionId, moveId, to: toName }));
 
@@ -131,7 +132,7 @@ function seenThere({ sessionId, persistence }: Session, { ids, ...seen }: SeenSi
   return { ...seen, ids: ids.filter((id) => !id.startsWith(below) || !/^\d/.test(id.slice(below.length))) };
 }
 
-/** MS1: an answer may have been lost. */
+/** move-session-1: an answer may have been lost. */
 async function isThere(to: AgentStorage, sessionId: string, moveId: string): Promise<boolean> {
   return (await to.reader.session(sessionId))?.home?.moveId === moveId;
 }

@@ -46,14 +46,14 @@ describe("times of a line", () => {
 
 describe("a clock that is put forward", () => {
   // In Berlin 02:00 to 03:00 does not exist on 2026-03-29: 01:00Z is 03:00.
-  test("C1: a time in the gap is the first moment after it", () => {
+  test("cron-1: a time in the gap is the first moment after it", () => {
     expect(times("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", 2)).toEqual([
       "2026-03-29T01:00Z",
       "2026-03-30T00:30Z",
     ]);
   });
 
-  test("C1: several times in the gap are one", () => {
+  test("cron-1: several times in the gap are one", () => {
     expect(times("0,15,45 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", 2)).toEqual([
       "2026-03-29T01:00Z",
       "2026-03-30T00:00Z",
@@ -65,7 +65,7 @@ describe("a clock that is put forward", () => {
     ]);
   });
 
-  test("C1: a gap of half an hour, and one at midnight", () => {
+  test("cron-1: a gap of half an hour, and one at midnight", () => {
     expect(times("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", 1)).toEqual([
       "2026-10-03T15:30Z",
     ]);
@@ -78,7 +78,7 @@ describe("a clock that is put forward", () => {
 
 describe("a clock that is put back", () => {
   // In Berlin 02:00 to 03:00 exists twice on 2026-10-25: from 00:00Z, and from 01:00Z.
-  test("C2: a time that exists twice is the first", () => {
+  test("cron-2: a time that exists twice is the first", () => {
     expect(times("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", 2)).toEqual([
       "2026-10-25T00:30Z",
       "2026-10-26T01:30Z",
@@ -91,14 +91,14 @@ describe("a clock that is put back", () => {
     ]);
   });
 
-  test("C2: the second is not found either by who asks between the two, or within the second hour", () => {
+  test("cron-2: the second is not found either by who asks between the two, or within the second hour", () => {
     for (const from of ["00:31", "00:59", "01:00", "01:29"])
       expect(times("30 2 * * *", "Europe/Berlin", `2026-10-25T${from}:00Z`, 1)).toEqual([
         "2026-10-26T01:30Z",
       ]);
   });
 
-  test("C3: a line that names no hour goes on through both", () => {
+  test("cron-3: a line that names no hour goes on through both", () => {
     expect(times("*/30 * * * *", "Europe/Berlin", "2026-10-24T23:59:00Z", 6)).toEqual([
       "2026-10-25T00:00Z",
       "2026-10-25T00:30Z",

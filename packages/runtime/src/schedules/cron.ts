@@ -3,10 +3,10 @@
 // croner reads the line and finds its times on a calendar that has no clock changes; which moment of a zone such a time is, is
 // decided here, because its own rules let a time that exists twice come twice.
 //
-//   C1. A time that does not exist, the clock having been put forward over it, is the first moment after the gap.
-//   C2. A time that exists twice, the clock having been put back, is the first of the two.
-//   C3. Where the line names no hour (`*`), it is not about a time of day but about how often: the hour that exists twice has all
-//       of its times twice, so that "every minute" never pauses for an hour.
+//   cron-1. A time that does not exist, the clock having been put forward over it, is the first moment after the gap.
+//   cron-2. A time that exists twice, the clock having been put back, is the first of the two.
+//   cron-3. Where the line names no hour (`*`), it is not about a time of day but about how often: the hour that exists
+//       twice has all of its times twice, so that "every minute" never pauses for an hour.
 //
 // It does not know what is done at these times, nor what time it is.
 
@@ -41,7 +41,7 @@ interface Calendar {
   readonly offsetAt: (moment: number) => number;
 }
 
-/** C1, C2. Moments of ascending times never descend, so the first that is later is the next. */
+/** cron-1, cron-2. Moments of ascending times never descend, so the first that is later is the next. */
 function nextByDay(moment: number, { nextWall, offsetAt }: Calendar): number {
   let wall = moment + offsetAt(moment);
   for (;;) {
@@ -51,14 +51,14 @@ function nextByDay(moment: number, { nextWall, offsetAt }: Calendar): number {
   }
 }
 
-/** C1, C2. The moment when the wall clock shows a time first. */
+/** cron-1, cron-2. The moment when the wall clock shows a time first. */
 function momentOf(wall: number, offsetAt: Calendar["offsetAt"]): number {
   const [early, late] = [wall - offsetAt(wall - DAY_MS), wall - offsetAt(wall + DAY_MS)];
   const first = [early, late].sort((a, b) => a - b).find((moment) => moment + offsetAt(moment) === wall);
   return first ?? changeBetween(Math.min(early, late), Math.max(early, late), offsetAt);
 }
 
-/** C3. With the clock as it is now; and where that is changed before, from the change on with the clock as it is then. */
+/** cron-3. With the clock as it is now; and where that is changed before, from the change on with the clock as it is then. */
 function nextBySteps(moment: number, { nextWall, offsetAt }: Calendar): number {
   const offset = offsetAt(moment);
   const wall = nextWall(moment + offset);
@@ -66,7 +66,7 @@ function nextBySteps(moment: number, { nextWall, offsetAt }: Calendar): number {
   if (offsetAt(found) === offset) return found;
   const change = changeBetween(moment, found, offsetAt);
   const wallThen = change + offsetAt(change);
-  if (wall < wallThen) return change; // C1.
+  if (wall < wallThen) return change; // cron-1.
   return nextWall(wallThen - 1) - offsetAt(change);
 }
 

@@ -1,12 +1,12 @@
 // Fires schedules that are due, while a process lives that was asked to.
 //
-//   F2. A time fires once, however many processes see it: storage compares it with the schedule's next time in the transaction
-//       that does what it says and sets the next one (ST34).
-//   F3. What it starts or sends is named by the schedule and the time it was due: whatever fires that time again, because a crash
-//       or a schedule that was put once more made it due again, finds it there.
-//   F4. Times that were missed fire once, together, as the first of them.
-//   F5. A wall clock that jumps fires no time twice and passes none over: what is due is asked anew at each second of it, and
-//       the seconds are waited for by a clock that does not jump.
+//   schedule-keeper-2. A time fires once, however many processes see it: storage compares it with the schedule's next
+//       time in the transaction that does what it says and sets the next one (ST34).
+//   schedule-keeper-3. What it starts or sends is named by the schedule and the time it was due: whatever fires that
+//       time again, because a crash or a schedule that was put once more made it due again, finds it there.
+//   schedule-keeper-4. Times that were missed fire once, together, as the first of them.
+//   schedule-keeper-5. A wall clock that jumps fires no time twice and passes none over: what is due is asked anew at
+//       each second of it, and the seconds are waited for by a clock that does not jump.
 //
 // Storage knows what is due and `cron.ts` what comes next. It does not know how sessions are run.
 
@@ -70,7 +70,7 @@ export class ScheduleKeeper {
     this.#cancel?.();
   }
 
-  /** F5. Fire what is due, and look again at the next second. */
+  /** schedule-keeper-5. Fire what is due, and look again at the next second. */
   async #look(): Promise<void> {
     const { storage, clock } = this.#host;
     try {
@@ -106,7 +106,7 @@ export class ScheduleKeeper {
     const { committer, clock } = this.#host;
     const { scheduleId, nextAt: dueAt, action } = schedule;
     const effect = await this.#effectOf(schedule, name);
-    const nextAt = readCron(schedule.cron, schedule.timeZone).after(Math.max(dueAt, clock.now())); // F4.
+    const nextAt = readCron(schedule.cron, schedule.timeZone).after(Math.max(dueAt, clock.now())); // schedule-keeper-4.
     if (this.#isClosed) return;
     const result = await committer.commit({ type: "fire_schedule", scheduleId, dueAt, nextAt, effect });
     if (this.#isClosed) return;
@@ -160,7 +160,7 @@ export class ScheduleKeeper {
   }
 }
 
-/** F3. Such as `nightly-20261121T030000Z`. */
+/** schedule-keeper-3. Such as `nightly-20261121T030000Z`. */
 export function firingName(scheduleId: string, dueAt: number): string {
   return `${scheduleId}-${new Date(dueAt).toISOString().replaceAll(/[-:]|\.000/g, "")}`;
 }

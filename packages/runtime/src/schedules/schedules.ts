@@ -1,7 +1,7 @@
 // What is to be done again and again: stored, listed, removed.
 //
-//   F1. Putting a schedule that is there with the same cron and zone leaves when it fires next: a program that puts its schedules
-//       whenever it starts misses nothing that was due while it was not running.
+//   schedules-1. Putting a schedule that is there with the same cron and zone leaves when it fires next: a program that
+//       puts its schedules whenever it starts misses nothing that was due while it was not running.
 //
 // It does not fire them: that is `schedule-keeper.ts`.
 
@@ -59,7 +59,7 @@ export class Schedules {
       cron,
       timeZone,
       action,
-      nextAt: readCron(cron, timeZone).after(now), // F1: of one that is there, storage keeps it.
+      nextAt: readCron(cron, timeZone).after(now), // schedules-1: of one that is there, storage keeps it.
       createdAt: now,
     };
     const result = await committer.commit({ type: "put_schedule", schedule });

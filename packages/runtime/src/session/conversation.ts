@@ -1,4 +1,4 @@
-// A conversation as task handlers see it: its own entries, after those of the session that shared its own (K8).
+// A conversation as task handlers see it: its own entries, after those of the session that shared its own.
 
 import {
   decodeJson,

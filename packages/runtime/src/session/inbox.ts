@@ -1,6 +1,6 @@
 // What arrives for one session, fetched from storage: signals, and requests to cancel.
 //
-//   D3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (K10).
+//   inbox-3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (S2).
 //
 // Idle, until somebody says that something arrived; *looking*, until storage has answered. What is said meanwhile is looked for
 // once more afterwards, as what is being fetched may be older, unless it is known how far the inbox goes and it was fetched so far.
@@ -60,7 +60,7 @@ export class Inbox {
     return this.#seen;
   }
 
-  /** Something arrived. @param inbox how far the inbox goes, if that is known (D3). */
+  /** Something arrived. @param inbox how far the inbox goes, if that is known (inbox-3). */
   look(inbox = Infinity): void {
     if (this.#host.isOver() || inbox <= this.#seen) return;
     this.#said = this.#looking ? Math.max(this.#said, inbox) : 0;
@@ -84,7 +84,7 @@ export class Inbox {
     this.#host.timers.after(this.#retryAlarm, Infinity);
   }
 
-  /** What arrived is stored, so nothing is lost by waiting (K10). */
+  /** What arrived is stored, so nothing is lost by waiting (S2). */
   #lookLater(error: HoldfastError): void {
     if (this.#host.isOver()) return;
     if (error.code === "storage_unavailable") this.#host.timers.after(this.#retryAlarm, RETRY_MS);

@@ -3,7 +3,7 @@
 // A child tells its end once (S4), and a checkpoint does not keep what was heard. So whoever waits for a child that was asked for
 // in an earlier life, or whose end was heard in this one, has its row looked at; and who stands on a reply, when a new process
 // finds it again, has its parent's looked at. What the row says is then sent to the session as a signal that is named after the
-// wait: after a crash it is found there, so it is told once (C5, Q4).
+// wait: after a crash it is found there, so it is told once (child-asks-5, consequences-4).
 //
 // It looks after the wait is stored, and sends only what would never come: what comes by itself is sent in the transaction that
 // ends the other session, so it cannot fall between the two.

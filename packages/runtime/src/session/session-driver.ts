@@ -4,14 +4,15 @@
 // each standstill with nothing more to deliver the segment is sealed and submitted. *in flight*: a batch is submitted;
 // nothing is delivered until it is answered (K2). *over*: ended, parked or abandoned; whatever still arrives is ignored.
 //
-//   D1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
-//   D2. Notes are added, and segments sealed, only at a standstill.
-//   D4. When the driver is over, every attempt it started has been told to stop, or is left to whoever goes on.
-//   D5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its outcomes are kept, and
-//       the last commit parks the session.
+//   session-driver-1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
+//   session-driver-2. Notes are added, and segments sealed, only at a standstill.
+//   session-driver-4. When the driver is over, every attempt it started has been told to stop, or is left to whoever
+//       goes on.
+//   session-driver-5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its
+//       outcomes are kept, and the last commit parks the session.
 //
 // It knows no storage and no other session: it submits changes and is told their results. What arrives is fetched by `inbox.ts`
-// (D3), a cancel is watched by `cancel-watch.ts`, tasks start by `task-starts.ts` and are tried by `attempts.ts`, what the row
+// (inbox-3), a cancel is watched by `cancel-watch.ts`, tasks start by `task-starts.ts` and are tried by `attempts.ts`, what the row
 // says is in `session-row.ts`, and under what it commits in `session-claim.ts`.
 
 import {
@@ -90,7 +91,7 @@ export class SessionDriver implements SliceMember {
   #over = false;
   #isSalvaging = false; // K6. What is refused then is lost: tried again, it would be refused for ever.
   #deliveries = 0;
-  /** D5. What the last commit says. */
+  /** session-driver-5. What the last commit says. */
   #standDown: SessionPatch | undefined;
   #forkPending: boolean;
   /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
@@ -209,7 +210,7 @@ export class SessionDriver implements SliceMember {
     }
   }
 
-  /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (D2). */
+  /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (session-driver-2). */
   #next(): EventRecord | EventDraft | undefined {
     const kernel = this.#kernel;
     if (kernel.replaying) {
@@ -244,7 +245,7 @@ export class SessionDriver implements SliceMember {
     return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
   }
 
-  /** D5. */
+  /** session-driver-5. */
   #keepOutcomes(): undefined {
     for (const event of this.#outcomes.drain()) {
       if (!isOutcome(event)) continue;
@@ -255,7 +256,7 @@ export class SessionDriver implements SliceMember {
     return undefined;
   }
 
-  /** D5. Whether all that ran has ended, so that the last commit may follow. */
+  /** session-driver-5. Whether all that ran has ended, so that the last commit may follow. */
   get #standsDown(): boolean {
     return this.#standDown !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
   }
@@ -346,9 +347,9 @@ export class SessionDriver implements SliceMember {
     });
   }
 
-  /** D5. */
+  /** session-driver-5. */
   #sealLast(patch: SessionPatch): void {
-    // That a person paused it is stored already (A5), and maybe that it was resumed: then it stands on nothing that the row names.
+    // That a person paused it is stored already (storage-rules-5), and maybe that it was resumed: then it stands on nothing that the row names.
     const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#kernel.seal(), enablesPersistence: true };
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
@@ -376,12 +377,12 @@ export class SessionDriver implements SliceMember {
       this.#trace.committed(segment);
       this.#weight.committed(segment);
       this.#attempts.recorded(segment.records);
-      const refused = this.#starts.committed(opening, result); // D1.
+      const refused = this.#starts.committed(opening, result); // session-driver-1.
       if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
       if (refused !== undefined && !this.#over) this.#exhaust(refused);
       if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
-      this.#inbox.look(result.inbox); // D3.
+      this.#inbox.look(result.inbox); // inbox-3.
       this.#settleStrayFault(); // One that arose while the batch was in flight, which is older.
       if (this.#wokenInFlight && !this.#over) this.#world.loop.wake(this);
       return;
@@ -396,7 +397,7 @@ export class SessionDriver implements SliceMember {
     this.#commit({ ...kept, enablesPersistence: isMinimal }, undefined, () => this.abandon(refusal));
   }
 
-  /** D1. */
+  /** session-driver-1. */
   #afterCommit(segment: SealedSegment): void {
     for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
     for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
@@ -595,7 +596,7 @@ export class SessionDriver implements SliceMember {
     this.#nothing.watch(false);
     this.#cancel.close();
     this.#inbox.close();
-    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // D4.
+    if (departure.type === "abandoned") this.#attempts.leaveAll("the session is over here"); // session-driver-4.
     else this.#attempts.abortAll("the session is over", departure.type === "ended");
     this.#world.loop.leave(this);
     this.#trace.departed(departure);

@@ -1,7 +1,7 @@
 // What one session's driver tells whoever watches: what is so, when it is so, and nothing at all when nobody listens.
 //
-//   E1. A turn that was told to have started is told to have ended, once, however it ends.
-//   E2. What is told of the row or of waits is committed.
+//   session-trace-1. A turn that was told to have started is told to have ended, once, however it ends.
+//   session-trace-2. What is told of the row or of waits is committed.
 
 import {
   positionId,

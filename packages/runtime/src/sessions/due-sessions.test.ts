@@ -67,7 +67,7 @@ test("a session that is damaged keeps none of the others from being run, and is 
 });
 
 // Two looks are under way at once, and the answer of the first, from before the session was parked, comes last.
-test("T5: an answer that was overtaken does not put off what is due", async () => {
+test("due-sessions-5: an answer that was overtaken does not put off what is due", async () => {
   const memory = new MemoryStorage();
   const clock = new TestClock();
   const held = gate();
@@ -104,7 +104,7 @@ test("T5: an answer that was overtaken does not put off what is due", async () =
   await runtime.close();
 });
 
-test("T3: what is busy is not looked at without end, where sessions are kept for no time", async () => {
+test("due-sessions-3: what is busy is not looked at without end, where sessions are kept for no time", async () => {
   const clock = new TestClock();
   const done = gate();
   const busy = defineAgent({
@@ -135,7 +135,7 @@ test("T3: what is busy is not looked at without end, where sessions are kept for
   await runtime.close();
 });
 
-test("T5: what is asked for while storage is looking for what is due is not forgotten", async () => {
+test("due-sessions-5: what is asked for while storage is looking for what is due is not forgotten", async () => {
   const memory = new MemoryStorage();
   const clock = new TestClock();
   const held = gate();

@@ -1,11 +1,11 @@
 // When sessions come and go by time: those that are due are run, those that only wait are let go of.
 //
-//   T3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (K10a).
-//   due-1. More sessions that only wait than `warm` allows are not kept: the least recently used one is released at once, as one
-//          whose time is up. A busy one that is met there was used just now. The search meets at most two of them for each session
-//          that begins to wait, so its cost does not grow with how many are busy.
-//   T5. When to look next is said by the answer to what was asked last: an older one that comes after it does not know of what was
-//       released since. No answer knows of what was asked for after its question.
+//   due-sessions-3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (M1).
+//   due-sessions-1. More sessions that only wait than `warm` allows are not kept: the least recently used one is released at
+//       once, as one whose time is up. A busy one that is met there was used just now. The search meets at most two of
+//       them for each session that begins to wait, so its cost does not grow with how many are busy.
+//   due-sessions-5. When to look next is said by the answer to what was asked last: an older one that comes after it
+//       does not know of what was released since. No answer knows of what was asked for after its question.
 //
 // It asks storage what is due and the clock what time it is; running and releasing are the live sessions' own.
 
@@ -45,7 +45,7 @@ export class DueSessions {
   #noted = 0;
   #isLooking = false;
   #asked = 0;
-  /** T5. */
+  /** due-sessions-5. */
   #newest = 0;
   /** The earliest that was asked for since storage was last asked what is due: its answer may not know of that. */
   #wantedAt = Infinity;
@@ -94,7 +94,7 @@ export class DueSessions {
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
-      const isNewest = asked >= this.#newest; // T5.
+      const isNewest = asked >= this.#newest; // due-sessions-5.
       if (isNewest) this.#newest = asked;
       if (isNewest) this.#host.timers.after(this.#againAlarm, this.#host.lookEveryMs);
       if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
@@ -103,7 +103,7 @@ export class DueSessions {
     return started;
   }
 
-  /** T3. A session waits: note since when, and look at the oldest when its time is up. */
+  /** due-sessions-3. A session waits: note since when, and look at the oldest when its time is up. */
   noteWaiting(sessionId: string, bytes: number): void {
     if (!this.#host.adopt) return;
     this.#keepWarm(sessionId, bytes, this.#host.warmMs);
@@ -112,7 +112,7 @@ export class DueSessions {
     if (this.#noted === 1) queueMicrotask(() => this.#evict());
   }
 
-  /** due-1. */
+  /** due-sessions-1. */
   #evict(): void {
     let busyLeft = 2 * this.#noted;
     this.#noted = 0;
@@ -132,7 +132,7 @@ export class DueSessions {
   /** Release one that only waits. Answers whether it is driven no longer: one that is busy is kept, and looked at again. */
   #release({ sessionId, bytes }: WarmSession): boolean {
     this.#warm.delete(sessionId);
-    // Whatever arrived between the last commit and this release finds nobody driving it: look once more (K10).
+    // Whatever arrived between the last commit and this release finds nobody driving it: look once more (S2).
     if (!this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) return true;
     this.#keepWarm(sessionId, bytes, Math.max(this.#host.warmMs, BUSY_MS));
     return false;

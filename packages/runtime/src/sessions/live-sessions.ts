@@ -3,8 +3,8 @@
 // A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then gone: ended,
 // parked, abandoned, or released because it only waits. Whoever waits for its end is told when nothing more happens to it here.
 //
-//   T2. A session is driven by at most one driver of this process, under one claim.
-//   T4. One session's end, fault or abandonment touches no other.
+//   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
+//   live-sessions-4. One session's end, fault or abandonment touches no other.
 //
 // It does not know when a session is due, nor what people ask of one: it is told which to run, and that something arrived.
 
@@ -159,7 +159,7 @@ export class LiveSessions {
   }
 
   /**
-   * Claim and drive it, unless it is driven already (T2).
+   * Claim and drive it, unless it is driven already (live-sessions-2).
    *
    * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
    */
@@ -291,7 +291,7 @@ export class LiveSessions {
     }
   }
 
-  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (K10, D1). */
+  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (S2, D1). */
   failedToRun(sessionId: string, error: HoldfastError): void {
     const isElsewhere = error.code === "session_claimed"; // It runs: somebody else was told of the same arrival.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
@@ -315,7 +315,7 @@ export class LiveSessions {
     if (token === undefined) return false;
     this.#live.delete(sessionId);
     this.#waiters.follow(sessionId);
-    this.#host.watchdog?.clear(sessionId); // W1: it waits.
+    this.#host.watchdog?.clear(sessionId); // session-handle-1: it waits.
     driver.abandon();
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
@@ -336,7 +336,7 @@ export class LiveSessions {
     // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
     const isRefused = departure.type === "abandoned" && departure.error?.code === "session_ended";
     if (isRefused && live.reloads < 3 && !this.#closed)
-      return void this.#activateAs(sessionId, this.#reload(live)); // T2.
+      return void this.#activateAs(sessionId, this.#reload(live)); // live-sessions-2.
     const { token } = driver;
     if (token === undefined) {
       const { error } = departure as { error?: HoldfastError };

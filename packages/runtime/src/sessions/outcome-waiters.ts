@@ -1,8 +1,8 @@
 // Who waits for what becomes of sessions in this process: each is told once, when one has ended or nothing more happens to it here.
 //
-//   H1. Whoever looks how a session stands waits already: what becomes of it in between is told.
-//   H2. Of what is driven here its driver tells. Anything else may be ended by another process, of which a storage tells that can
-//       be followed.
+//   outcome-waiters-1. Whoever looks how a session stands waits already: what becomes of it in between is told.
+//   outcome-waiters-2. Of what is driven here its driver tells. Anything else may be ended by another process, of which
+//       a storage tells that can be followed.
 //
 // It knows no drivers: it is told what became of what is driven here.
 
@@ -49,7 +49,7 @@ export class Waiters {
     const known = this.#waiters.get(sessionId);
     if (known !== undefined) return known.promise;
     const waiter: Waiter = { ...Promise.withResolvers<Settled>(), leave: undefined };
-    this.#waiters.set(sessionId, waiter); // H1.
+    this.#waiters.set(sessionId, waiter); // outcome-waiters-1.
     const { isHere, isClosed, storage } = this.#host;
     if (isHere(sessionId) && !isClosed()) return waiter.promise;
     this.follow(sessionId);
@@ -76,7 +76,7 @@ export class Waiters {
     return session;
   }
 
-  /** H2. It is not driven here any more. */
+  /** outcome-waiters-2. It is not driven here any more. */
   follow(sessionId: string): void {
     const waiter = this.#waiters.get(sessionId);
     if (waiter === undefined) return;

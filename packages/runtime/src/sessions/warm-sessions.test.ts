@@ -1,4 +1,4 @@
-// How many sessions that only wait a runtime keeps in memory, and that none of the others misses what arrives for it (M1, T3).
+// How many sessions that only wait a runtime keeps in memory, and that none of the others misses what arrives for it (M1, due-sessions-3).
 
 import { countingRandom, gate, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";

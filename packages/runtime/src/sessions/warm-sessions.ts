@@ -1,8 +1,8 @@
 // `WarmSessions`: the sessions that only wait and are still in memory, the least recently used first.
 //
-//   warm-1. No more of them than `sessionsMax`, and no more than `bytesMax` by estimate, are kept: the owner of this list evicts
+//   warm-sessions-1. No more of them than `sessionsMax`, and no more than `bytesMax` by estimate, are kept: the owner of this list evicts
 //           the oldest while there are more.
-//   warm-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past all of them.
+//   warm-sessions-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past all of them.
 //
 // It knows no drivers and evicts nothing by itself.
 
@@ -48,7 +48,7 @@ export class WarmSessions {
     this.#limits = limits;
   }
 
-  /** warm-1. */
+  /** warm-sessions-1. */
   get isOverLimit(): boolean {
     return this.#entries.size > this.#limits.sessionsMax || this.#bytes > this.#limits.bytesMax;
   }

@@ -3,9 +3,10 @@
 // A line is a signal as JSON, `{"name": "go", "payload": {"version": 2}}`, or plain text, which is the payload of a signal
 // named `input`. What begins with a brace and is no signal is refused: it is a typing error far more often than a text.
 //
-//   I1. Lines are stored one after another, in their order. While one is being stored nothing is read: a fast writer waits.
-//   I2. The end of the stream ends nothing but the source. A last line needs no line break.
-//   I3. A line is held in memory whole, so there is a limit to it; a longer one is refused and passed over.
+//   stdin-signals-1. Lines are stored one after another, in their order. While one is being stored nothing is read: a
+//       fast writer waits.
+//   stdin-signals-2. The end of the stream ends nothing but the source. A last line needs no line break.
+//   stdin-signals-3. A line is held in memory whole, so there is a limit to it; a longer one is refused and passed over.
 
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -82,7 +83,7 @@ class Reading {
   readonly #sink: SignalSink;
   readonly #decoder = new StringDecoder("utf8");
   readonly #limit: number;
-  /** The lines that are being stored. A stream that pauses may still tell its end, and that line comes after them (I1). */
+  /** The lines that are being stored. A stream that pauses may still tell its end, and that line comes after them (stdin-signals-1). */
   #storing: Promise<void> = Promise.resolve();
   #rest = "";
   #skipping = false;
@@ -105,7 +106,7 @@ class Reading {
 
   readonly #onData = (chunk: Uint8Array | string): void => {
     const { input } = this.#options;
-    input.pause(); // I1.
+    input.pause(); // stdin-signals-1.
     const lines = this.#split(typeof chunk === "string" ? chunk : this.#decoder.write(Buffer.from(chunk)));
     this.#storing = this.#handOver(lines);
     void this.#storing.then(() => void (this.#closed || input.resume()));
@@ -114,7 +115,7 @@ class Reading {
   readonly #onEnd = (): void => {
     const last = this.#rest + this.#decoder.end();
     this.#rest = "";
-    if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last])); // I2.
+    if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last])); // stdin-signals-2.
   };
 
   /** Stays for good: an error of a stream that nobody listens to would end the process. */
@@ -135,7 +136,7 @@ class Reading {
     }
   }
 
-  /** The lines that end in this text; `undefined` for one that is too long (I3). */
+  /** The lines that end in this text; `undefined` for one that is too long (stdin-signals-3). */
   #split(text: string): (string | undefined)[] {
     const lines: (string | undefined)[] = [];
     const [first = "", ...others] = text.split("\n");

@@ -1,13 +1,13 @@
 // The attempts of one session's tasks: started, ended, tried again, given up, aborted.
 //
-//   A1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
-//   A2. An attempt's end is news only while its task is open and this is its newest attempt.
-//   A3. What cost a process before is kept before it is delivered (K6).
-//   A4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
-//   A5. What another process of the session left running elsewhere is found again, or withdrawn when nobody wants it any more, also
-//       before it is known whether it goes on.
-//   A6. No attempt begins after its task's deadline. At the deadline what runs is aborted and the task fails, also between attempts and
-//       after a restart.
+//   attempts-1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
+//   attempts-2. An attempt's end is news only while its task is open and this is its newest attempt.
+//   attempts-3. What cost a process before is kept before it is delivered (K6).
+//   attempts-4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
+//   attempts-5. What another process of the session left running elsewhere is found again, or withdrawn when nobody
+//       wants it any more, also before it is known whether it goes on.
+//   attempts-6. No attempt begins after its task's deadline. At the deadline what runs is aborted and the task fails,
+//       also between attempts and after a restart.
 //
 // Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
 
@@ -173,9 +173,9 @@ export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new TaskTimes();
-  /** A6. Of tasks that have no outcome yet. */
+  /** attempts-6. Of tasks that have no outcome yet. */
   readonly #deadlines = new TaskTimes();
-  /** Of which it is not known yet whether they go on elsewhere (A5). */
+  /** Of which it is not known yet whether they go on elsewhere (attempts-5). */
   readonly #asked = new Map<number, OpenTask>();
   /** Of attempts that have ended and want to hear when that is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
@@ -195,7 +195,7 @@ export class Attempts {
     return earliest === Infinity ? undefined : earliest;
   }
 
-  /** A6. These are open from the next commit on. */
+  /** attempts-6. These are open from the next commit on. */
   opened(tasks: readonly OpenTask[]): void {
     for (const task of tasks) if (task.deadlineAt !== undefined) this.#deadlines.set(task, task.deadlineAt);
   }
@@ -225,7 +225,7 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
-    if (isOverdue(task, this.#host.clock.now())) return this.#expire(task); // A6.
+    if (isOverdue(task, this.#host.clock.now())) return this.#expire(task); // attempts-6.
     const running = new Running(this.#host, task);
     if (this.#host.trace !== undefined) {
       const { taskId, kind, attempt, input } = running;
@@ -241,7 +241,7 @@ export class Attempts {
     this.#deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
   }
 
-  /** A6. Fail the tasks whose deadline has come. */
+  /** attempts-6. Fail the tasks whose deadline has come. */
   expireDue(now: number): void {
     for (let task = this.#deadlines.takeDue(now); task !== undefined; task = this.#deadlines.takeDue(now))
       if (this.#host.openTask(task.id) === task && task.kept === undefined) this.#expire(task);
@@ -299,7 +299,7 @@ export class Attempts {
     for (const id of this.#running.keys()) this.abort(id, reason);
   }
 
-  /** A5. */
+  /** attempts-5. */
   #withdraw(id: number): void {
     const task = this.#asked.get(id);
     if (task === undefined) return;
@@ -317,7 +317,7 @@ export class Attempts {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
-      this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" }); // A4.
+      this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" }); // attempts-4.
       running.handle.leave();
     }
     this.abortAll(reason);
@@ -346,7 +346,7 @@ export class Attempts {
         const { executor } = this.#host;
         const isOver = isOverdue(task, at);
         const isHere = task.closure !== undefined;
-        if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // A5.
+        if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // attempts-5.
         const going = isHere || isOver ? undefined : executor.goesOn?.({ kind, taskId, attempt });
         if (going === undefined) this.#lost(task, at);
         else {
@@ -397,7 +397,7 @@ export class Attempts {
     this.#running.delete(id);
     if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
       this.#unrecorded.set(id, running.handle);
-    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // A2.
+    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // attempts-2.
     const usage = running.usage === undefined ? {} : { usage: running.usage };
     const at = this.#host.clock.now();
     switch (outcome.status) {
@@ -428,7 +428,7 @@ export class Attempts {
         const backOffMs = isNews
           ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
           : undefined;
-        // A6. The next attempt could not begin in time.
+        // attempts-6. The next attempt could not begin in time.
         const delayMs = backOffMs !== undefined && isOverdue(task, at + backOffMs) ? undefined : backOffMs;
         this.#host.trace?.({
           ...this.#end(running),
@@ -477,7 +477,7 @@ export class Attempts {
   #finish(task: OpenTask, event: OutcomeDraft): void {
     if (task.lost === 0) return this.#deliver(event);
     this.#deadlines.forget(task.id);
-    this.#host.note(keptOutcome(event)); // A3.
+    this.#host.note(keptOutcome(event)); // attempts-3.
   }
 
   #deliver(event: OutcomeDraft): void {
@@ -506,7 +506,7 @@ const COUNTS = [
   "costMicroUsd",
 ] as const;
 
-/** What of a usage is no count: added to an account it would never be taken out again (B3). */
+/** What of a usage is no count: added to an account it would never be taken out again (budget-3). */
 function wrongCount(usage: TokenUsage): string | undefined {
   const wrong = COUNTS.find((name) => {
     const count: unknown = usage[name];

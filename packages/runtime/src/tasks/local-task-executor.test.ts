@@ -35,7 +35,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
     }
   });
 
-  test("L4: closing waits for a handler that looks at its abort signal, for a while, and for no other", async () => {
+  test("local-task-executor-4: closing waits for a handler that looks at its abort signal, for a while, and for no other", async () => {
     for (const [heeds, isPatient] of [
       [true, true],
       [true, false],

@@ -1,13 +1,14 @@
 // Tasks done in this process: by their defined handlers, or by the closures of `ctx.run`.
 //
-//   L1. Handlers see values decoded from recorded text, also in the process that made them (J1).
-//   L2. At most `concurrency` attempts run at once; the others wait in the order they came.
-//   L3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes first. What the handler
-//       does afterwards is nobody's business; its slot is free.
-//   L4. Closing waits for handlers that look at their abort signal, as they may have processes to end; never longer than the grace
-//       it is given. It answers which of them still run, so that nothing is started beside them.
-//   L5. A process that was stopped past its lease aborts its attempts before it begins one, reports one, or lets a handler read its
-//       abort signal: handlers may resume before the timer of the lease does.
+//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them (json-1).
+//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they came.
+//   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes
+//       first. What the handler does afterwards is nobody's business; its slot is free.
+//   local-task-executor-4. Closing waits for handlers that look at their abort signal, as they may have processes to
+//       end; never longer than the grace it is given. It answers which of them still run, so that nothing is started
+//       beside them.
+//   local-task-executor-5. A process that was stopped past its lease aborts its attempts before it begins one, reports
+//       one, or lets a handler read its abort signal: handlers may resume before the timer of the lease does.
 
 import {
   ConflictError,
@@ -37,11 +38,11 @@ export interface LocalTaskExecutorOptions {
   readonly concurrency?: number;
   readonly payloadChars?: number;
   readonly clock: Clock;
-  /** Aborts every attempt when the lease could have passed on (L5). Must not throw. */
+  /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
   readonly checkLease?: () => void;
 }
 
-/** L4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
+/** local-task-executor-4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
 const HANDLERS_END_MS = 10_000;
 
 export class LocalTaskExecutor implements TaskExecutor {
@@ -51,7 +52,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #host: AttemptHost;
   readonly #waiting = new Fifo<Attempt>();
   readonly #running = new ChurnMap<number, Attempt>();
-  /** Handlers at work that heed their signal, also after their attempt's end (L4). */
+  /** Handlers at work that heed their signal, also after their attempt's end (local-task-executor-4). */
   readonly #heeding = new Set<UnsettledTask>();
   /** How many attempts began. */
   #begun = 0;
@@ -403,7 +404,7 @@ function retryAfterOf(thrown: unknown): number | undefined {
   }
 }
 
-/** Put the entries in the place of each `ctx.conversation()` in a task's input (K8). */
+/** Put the entries in the place of each `ctx.conversation()` in a task's input. */
 export async function resolveConversations(
   value: unknown,
   load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,

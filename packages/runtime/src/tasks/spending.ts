@@ -1,9 +1,11 @@
 // What a session's tasks may cost and have cost: what is to be reserved and settled with each commit, and what came of it.
 //
-//   P1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is settled, once.
-//   P2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process. Of a session that keeps
-//       no journal all that is held when it starts over died so: its tasks get the same numbers again, and may cost something else.
-//   P3. A charge for an attempt that died with its process says so: a person can take it back.
+//   spending-1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is
+//       settled, once.
+//   spending-2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process. Of
+//       a session that keeps no journal all that is held when it starts over died so: its tasks get the same numbers
+//       again, and may cost something else.
+//   spending-3. A charge for an attempt that died with its process says so: a person can take it back.
 //
 // Only for sessions that somebody pays for. It knows no storage: it makes charges and is told the admissions.
 
@@ -98,7 +100,7 @@ export class Spending {
     return Math.max(plain, prices?.({ ...usage, cacheWriteTokens: usage.inputTokens }) ?? 0);
   }
 
-  /** P2. What the first commit of a session that starts over is charged, and nothing else that is held for its tasks with it. */
+  /** spending-2. What the first commit of a session that starts over is charged, and nothing else that is held for its tasks with it. */
   takeLost(): readonly Charge[] {
     const charges = settleAll(this.#lost, true);
     this.#lost = [];
@@ -173,7 +175,7 @@ export class Spending {
     if (remaining !== undefined) this.#remaining = remaining;
   }
 
-  /** P1, P2. */
+  /** spending-1, spending-2. */
   #settle(charges: Charge[], task: number, usage: TokenUsage | undefined, isLost = false): void {
     const held = this.#held.get(task);
     if (held === undefined) return; // Never started, or settled before.

@@ -1,10 +1,11 @@
 // Trace events as lines of JSON in a file, which is rotated at a limit.
 //
-//   F1. Nobody waits: lines are held in memory and written by a chain of their own, at most `bufferChars` of them.
-//   F2. What cannot be held or written is dropped, never tried for ever: the file says how many lines, once writing works again,
-//       and `onProblem` is told when it begins. A session never notices.
-//   F3. Only the file's owner may read it (0600), whoever made it; a link in its place is not followed.
-//   F4. A write that failed half-way leaves no torn line before the next one: that begins on a line of its own.
+//   file-tracer-1. Nobody waits: lines are held in memory and written by a chain of their own, at most `bufferChars` of
+//       them.
+//   file-tracer-2. What cannot be held or written is dropped, never tried for ever: the file says how many lines, once
+//       writing works again, and `onProblem` is told when it begins. A session never notices.
+//   file-tracer-3. Only the file's owner may read it (0600), whoever made it; a link in its place is not followed.
+//   file-tracer-4. A write that failed half-way leaves no torn line before the next one: that begins on a line of its own.
 
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -22,7 +23,7 @@ export interface FileTracerOptions extends TraceTextOptions {
   readonly onProblem?: (message: string) => void;
 }
 
-/** A pipe that nobody reads is no place to write to, and is not waited for (F1). */
+/** A pipe that nobody reads is no place to write to, and is not waited for (file-tracer-1). */
 const FLAGS =
   constants.O_APPEND |
   constants.O_CREAT |
@@ -72,12 +73,12 @@ class FileTracer implements AgentTracer {
       const note =
         dropped === 0 ? "" : `${JSON.stringify({ type: "dropped", lines: dropped, at: Date.now() })}\n`;
       try {
-        await this.#append(`${this.#isTorn ? "\n" : ""}${note}${lines.join("")}`); // F4.
+        await this.#append(`${this.#isTorn ? "\n" : ""}${note}${lines.join("")}`); // file-tracer-4.
         this.#isTorn = false;
         this.#dropped -= dropped;
       } catch (error) {
         this.#isTorn = true;
-        this.#drop(lines.length, (error as Error).message); // F2.
+        this.#drop(lines.length, (error as Error).message); // file-tracer-2.
       }
     }
     this.#writing = undefined;
@@ -88,7 +89,7 @@ class FileTracer implements AgentTracer {
     let file = await open(path, FLAGS, 0o600);
     try {
       const stats = await file.stat();
-      if ((stats.mode & 0o077) !== 0) await file.chmod(0o600); // F3.
+      if ((stats.mode & 0o077) !== 0) await file.chmod(0o600); // file-tracer-3.
       if (stats.size >= bytesMax) {
         await this.#rotate();
         await file.close();

@@ -1,8 +1,9 @@
 // Requests and their replies over the network.
 //
-//   Q1. Whoever asks hears once: the answer, or that nobody knows whether it was done.
-//   Q2. What reached a node that then dies is done or not; its caller hears that the connection is gone, if anything can still reach it.
-//   Q3. A node hears that whoever asked has gone, or does not want to know any more.
+//   fleet-calls-1. Whoever asks hears once: the answer, or that nobody knows whether it was done.
+//   fleet-calls-2. What reached a node that then dies is done or not; its caller hears that the connection is gone, if
+//       anything can still reach it.
+//   fleet-calls-3. A node hears that whoever asked has gone, or does not want to know any more.
 
 import { UnavailableError } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
@@ -24,7 +25,7 @@ export interface Request<S, T> {
   readonly what: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** @param signal Q3. */
+  /** @param signal fleet-calls-3. */
   readonly ask: (service: S, signal: AbortSignal) => Promise<T>;
 }
 
@@ -41,7 +42,7 @@ export class Calls {
   call<S, T>({ from, life, to, what, timeoutMs, signal, ask }: Request<S, T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const gone = new AbortController();
-    const leave = (): void => this.#network.send(from, to.name, `${what}: gone`, () => gone.abort()); // Q3.
+    const leave = (): void => this.#network.send(from, to.name, `${what}: gone`, () => gone.abort()); // fleet-calls-3.
     const unwatch = life?.onEnd(leave);
     const giveUp = (why: string): void => {
       done();
@@ -71,7 +72,7 @@ export class Calls {
       const { living } = to;
       if (living === undefined) return reply(() => giveUp("nobody is there"));
       const server = living.life;
-      const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone"))); // Q2.
+      const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone"))); // fleet-calls-2.
       const answer = (tell: () => void): void => {
         stopWatching();
         if (server.isAlive) server.after(0, () => reply(tell));

@@ -1,7 +1,8 @@
 // A coordinator of a fleet: the real dispatch over a connection to the one storage, and a desk for those outside.
 //
-//   O1. It keeps nothing that its end could lose: the next life begins with what is stored.
-//   O2. The time it tells storage is that of a wall clock which jumps, made steady: whoever asks through it has another.
+//   coordinator-node-1. It keeps nothing that its end could lose: the next life begins with what is stored.
+//   coordinator-node-2. The time it tells storage is that of a wall clock which jumps, made steady: whoever asks
+//       through it has another.
 
 import {
   contextOf,

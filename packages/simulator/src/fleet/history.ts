@@ -1,8 +1,8 @@
 // What was answered, over the network, to whoever asked: compared with what was answered before.
 //
-//   H3. A poll that is asked again is given nothing that it was not given the first time, by a coordinator that has not answered a
+//   - H3: A poll that is asked again is given nothing that it was not given the first time, by a coordinator that has not answered a
 //       later one since.
-//   L1. A result is a register that is written once: whoever asks after somebody has heard it hears the same.
+//   - L1: A result is a register that is written once: whoever asks after somebody has heard it hears the same.
 
 import { isEnded, type Session } from "@holdfast/core";
 import type { Violated } from "../world/watched-storage.ts";

@@ -1,7 +1,7 @@
 // The network between the nodes of a fleet: messages that take time, overtake each other, get lost, come twice, or meet a cut.
 //
-//   N1. Every message goes its own way: a request that arrived says nothing of its reply.
-//   N2. A cut has a direction. What is under way when it comes is lost as well.
+//   fleet-network-1. Every message goes its own way: a request that arrived says nothing of its reply.
+//   fleet-network-2. A cut has a direction. What is under way when it comes is lost as well.
 //
 // It knows nodes by their names only, and does not know what it carries.
 

@@ -1,6 +1,6 @@
 // A runner's connection to the coordinators: the services of the contract as clients, over the simulated network.
 //
-//   R1. Who gave no answer is not asked next, where there is another.
+//   runner-connection-1. Who gave no answer is not asked next, where there is another.
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Caller } from "@holdfast/coordinator/internal";
@@ -81,7 +81,7 @@ export class RunnerConnection {
           coordinator.handle(service, method, request, { caller: this.#caller, signal }),
       });
     } catch (error) {
-      if (index === this.#coordinator) this.#coordinator++; // R1.
+      if (index === this.#coordinator) this.#coordinator++; // runner-connection-1.
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 // A runner of a fleet: the real runtime over the port of a fleet, on a machine of its own with its own clocks.
 //
-//   M1. A process that ended is started again as the same runner some time later. Nobody releases what it held.
-//   M2. A pause ends by itself; what went on in the process goes on, knowing nothing of it.
+//   runner-node-1. A process that ended is started again as the same runner some time later. Nobody releases what it held.
+//   runner-node-2. A pause ends by itself; what went on in the process goes on, knowing nothing of it.
 
 import type { Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";

@@ -1,11 +1,11 @@
 // Who works on what: the attempts that run in each life, and whether two run for one session where only one may.
 //
-//   O3. What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
+//   - O3: What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
 //       meanwhile, which gives everybody a lease's time anew.
-//   O7. Where nothing goes wrong nobody loses a lease.
-//   D3. Nobody loses a lease that was claimed or renewed less than its length ago, however the clock was set. Between two lives of
+//   - O7: Where nothing goes wrong nobody loses a lease.
+//   - D3: Nobody loses a lease that was claimed or renewed less than its length ago, however the clock was set. Between two lives of
 //       a coordinator nobody can tell whether it was.
-//   O4. When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
+//   - O4: When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";

@@ -1,8 +1,9 @@
 // Those who start sessions, send signals, answer questions, pause, raise budgets and cancel: from outside, through whatever process lives, again
 // and again until they have an answer.
 //
-//   C1. What is asked again is asked under the same id or dedup key.
-//   C2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is known.
+//   clients-1. What is asked again is asked under the same id or dedup key.
+//   clients-2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is
+//       known.
 
 import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "@holdfast/testkit/test-runtime";
@@ -219,7 +220,7 @@ export class Clients {
     });
   }
 
-  /** C2. */
+  /** clients-2. */
   #send(sessionId: string, mail: Mail): void {
     const { dice, swarm } = this.#options;
     const { name, payloads, index } = mail;
@@ -270,7 +271,7 @@ export class Clients {
     return this.#options.dice.between(0, this.#options.swarm.signalDelayMs);
   }
 
-  /** C1. Ask some process; when it does not answer in time, or cannot, ask one again. */
+  /** clients-1. Ask some process; when it does not answer in time, or cannot, ask one again. */
   #insist(what: string, ask: (desk: Desk) => Promise<Verdict>): void {
     const { log } = this.#options;
     let isAnswered = false;

@@ -1,9 +1,9 @@
 // The simulated machine: processes that run the real runtime over one storage, and what can happen to them.
 //
-//   M1. A process is started again some time after its end, and then goes on with whatever is due.
-//   M2. Who died holds no claims: they are released before it is started again, as an owner does for a connection that
-//       was cut. Who is paused for longer than a lease loses its claims as well, goes on for a while without knowing, and is
-//       then ended by whoever supervises it.
+//   machine-1. A process is started again some time after its end, and then goes on with whatever is due.
+//   machine-2. Who died holds no claims: they are released before it is started again, as an owner does for a
+//       connection that was cut. Who is paused for longer than a lease loses its claims as well, goes on for a while
+//       without knowing, and is then ended by whoever supervises it.
 
 import type { AgentStorage, Change, Random } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
@@ -120,7 +120,7 @@ export class Machine implements Site {
       hasLostClaims: false,
     };
     this.#running[index] = running;
-    this.#recover(running); // M1.
+    this.#recover(running); // machine-1.
   }
 
   recover(): void {
@@ -157,7 +157,7 @@ export class Machine implements Site {
     running.life.pause();
     time.scheduler.after(LEASE_MS, undefined, () => {
       if (!running.life.isAlive || !running.life.isPaused) return;
-      this.#release(running); // M2.
+      this.#release(running); // machine-2.
       running.hasLostClaims = true;
       this.recover(); // Somebody else takes over.
     });
@@ -205,7 +205,7 @@ export class Machine implements Site {
     const detectedMs = dice.between(0, 20);
     time.scheduler.after(detectedMs, undefined, () => {
       connection.cut();
-      this.#release(running); // M2.
+      this.#release(running); // machine-2.
     });
     time.scheduler.after(detectedMs + dice.between(1, RESTART_MS_MAX), undefined, () => this.start(index));
   }

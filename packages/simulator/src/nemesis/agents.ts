@@ -1,9 +1,9 @@
 // What runners run while the nemesis is about: agents of every kind of command, whose tasks tell what they did in a file that no crash
 // of theirs takes back.
 //
-//   A1. Each attempt of a task says that it begins, that it still goes on, and that it has ended: one line each, written at once, with
-//       the machine's monotonic time, which no clock step moves.
-//   A2. What an attempt starts carries a mark in its environment, by which it is found.
+//   agents-1. Each attempt of a task says that it begins, that it still goes on, and that it has ended: one line each,
+//       written at once, with the machine's monotonic time, which no clock step moves.
+//   agents-2. What an attempt starts carries a mark in its environment, by which it is found.
 //
 // The harness imports the names; a runner loads the file as it loads anybody's.
 
@@ -16,7 +16,7 @@ import { EFFECTS_FOLDER, MARK, monotonicMs, RUNNER_NAME, type Effect } from "./o
 
 const BEAT_MS = 200;
 
-/** A1. */
+/** agents-1. */
 export function tell(task: TaskContext, phase: Effect["phase"], name: string): void {
   const line: Effect = {
     at: monotonicMs(),
@@ -118,7 +118,7 @@ export const keeper = defineAgent<{ readonly takesMs: number }, string>({
   run: async (ctx, { takesMs }) =>
     ctx.run("keep", async (task) => {
       tell(task, "begin", "keep");
-      const mark = `${process.env[RUNNER_NAME]} ${process.pid} ${task.sessionId}`; // A2.
+      const mark = `${process.env[RUNNER_NAME]} ${process.pid} ${task.sessionId}`; // agents-2.
       const child = spawn("sleep", [String(takesMs / 1_000)], {
         env: { ...process.env, [MARK]: mark },
         signal: task.signal,

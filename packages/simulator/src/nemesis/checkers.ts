@@ -1,14 +1,15 @@
 // What was seen while the nemesis was about, held against what was promised. Pure: each checker reads what was seen and names what
 // breaks its promise, with who and when.
 //
-//   C1. Nothing is a violation that only looks like one because two observers read their clocks a moment apart (`SKEW_MS`).
-//   C2. A request without an answer may have been done or not; one that was acknowledged was done.
+//   checkers-1. Nothing is a violation that only looks like one because two observers read their clocks a moment apart
+//       (`SKEW_MS`).
+//   checkers-2. A request without an answer may have been done or not; one that was acknowledged was done.
 
 import { ATTEMPTS_MAX, SIGNAL_NAMES } from "./agents.ts";
 import { Claims } from "./claims.ts";
 import type { Effect, FinalSession, Observed, Request } from "./observed.ts";
 
-/** A claim is written, told and acted on within less; and the database tells wall clock, which is mapped (C1). */
+/** A claim is written, told and acted on within less; and the database tells wall clock, which is mapped (checkers-1). */
 const SKEW_MS = 100;
 /** A process that stood still may take so long to notice; what it started then ends. */
 const THAW_MS = 3_000;
@@ -155,7 +156,7 @@ function nothingIsLeftRunning(seen: Observed): string[] {
   });
 }
 
-/** Who held a session while a runner did something for it, if that was somebody else (C1). */
+/** Who held a session while a runner did something for it, if that was somebody else (checkers-1). */
 function otherHolder(
   { runnerIds }: Observed,
   holders: Claims,

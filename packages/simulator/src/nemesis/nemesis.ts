@@ -1,9 +1,10 @@
 // The nemesis: clients work with a fleet of real processes while faults come and go; then everything is healed, what was begun must
 // end, and all that was seen is held against what was promised.
 //
-//   N1. All that is seen is in files in the folder it names, whatever becomes of it.
-//   N2. The same seed draws the same faults and sessions; when they fall is the machine's affair.
-//   N3. A fault finds somebody at work: where a machine is so slow that none begins between two, they come further apart.
+//   nemesis-1. All that is seen is in files in the folder it names, whatever becomes of it.
+//   nemesis-2. The same seed draws the same faults and sessions; when they fall is the machine's affair.
+//   nemesis-3. A fault finds somebody at work: where a machine is so slow that none begins between two, they come
+//       further apart.
 
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -174,7 +175,7 @@ class Nemesis {
     };
     while (!isEnough() && this.#faults.length > 0) {
       await sleep(chance.between(Math.floor(this.#options.pauseMs / 2), this.#options.pauseMs));
-      await this.#world.untilStaffed(); // N3.
+      await this.#world.untilStaffed(); // nemesis-3.
       const drawn = this.#draw(chance, chance.between(1, atOnce));
       await Promise.all(drawn.map((fault) => this.#happen(fault, context)));
     }
@@ -306,7 +307,7 @@ class Nemesis {
     }
   }
 
-  /** N1. */
+  /** nemesis-1. */
   #keep(what: string, line: Request | Happened): void {
     appendFileSync(join(this.#folder, `${what}.jsonl`), `${JSON.stringify(line)}\n`);
   }

@@ -1,8 +1,9 @@
 // A network of this machine's own for a fleet: each member in a network namespace, joined by a bridge; and what can go wrong with it.
 //
-//   N1. Everything made here carries the pid of the harness in its name. What a harness left that is gone, the next one removes.
-//   N2. Without root, or where the machine has no namespaces, members share this machine's loopback: nothing can be cut there, and
-//       `without` says why.
+//   nemesis-network-1. Everything made here carries the pid of the harness in its name. What a harness left that is
+//       gone, the next one removes.
+//   nemesis-network-2. Without root, or where the machine has no namespaces, members share this machine's loopback:
+//       nothing can be cut there, and `without` says why.
 //
 // It knows no coordinators and no runners: members have names and addresses.
 
@@ -189,7 +190,7 @@ export function removeOwnNetwork(): void {
   removeNetwork(process.pid);
 }
 
-/** N1. */
+/** nemesis-network-1. */
 export function sweepNetworks(): void {
   for (const pid of harnesses()) if (!isAlive(pid)) removeNetwork(pid);
 }

@@ -1,8 +1,8 @@
 // Members of a fleet as processes, and what they started.
 //
-//   P1. Each carries the harness's pid in its environment. What is found with that of one that is gone is ended.
+//   processes-1. Each carries the harness's pid in its environment. What is found with that of one that is gone is ended.
 //       On a system without /proc nothing is found, and nothing that tasks left running is seen.
-//   P2. What a member writes goes to a file, whatever becomes of the harness.
+//   processes-2. What a member writes goes to a file, whatever becomes of the harness.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
@@ -107,7 +107,7 @@ export function sightings(): readonly Sighting[] {
   });
 }
 
-/** P1. */
+/** processes-1. */
 export function sweepProcesses(): void {
   for (const { pid, value } of processesWith(HARNESS))
     if (pid !== process.pid && (Number(value) === process.pid || !isAlive(Number(value)))) endProcess(pid);

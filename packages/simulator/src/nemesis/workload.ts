@@ -1,7 +1,8 @@
 // Clients of a fleet under the nemesis: they start sessions of every kind, signal, cancel, read and watch them, and record all of it.
 //
-//   W1. Each asks until it is told yes or no; so when all is healed, everything that was begun has been asked for in full.
-//   W2. A start is asked for twenty times at once now and then, under one key (L7).
+//   workload-1. Each asks until it is told yes or no; so when all is healed, everything that was begun has been asked
+//       for in full.
+//   workload-2. A start is asked for twenty times at once now and then, under one key (L7).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type HoldfastClient } from "holdfast/client";
@@ -92,7 +93,7 @@ export class Workload {
     await Promise.all(others);
   }
 
-  /** W2. */
+  /** workload-2. */
   async #start(key: string, agent: string, input: unknown, isHerd: boolean): Promise<string | undefined> {
     const { clients } = this.#options;
     const asked = { method: "POST", path: "/sessions", body: { agent, input }, key } as const;

@@ -1,7 +1,8 @@
 // A fleet of real processes on one real PostgreSQL, each member in its own network namespace where that can be had.
 //
-//   W1. A member that has ended is started again, as a service manager would, unless it is held down.
-//   W2. Everything is gone when it is closed: processes, namespaces, the server. What could not be closed the next one sweeps.
+//   world-1. A member that has ended is started again, as a service manager would, unless it is held down.
+//   world-2. Everything is gone when it is closed: processes, namespaces, the server. What could not be closed the next
+//       one sweeps.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -226,7 +227,7 @@ export class World {
     );
   }
 
-  /** W1. */
+  /** world-1. */
   async #watch(): Promise<void> {
     while (!this.#isClosed) {
       for (const member of this.members) {
@@ -267,7 +268,7 @@ export class World {
   }
 }
 
-/** W2. At the harness's own end, when nothing can be awaited. Its server notices by itself; what it had on the disk nobody needs. */
+/** world-2. At the harness's own end, when nothing can be awaited. Its server notices by itself; what it had on the disk nobody needs. */
 export function closeNow(folder: string): void {
   sweepProcesses();
   removeOwnNetwork();

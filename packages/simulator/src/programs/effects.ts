@@ -1,7 +1,8 @@
 // The world tasks act upon: what each of them did, how often, and in whose name.
 //
-//   W1. A task fails as often as its node says, counted over all processes, and then does what it is there for.
-//   W2. An attempt that starts after its task's outcome was committed, by whoever still holds the session, is a violation (H7).
+//   effects-1. A task fails as often as its node says, counted over all processes, and then does what it is there for.
+//   effects-2. An attempt that starts after its task's outcome was committed, by whoever still holds the session, is a
+//       violation (H7).
 
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
@@ -80,7 +81,7 @@ export class Effects {
       () => `${taskId} attempt ${attempt}: ${plan.end} after ${plan.ms} ms`,
     );
     if (this.#host.isOver(facts))
-      this.#host.violated("H7", `attempt ${attempt} of ${taskId} started after its outcome was committed`); // W2.
+      this.#host.violated("H7", `attempt ${attempt} of ${taskId} started after its outcome was committed`); // effects-2.
     return plan;
   }
 
@@ -97,7 +98,7 @@ export class Effects {
     const ms = taskMs === 0 ? 0 : dice.between(0, taskMs);
     if (behaviour.isHopeless === true) return { ms, end: "hopeless" };
     if (behaviour.takesMs !== undefined) return { ms: behaviour.takesMs, end: "done" };
-    if (failures < (behaviour.failures ?? 0)) return { ms, end: "fails" }; // W1.
+    if (failures < (behaviour.failures ?? 0)) return { ms, end: "fails" }; // effects-1.
     if (behaviour.mayHang === true && taskHangs > 0 && dice.chance(taskHangs)) return { ms, end: "hangs" };
     if (behaviour.isPatient === true && taskFails > 0 && dice.chance(taskFails)) return { ms, end: "fails" };
     return { ms, end: "done" };

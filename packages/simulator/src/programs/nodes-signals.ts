@@ -96,7 +96,7 @@ interface MailNode extends ProgramNode {
   readonly kind: "mail";
 }
 
-/** The next letter of the session: the same name in every turn, so letters live through checkpoints. Only in lines (G2). */
+/** The next letter of the session: the same name in every turn, so letters live through checkpoints. Only in lines (program-2). */
 export const mail: NodeKind<MailNode> = {
   draw: () => ({ kind: "mail" }),
   perform: (_node, { ctx }) => ctx.waitForSignal<Value>("mail"),

@@ -1,9 +1,10 @@
 // A process's way to storage: requests and replies that take time, get lost, or never come because somebody died.
 //
-//   N1. What was sent arrives until the connection is cut, also when its sender is dead by then; what is answered reaches the
-//       life that asked, or nobody.
-//   N2. A call that is refused did nothing; one whose reply is lost did all it was asked to. Both look the same.
-//   N3. The claims a connection was granted end with it: whoever watches over processes releases them.
+//   world-connection-1. What was sent arrives until the connection is cut, also when its sender is dead by then; what
+//       is answered reaches the life that asked, or nobody.
+//   world-connection-2. A call that is refused did nothing; one whose reply is lost did all it was asked to. Both look
+//       the same.
+//   world-connection-3. The claims a connection was granted end with it: whoever watches over processes releases them.
 
 import {
   HoldfastError,
@@ -47,7 +48,7 @@ export class Connection implements AgentStorage {
   readonly durable: boolean;
   readonly groupsMax: number;
   readonly reader: StorageReader;
-  /** Tokens granted over this connection, by session (N3). */
+  /** Tokens granted over this connection, by session (world-connection-3). */
   readonly claims = new Map<string, number>();
   readonly #life: ProcessLife;
   readonly #host: ConnectionHost;
@@ -160,7 +161,7 @@ export class Connection implements AgentStorage {
       this.claims.set(sessionId, result.token);
   }
 
-  /** N1, N2. */
+  /** world-connection-1, world-connection-2. */
   #call<T>(what: string, fault: Fault, ask: () => Promise<T>, about?: () => string): Promise<T> {
     const { log, scheduler, crash } = this.#host;
     const life = this.#life;

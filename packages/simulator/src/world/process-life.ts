@@ -1,9 +1,10 @@
 // One life of a simulated process: its time, its turns of the event loop, and its end.
 //
-//   P1. Everything that goes on in a process belongs to its life: timers, turns, answers of storage, ends of tasks. When it
-//       dies nothing of it happens any more, and when it is paused nothing of it happens until it goes on.
-//   P2. Turns of the event loop come in the order they were asked for, and between two of one round there is nothing
-//       else of this process: as in Node.
+//   process-life-1. Everything that goes on in a process belongs to its life: timers, turns, answers of storage, ends
+//       of tasks. When it dies nothing of it happens any more, and when it is paused nothing of it happens until it
+//       goes on.
+//   process-life-2. Turns of the event loop come in the order they were asked for, and between two of one round there
+//       is nothing else of this process: as in Node.
 
 import type { Clock } from "@holdfast/core";
 import { settle, type Life, type Scheduler } from "./scheduler.ts";
@@ -50,7 +51,7 @@ export class ProcessLife implements Life {
     return this.#isPaused;
   }
 
-  /** A turn of the event loop. P2. */
+  /** A turn of the event loop. process-life-2. */
   readonly immediate = (callback: () => void): void => {
     this.#turns.push(callback);
     this.#queueRound();

@@ -1,8 +1,9 @@
 // Simulated time: what happens next, and when.
 //
-//   E1. Events happen one at a time, in the order of their times; what is due at the same moment in an order drawn from the
-//       seed. After each, everything it set off is run to a standstill before the next one.
-//   E2. An event may belong to a life, and then happens in it or not at all: never after its end, and not while it is paused.
+//   scheduler-1. Events happen one at a time, in the order of their times; what is due at the same moment in an order
+//       drawn from the seed. After each, everything it set off is run to a standstill before the next one.
+//   scheduler-2. An event may belong to a life, and then happens in it or not at all: never after its end, and not
+//       while it is paused.
 
 import type { Dice } from "./dice.ts";
 
@@ -87,7 +88,7 @@ export class Scheduler {
     if (event === undefined) return false;
     this.#now = event.at;
     const { life, happen } = event;
-    if (happen === undefined || life?.isAlive === false) return true; // E2.
+    if (happen === undefined || life?.isAlive === false) return true; // scheduler-2.
     if (life?.isPaused === true) life.hold(happen);
     else {
       await (happen() ?? settle());
@@ -126,7 +127,7 @@ export class Scheduler {
   }
 }
 
-/** E1. */
+/** scheduler-1. */
 function isBefore(a: ScheduledEvent, b: ScheduledEvent): boolean {
   if (a.at !== b.at) return a.at < b.at;
   return a.tie === b.tie ? a.number < b.number : a.tie < b.tie;

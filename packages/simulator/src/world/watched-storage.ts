@@ -1,7 +1,7 @@
 // A storage watched over: what it answers is compared, step by step, with what it has answered before.
 //
 // The account is kept beside the storage, from changes and answers alone, and shares no code with it. What it finds wrong is
-// told once, under the promise's id (ARCHITECTURE.md): H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1,
+// told once, under the promise's id (ARCHITECTURE.md): H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1, B2, O1,
 // O2. Who asked for whom, and what was told, is read beside it after every call.
 
 import {
@@ -530,7 +530,7 @@ const LIMIT_OF = {
   turns: "maxTurns",
 } as const;
 
-/** B1, B3. A limit may be set below what is spent: then nothing more is. */
+/** B1, B2. A limit may be set below what is spent: then nothing more is. */
 function checkAccount(
   before: Session | undefined,
   { sessionId, account }: Session,

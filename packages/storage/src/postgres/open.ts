@@ -1,8 +1,8 @@
 // The way to a PostgreSQL storage: check the address, bring the tables to our version, and open.
 //
-//   O1. A schema of a later version is refused before anything is written to it.
-//   O2. Any number of processes may open, and make, the same schema at the same time: each step is one transaction, and the one that
-//       comes second finds it done.
+//   open-1. A schema of a later version is refused before anything is written to it.
+//   open-2. Any number of processes may open, and make, the same schema at the same time: each step is one transaction,
+//       and the one that comes second finds it done.
 
 import { HoldfastError, UnavailableError, UsageError, type StorageReader } from "@holdfast/core";
 import type { VerifyReport } from "../verify-report.ts";
@@ -159,7 +159,7 @@ async function prepare(
   }
 }
 
-/** O1. */
+/** open-1. */
 function assertNotNewer(version: number, at: string): void {
   if (version <= SCHEMA_VERSION) return;
   throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${at}`, {
@@ -181,7 +181,7 @@ async function readMeta(db: Database): Promise<{ readonly version: number; reado
   }
 }
 
-/** G1 of `schema.ts`. Whoever comes second is refused by the row of its version, and looks anew (O2). */
+/** schema-1 of `schema.ts`. Whoever comes second is refused by the row of its version, and looks anew (open-2). */
 async function migrate(
   db: Database,
   from: number,

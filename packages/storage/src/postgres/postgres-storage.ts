@@ -1,15 +1,17 @@
 // Sessions in a PostgreSQL database that any number of processes share.
 //
-//   P1. A group is worked out in memory over what this process knows (`working-set.ts`), and written by one statement that checks
-//       all it was decided by (`write-statement.ts`). Where somebody else was faster nothing is written; what is known is read
-//       anew, and the group is worked out again. So no lock is held while anything is decided, and a process that stops in the
-//       middle of it holds up nobody.
-//   P2. One group at a time per session (schedule, document, audit) and process, in the order they came; groups that name nothing in
-//       common are under way beside each other.
-//   P3. A change that the database refuses for a reason nobody foresaw is found by halving the group (ST4). When the environment is
-//       at fault nothing of the group is known to be applied, the call rejects, and sending it again is safe.
-//   P4. Time is what it is told. Opened with `clock: "database"` it says the database's, which no two processes disagree about: whoever
-//       drives sessions or serves the storage tells it that one, and sees to it that leases do not pass when it is set.
+//   postgres-storage-1. A group is worked out in memory over what this process knows (`working-set.ts`), and written by
+//       one statement that checks all it was decided by (`write-statement.ts`). Where somebody else was faster nothing
+//       is written; what is known is read anew, and the group is worked out again. So no lock is held while anything is
+//       decided, and a process that stops in the middle of it holds up nobody.
+//   postgres-storage-2. One group at a time per session (schedule, document, audit) and process, in the order they
+//       came; groups that name nothing in common are under way beside each other.
+//   postgres-storage-3. A change that the database refuses for a reason nobody foresaw is found by halving the group
+//       (ST4). When the environment is at fault nothing of the group is known to be applied, the call rejects, and
+//       sending it again is safe.
+//   postgres-storage-4. Time is what it is told. Opened with `clock: "database"` it says the database's, which no two
+//       processes disagree about: whoever drives sessions or serves the storage tells it that one, and sees to it that
+//       leases do not pass when it is set.
 //
 // Listeners hear of what this process stores at once, of what others store when `arrival-poll.ts` finds it.
 
@@ -85,7 +87,7 @@ export class PostgresStorage implements AgentStorage {
   readonly durable = true;
   readonly groupsMax = GROUPS_MAX;
   readonly reader: StorageReader;
-  /** P4. */
+  /** postgres-storage-4. */
   readonly now?: () => number;
 
   readonly #db: Database;
@@ -294,7 +296,7 @@ export class PostgresStorage implements AgentStorage {
 
   // ---- groups ----------------------------------------------------------------------------------------------------
 
-  /** P3. */
+  /** postgres-storage-3. */
   async #applyAll(changes: readonly Change[], now: number, hasNeighbours: boolean): Promise<ChangeResult[]> {
     if (changes.length === 0) return [];
     try {
@@ -316,7 +318,7 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  /** Work something out, write it, and tell of it; again, while others are faster (P1). */
+  /** Work something out, write it, and tell of it; again, while others are faster (postgres-storage-1). */
   async #transact<T>(names: Iterable<string>, work: (set: WorkingSet) => T): Promise<T> {
     const facts = new Facts();
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -533,7 +535,7 @@ export class PostgresStorage implements AgentStorage {
     });
   }
 
-  /** Nothing of ours is under way with this session (P2). */
+  /** Nothing of ours is under way with this session (postgres-storage-2). */
   async #landed(sessionId: string): Promise<void> {
     for (;;) {
       const flight = this.#heads.get(sessionId)?.flight;

@@ -39,7 +39,7 @@ function open() {
   return { stream, streams, heard };
 }
 
-test("S3: one that does not begin holds up nobody for longer than a call may take, and is opened again", async () => {
+test("arrival-stream-3: one that does not begin holds up nobody for longer than a call may take, and is opened again", async () => {
   const { stream, streams, heard } = open();
   let isReady = false;
   void stream.ready?.then(() => (isReady = true));
@@ -50,12 +50,12 @@ test("S3: one that does not begin holds up nobody for longer than a call may tak
   expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false]);
   streams[1]?.say();
   await vi.advanceTimersByTimeAsync(0);
-  expect(heard).toEqual([{ sessionId: "held", awaited: false }]); // S2.
+  expect(heard).toEqual([{ sessionId: "held", awaited: false }]); // arrival-stream-2.
   await stream.close();
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("S3: one that falls silent is opened again, and one that says what time it is is not silent", async () => {
+test("arrival-stream-3: one that falls silent is opened again, and one that says what time it is is not silent", async () => {
   const { stream, streams, heard } = open();
   for (let i = 0; i < 12; i++) {
     streams[0]?.say();

@@ -1,9 +1,12 @@
 // Arrivals as they happen, over a stream that is opened again whenever it ends.
 //
-//   S1. Whatever is asked after `subscribe` is heard of: `ready` resolves when the coordinator has begun to tell.
-//   S2. What was missed while nothing was heard is found by asking again: whoever listens is told to look at all it holds.
-//   S3. A stream that does not begin in time is given up and opened again, and so is one of which nothing is heard for long, not even
-//       what time it is: the connection may be cut without a word, or something in between may hold it.
+//   arrival-stream-1. Whatever is asked after `subscribe` is heard of: `ready` resolves when the coordinator has begun
+//       to tell.
+//   arrival-stream-2. What was missed while nothing was heard is found by asking again: whoever listens is told to look
+//       at all it holds.
+//   arrival-stream-3. A stream that does not begin in time is given up and opened again, and so is one of which nothing
+//       is heard for long, not even what time it is: the connection may be cut without a word, or something in between
+//       may hold it.
 
 import type { Arrival } from "@holdfast/core";
 
@@ -39,7 +42,7 @@ export class ArrivalStream {
     return () => void this.#listeners.delete(told);
   }
 
-  /** S1. Resolves at once when nobody listens, and when the first attempt has failed. */
+  /** arrival-stream-1. Resolves at once when nobody listens, and when the first attempt has failed. */
   get ready(): Promise<void> | undefined {
     return this.#reading === undefined ? undefined : this.#opened.promise;
   }
@@ -60,7 +63,7 @@ export class ArrivalStream {
       const giveUp = (): void => attempt.abort();
       signal.addEventListener("abort", giveUp);
       let isOpen = false;
-      let timer = setTimeout(giveUp, this.#host.openMs); // S3.
+      let timer = setTimeout(giveUp, this.#host.openMs); // arrival-stream-3.
       const onHeard = (): void => {
         clearTimeout(timer);
         timer = setTimeout(giveUp, SILENT_MS);
@@ -84,7 +87,7 @@ export class ArrivalStream {
     }
   }
 
-  /** S2. */
+  /** arrival-stream-2. */
   #lookAtAll(): void {
     for (const sessionId of this.#host.held()) this.#tell({ sessionId, awaited: false });
   }

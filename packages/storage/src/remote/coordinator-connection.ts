@@ -1,13 +1,15 @@
 // The connection of one process to its coordinator: one HTTP/2 connection (or HTTP/1.1 with keep-alive, for proxies that know no
 // other), the token on every call, and errors as ours.
 //
-//   C1. A token goes over plain HTTP to this machine only, unless whoever opens the connection says that the network is safe.
-//   C2. What the coordinator answered as an error keeps its code. Everything else (refused, cut off, too late) is unavailable: it is
-//       not known whether it was done.
-//   C3. Until something has answered in our words, why a call was cut off is looked for (it may be TLS that answers there, no TLS, or no
-//       coordinator at all), and a refusal in other words says that the URL or the version is wrong. After that it is something in between that refuses, as a
-//       proxy does for a while: unavailable.
-//   C4. Once closed, nothing that is asked opens it again.
+//   coordinator-connection-1. A token goes over plain HTTP to this machine only, unless whoever opens the connection
+//       says that the network is safe.
+//   coordinator-connection-2. What the coordinator answered as an error keeps its code. Everything else (refused, cut
+//       off, too late) is unavailable: it is not known whether it was done.
+//   coordinator-connection-3. Until something has answered in our words, why a call was cut off is looked for (it may
+//       be TLS that answers there, no TLS, or no coordinator at all), and a refusal in other words says that the URL or
+//       the version is wrong. After that it is something in between that refuses, as a proxy does for a while:
+//       unavailable.
+//   coordinator-connection-4. Once closed, nothing that is asked opens it again.
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
 
@@ -68,7 +70,7 @@ export class CoordinatorConnection {
   readonly #close: () => void;
   #token: string;
   #isClosed = false;
-  /** Something answered, and so there is no doubt (C3). */
+  /** Something answered, and so there is no doubt (coordinator-connection-3). */
   #speaksAsItSays = false;
 
   /** Nothing is sent yet. @throws UsageError when the URL cannot be used. */
@@ -81,7 +83,7 @@ export class CoordinatorConnection {
     clock = { now: () => Date.now(), monotonic: () => performance.now() },
   }: ConnectionOptions) {
     this.time = new CoordinatorTime(clock);
-    const parsed = checkUrl(url, insecure); // C1.
+    const parsed = checkUrl(url, insecure); // coordinator-connection-1.
     this.url = parsed.href.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.#token = token;
@@ -122,9 +124,9 @@ export class CoordinatorConnection {
     this.#token = token;
   }
 
-  /** C2. @throws HoldfastError whatever goes wrong. */
+  /** coordinator-connection-2. @throws HoldfastError whatever goes wrong. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw closed(this.url); // C4.
+    if (this.#isClosed) throw closed(this.url); // coordinator-connection-4.
     try {
       const answer = await call();
       this.#speaksAsItSays = true;
@@ -134,7 +136,7 @@ export class CoordinatorConnection {
     }
   }
 
-  /** Whatever a call threw, as ours; of one that was cut off the reason is looked for (C3). */
+  /** Whatever a call threw, as ours; of one that was cut off the reason is looked for (coordinator-connection-3). */
   async explained(thrown: unknown): Promise<HoldfastError> {
     const error = this.#toOurs(thrown);
     if (this.#speaksAsItSays) return error;

@@ -1,12 +1,13 @@
 // The coordinator's time, as a process elsewhere knows it: what an answer said it is there, and how long ago that was.
 //
-//   Y4. It is never later than the coordinator's clock, so that nothing that is planned by it happens early there (S3). What was said
-//       is counted on a little slower than this machine's monotonic clock goes: neither crystals nor a coordinator that draws its
-//       clock towards another one differ by more. Each answer makes up for that, and a stream of arrivals brings one again and again.
-//   Y5. It goes back only where an answer shows that it is ahead, as when another coordinator has taken over that knows of an earlier time,
-//       and then at once: whoever waited until the time there has come as far would wait for as long as it is behind. A session's own
-//       time does not go back for all that (K9a).
-//   Y6. Once an answer was heard, the wall clock of this machine counts for nothing.
+//   coordinator-time-4. It is never later than the coordinator's clock, so that nothing that is planned by it happens
+//       early there (S3). What was said is counted on a little slower than this machine's monotonic clock goes: neither
+//       crystals nor a coordinator that draws its clock towards another one differ by more. Each answer makes up for
+//       that, and a stream of arrivals brings one again and again.
+//   coordinator-time-5. It goes back only where an answer shows that it is ahead, as when another coordinator has taken
+//       over that knows of an earlier time, and then at once: whoever waited until the time there has come as far would
+//       wait for as long as it is behind. A session's own time does not go back for all that (D3).
+//   coordinator-time-6. Once an answer was heard, the wall clock of this machine counts for nothing.
 //
 // It knows no requests: it is told when one was sent and what its answer said.
 
@@ -59,7 +60,7 @@ export class CoordinatorTime {
       this.#heard = { time, at };
       return;
     }
-    // Y5. However soon after the question it was read. What was asked before the last answer may be older than that.
+    // coordinator-time-5. However soon after the question it was read. What was asked before the last answer may be older than that.
     const latest = time + (at - askedAt) / RATE;
     if (askedAt >= this.#heard.at && countedOn(this.#heard, at) > latest) this.#heard = { time, at };
   }

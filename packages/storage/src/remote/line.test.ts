@@ -87,7 +87,7 @@ const answers = (frame: Frame, line: ServerHttp2Stream): void => {
   else if (frame.kind === FrameKind.greeting) greet(line);
 };
 
-test("L1: the first calls go as requests, and once a line has greeted back, calls go over it", async () => {
+test("remote-line-1: the first calls go as requests, and once a line has greeted back, calls go over it", async () => {
   const { get, seen, lines, untilByLine } = await open(answers);
   await get();
   expect(lines).toHaveLength(0);
@@ -98,7 +98,7 @@ test("L1: the first calls go as requests, and once a line has greeted back, call
   expect(lines).toHaveLength(1);
 });
 
-test("L1: where nobody greets back, or a line is refused, every call goes as a request", async () => {
+test("remote-line-1: where nobody greets back, or a line is refused, every call goes as a request", async () => {
   for (const refuse of [undefined, 404]) {
     const { get, seen, lines } = await open(() => {}, refuse);
     for (let i = 0; i < 30; i++) await get();
@@ -123,7 +123,7 @@ test("a call that the line has no room for goes as a request", async () => {
   await waiting;
 });
 
-test("L2: a call over a line that is cut is unavailable, and is not made again", async () => {
+test("remote-line-2: a call over a line that is cut is unavailable, and is not made again", async () => {
   let isCut = false;
   let calls = 0;
   const { get, seen, untilByLine } = await open((frame, line) => {
@@ -173,14 +173,14 @@ test.each(["given up", "too late"])("a call over a line that is %s is cancelled 
   expect(await cancelled.promise).toBe(last);
 });
 
-test("L3: a line over which nothing is asked is ended", async () => {
+test("remote-line-3: a line over which nothing is asked is ended", async () => {
   const { lines, untilByLine, until } = await open(answers);
   await untilByLine();
   await until(() => lines[0]!.stream.closed);
   expect(lines[0]!.stream.rstCode).toBe(0);
 });
 
-test("L4: with another token the line is ended, and the next one has that token", async () => {
+test("remote-line-4: with another token the line is ended, and the next one has that token", async () => {
   const { connection, lines, untilByLine, until } = await open(answers);
   await untilByLine();
   connection.useToken("other");
@@ -189,7 +189,7 @@ test("L4: with another token the line is ended, and the next one has that token"
   expect(lines.map(({ token }) => token)).toEqual(["Bearer t", "Bearer other"]);
 });
 
-test("L5: a line that has carried much is followed by another one, and no call is lost in between", async () => {
+test("remote-line-5: a line that has carried much is followed by another one, and no call is lost in between", async () => {
   const { connection, lines, seen, until } = await open(answers);
   const client = connection.client(StorageService);
   const changes = [new Uint8Array(60_000)];
@@ -200,7 +200,7 @@ test("L5: a line that has carried much is followed by another one, and no call i
   expect(lines[0]!.stream.rstCode).toBe(0);
 });
 
-test("L6: a line that is asked to end answers what is open, and takes no more calls", async () => {
+test("remote-line-6: a line that is asked to end answers what is open, and takes no more calls", async () => {
   const held = Promise.withResolvers<Frame>();
   let isHeld = false;
   const { get, lines, seen, untilByLine, until } = await open((frame, line) => {
@@ -220,7 +220,7 @@ test("L6: a line that is asked to end answers what is open, and takes no more ca
   await until(() => lines[0]!.stream.closed);
 });
 
-test("L2: a line that ends although a call is open leaves that call unavailable at once", async () => {
+test("remote-line-2: a line that ends although a call is open leaves that call unavailable at once", async () => {
   let isEnded = false;
   const { get, untilByLine } = await open((frame, line) => {
     if (isEnded && isCall(frame)) line.end();

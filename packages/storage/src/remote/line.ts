@@ -1,13 +1,18 @@
 // The caller's end of a line (`packages/proto/src/line.ts`): a stream that carries this process's small unary calls to its coordinator.
 //
-//   L1. A line is opened once a process calls often, and carries calls once the coordinator has greeted back over it. A coordinator of an
-//       earlier version, or a proxy that holds requests back, does not: then every call goes as a request, and a line is tried again
-//       after `RETRY_MS`.
-//   L2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never sent again here.
-//   L3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and no connection open.
-//   L4. A line belongs to one token: with another one it is closed, and calls go as requests until there is a new line.
-//   L5. A line takes no more calls once it has carried `LINE_BYTES` of requests: to a proxy these are the body of one request.
-//   L6. A line that the coordinator asks to end takes no more calls: those that are open are answered over it, then it is ended.
+//   remote-line-1. A line is opened once a process calls often, and carries calls once the coordinator has greeted back
+//       over it. A coordinator of an earlier version, or a proxy that holds requests back, does not: then every call
+//       goes as a request, and a line is tried again after `RETRY_MS`.
+//   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never sent again
+//       here.
+//   remote-line-3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and no
+//       connection open.
+//   remote-line-4. A line belongs to one token: with another one it is closed, and calls go as requests until there is
+//       a new line.
+//   remote-line-5. A line takes no more calls once it has carried `LINE_BYTES` of requests: to a proxy these are the
+//       body of one request.
+//   remote-line-6. A line that the coordinator asks to end takes no more calls: those that are open are answered over
+//       it, then it is ended.
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -24,16 +29,16 @@ import {
 } from "@holdfast/proto";
 import { constants, type ClientHttp2Stream } from "node:http2";
 
-/** L1. So many calls within `OFTEN_MS`. */
+/** remote-line-1. So many calls within `OFTEN_MS`. */
 const OFTEN_CALLS = 4;
 const OFTEN_MS = 1_000;
 const GREET_MS = 5_000;
 const RETRY_MS = 60_000;
-/** L3. */
+/** remote-line-3. */
 const IDLE_MS = 1_000;
 /** A request above this goes by itself: on a line others would wait behind it. */
 const REQUEST_BYTES = 64 * 1024;
-/** L5. Less than the megabyte that proxies commonly allow. */
+/** remote-line-5. Less than the megabyte that proxies commonly allow. */
 const LINE_BYTES = 768 * 1024;
 /** The coordinator is trusted to send no more than was asked for. */
 const ANSWER_BYTES = 2 ** 31;
@@ -74,13 +79,13 @@ export class Lines {
       return undefined;
     }
     if (line.authorization !== this.#host.authorization()) {
-      line.end(); // L4.
+      line.end(); // remote-line-4.
       return undefined;
     }
     return line.call(call);
   }
 
-  /** L1. */
+  /** remote-line-1. */
   #isOften(): boolean {
     const now = performance.now();
     if (now - this.#countedFrom > OFTEN_MS) {
@@ -218,7 +223,7 @@ class Line {
     if (kind === FrameKind.greeting) {
       const greeting = readGreeting(content);
       if (greeting === undefined || this.#isOver) return;
-      if (greeting.calls === 0) return this.end(); // L6.
+      if (greeting.calls === 0) return this.end(); // remote-line-6.
       if (this.#greeting !== undefined) return;
       this.#greeting = greeting;
       this.#idleTimer = setInterval(() => this.#endIfIdle(), IDLE_MS);
@@ -252,7 +257,7 @@ class Line {
     if (this.#isOver && this.#waiting.size === 0) this.#stream.end();
   }
 
-  /** L3. */
+  /** remote-line-3. */
   #endIfIdle(): void {
     if (this.#waiting.size === 0 && !this.#wasUsed) this.end();
     this.#wasUsed = false;
@@ -265,7 +270,7 @@ class Line {
     this.#events.over();
   }
 
-  /** L2. */
+  /** remote-line-2. */
   #fail(): void {
     this.#close();
     const waiting = [...this.#waiting.values()];

@@ -1,9 +1,11 @@
 // The storage port over a coordinator's StorageService.
 //
-//   T1. Every request is answered or rejected. One whose answer was lost rejects as unavailable: whether it was done is not known, and
-//       sending it again is safe (the port says why).
-//   T2. A group goes in as few requests as fit. Each is a transaction of its own: every change is still whole or not there, in order.
-//   T3. A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they are (ST4).
+//   remote-storage-1. Every request is answered or rejected. One whose answer was lost rejects as unavailable: whether
+//       it was done is not known, and sending it again is safe (the port says why).
+//   remote-storage-2. A group goes in as few requests as fit. Each is a transaction of its own: every change is still
+//       whole or not there, in order.
+//   remote-storage-3. A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they
+//       are (ST4).
 //
 // What is bytes in the contract is the port's JSON.
 
@@ -26,7 +28,7 @@ import { HoldfastError, isEnded } from "@holdfast/core";
 import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 
-/** T2. Well below what a coordinator takes at once (8 MiB), as one change may be large by itself. */
+/** remote-storage-2. Well below what a coordinator takes at once (8 MiB), as one change may be large by itself. */
 const REQUEST_BYTES = 4 * 1024 * 1024;
 const REQUEST_CHANGES = 10_000;
 const LIMIT_MAX = 100_000;
@@ -184,7 +186,7 @@ export class RemoteStorage implements AgentStorage {
     this.#connection.close();
   }
 
-  /** S1 of the stream: what is asked for after somebody subscribed is told to them. */
+  /** arrival-stream-1 of the stream: what is asked for after somebody subscribed is told to them. */
   async #ask<T>(call: () => Promise<T>): Promise<T> {
     const asked = this.#connection.ask(async () => {
       await this.#stream.ready;
@@ -198,7 +200,7 @@ export class RemoteStorage implements AgentStorage {
     }
   }
 
-  /** T3. */
+  /** remote-storage-3. */
   async #commitPart(part: Uint8Array<ArrayBuffer>[], now: number): Promise<readonly ChangeResult[]> {
     try {
       const { results } = await this.#ask(() => this.#client.commit({ changes: part, now: BigInt(now) }));
@@ -258,7 +260,7 @@ function decode<T>(bytes: Uint8Array): T {
   return JSON.parse(decoder.decode(bytes)) as T;
 }
 
-/** T2. */
+/** remote-storage-2. */
 function* parts<Part extends Uint8Array>(changes: readonly Part[]): Iterable<Part[]> {
   let part: Part[] = [];
   let bytes = 0;

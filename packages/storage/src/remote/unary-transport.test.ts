@@ -40,13 +40,13 @@ const NO_FIELD_OF_OURS = Buffer.from([0x78, 0x00]);
 const closed = (stream: ServerHttp2Stream) =>
   new Promise<void>((resolve) => (stream.closed ? resolve() : stream.once("close", resolve)));
 
-test("U1, U2: a call that takes too long is unavailable, and its stream is closed", async () => {
+test("unary-transport-1, unary-transport-2: a call that takes too long is unavailable, and its stream is closed", async () => {
   const { get, streams } = await open(() => {}, 50);
   await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
   await closed(streams[0]!);
 });
 
-test("U1, U2: a call that is given up is rejected, and its stream is closed", async () => {
+test("unary-transport-1, unary-transport-2: a call that is given up is rejected, and its stream is closed", async () => {
   const controller = new AbortController();
   const { get, streams } = await open(() => controller.abort());
   await expect(get(controller.signal)).rejects.toMatchObject({ code: "storage_unavailable" });
@@ -71,7 +71,7 @@ test.each([
       stream.write(NO_FIELD_OF_OURS, () => stream.session?.destroy());
     },
   ],
-])("U1: a call that is cut off %s is unavailable", async (_, answer) => {
+])("unary-transport-1: a call that is cut off %s is unavailable", async (_, answer) => {
   const { get } = await open(answer);
   await expect(get()).rejects.toMatchObject({ code: "storage_unavailable" });
 });
@@ -82,7 +82,7 @@ test.each([
   [404, "text/plain", "no", "version_unsupported"],
   [200, "text/html", "<h1>Hello</h1>", "storage_unavailable"],
   [500, "application/json", "no JSON", "storage_unavailable"],
-])("U1: %s with %s is told as what it is", async (status, type, body, code) => {
+])("unary-transport-1: %s with %s is told as what it is", async (status, type, body, code) => {
   const { get } = await open((stream) => {
     stream.respond({ ":status": status, "content-type": type });
     stream.end(body);
@@ -90,7 +90,7 @@ test.each([
   await expect(get()).rejects.toMatchObject({ code });
 });
 
-test("C3: who has answered in our words is not refused by what something in between says in others", async () => {
+test("coordinator-connection-3: who has answered in our words is not refused by what something in between says in others", async () => {
   let status = 200;
   const { get } = await open((stream) => {
     stream.respond({ ":status": status, "content-type": status === 200 ? "application/proto" : "text/html" });

@@ -1,8 +1,9 @@
 // Connect's unary calls in binary over HTTP/2, which our own processes make of a coordinator all the time: the same requests as
 // connect-node's, for a third of the time. What is not unary goes to connect-node's transport.
 //
-//   U1. A call is answered, or rejected with a ConnectError. What became of one that was cut off, or took too long, is not known.
-//   U2. Nothing of a call is left when it is over: no timer, no listener, no stream.
+//   unary-transport-1. A call is answered, or rejected with a ConnectError. What became of one that was cut off, or
+//       took too long, is not known.
+//   unary-transport-2. Nothing of a call is left when it is over: no timer, no listener, no stream.
 
 import { create, fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
@@ -170,7 +171,7 @@ function ask({ open, body, timeoutMs, signal, onRead }: Asked): Promise<Answer> 
   });
 }
 
-/** U1. */
+/** unary-transport-1. */
 function read({ output }: DescMethodUnary, { headers, body }: Answer): Message {
   const status = headers[":status"] ?? 0;
   const type = headers["content-type"] ?? "";

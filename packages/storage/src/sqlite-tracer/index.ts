@@ -1,13 +1,13 @@
 // Trace events in a SQLite file of their own, to be asked with SQL.
 //
-//   Q1. The file is never that of the sessions, and no transaction of theirs is touched: a database that is not one of traces is
-//       refused when it is opened.
-//   Q2. Events are held in memory and written by a timer, some hundreds in a transaction, so that the process is never busy with
-//       it for long. At most `eventsMax` are held.
-//   Q3. What cannot be held or written is dropped: the table `dropped` says how many and when, once writing works again, and
-//       `onProblem` is told when it begins.
-//   Q4. At most `rowsMax` events are kept, the youngest.
-//   Q5. Only the file's owner may read it (0600).
+//   sqlite-tracer-1. The file is never that of the sessions, and no transaction of theirs is touched: a database that
+//       is not one of traces is refused when it is opened.
+//   sqlite-tracer-2. Events are held in memory and written by a timer, some hundreds in a transaction, so that the
+//       process is never busy with it for long. At most `eventsMax` are held.
+//   sqlite-tracer-3. What cannot be held or written is dropped: the table `dropped` says how many and when, once
+//       writing works again, and `onProblem` is told when it begins.
+//   sqlite-tracer-4. At most `rowsMax` events are kept, the youngest.
+//   sqlite-tracer-5. Only the file's owner may read it (0600).
 
 import { closeSync, constants, fchmodSync, fstatSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
@@ -91,7 +91,7 @@ class BufferedTracer implements SqliteTracer {
   trace(event: TraceEvent): void {
     if (this.#isClosed) return;
     if (this.#held.length >= this.#options.eventsMax) {
-      this.#drop(1, "more is traced than can be written"); // Q2.
+      this.#drop(1, "more is traced than can be written"); // sqlite-tracer-2.
       return;
     }
     this.#held.push({ event, text: traceJson(event, this.#options) });
@@ -118,7 +118,7 @@ class BufferedTracer implements SqliteTracer {
       this.#write(rows);
       this.#dropped = 0;
     } catch (error) {
-      this.#drop(rows.length, (error as Error).message); // Q3.
+      this.#drop(rows.length, (error as Error).message); // sqlite-tracer-3.
     }
     this.#timer = this.#held.length === 0 ? undefined : setTimeout(() => this.#writeSome(), 0).unref();
   }
@@ -132,7 +132,7 @@ class BufferedTracer implements SqliteTracer {
         const taskId = "taskId" in event ? event.taskId : null;
         this.#insert.run(at, sessionId, type, taskId, "attempt" in event ? event.attempt : null, text);
       }
-      this.#trim.run(this.#options.rowsMax); // Q4.
+      this.#trim.run(this.#options.rowsMax); // sqlite-tracer-4.
       this.#database.exec("COMMIT");
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
@@ -147,7 +147,7 @@ class BufferedTracer implements SqliteTracer {
   }
 }
 
-/** Q1, Q5. */
+/** sqlite-tracer-1, sqlite-tracer-5. */
 function openTraces(path: string): DatabaseSync {
   try {
     const flags = constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW;

@@ -107,7 +107,7 @@ describe("files that are no database of ours", () => {
     "a database of which 50 bytes are left": (bytes) => bytes.subarray(0, 50),
   };
   for (const [what, damage] of Object.entries(damages)) {
-    test(`D02: ${what} is refused and left as it was`, async () => {
+    test(`D2: ${what} is refused and left as it was`, async () => {
       const path = await newDatabase();
       writeFileSync(path, damage(readFileSync(path)));
       const before = readFileSync(path);
@@ -116,7 +116,7 @@ describe("files that are no database of ours", () => {
     });
   }
 
-  test("D04: an empty file is refused: no database of ours was ever empty", async () => {
+  test("D2: an empty file is refused: no database of ours was ever empty", async () => {
     const path = `${newFolder()}/test.db`;
     writeFileSync(path, "");
     await expectRefused(path, "corrupt_record", 10);
@@ -135,7 +135,7 @@ describe("files that are no database of ours", () => {
     expect(readdirSync(dirname(path))).toEqual(["test.db"]);
   });
 
-  test("D06: a database of a newer version is refused, naming both versions, and left as it was", async () => {
+  test("D2: a database of a newer version is refused, naming both versions, and left as it was", async () => {
     const path = await newDatabase();
     const newer = new DatabaseSync(path);
     newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
@@ -151,7 +151,7 @@ describe("files that are no database of ours", () => {
   });
 
   // As after a newer Holdfast migrated the file and was killed: the new version stands in the log alone.
-  test("D06: a database whose log alone is of a newer version is refused; neither of its files changes", async () => {
+  test("D2: a database whose log alone is of a newer version is refused; neither of its files changes", async () => {
     const made = await newDatabase();
     const newer = new DatabaseSync(made);
     newer.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
@@ -174,7 +174,7 @@ describe("files that are no database of ours", () => {
     expect(readFileSync(`${path}-wal`)).toEqual(log);
   });
 
-  test("D03: whichever page is damaged, it is named at the start or found by the check", async () => {
+  test("D2: whichever page is damaged, it is named at the start or found by the check", async () => {
     const path = await newDatabase();
     const sound = readFileSync(path);
     let atStart = 0;
@@ -202,7 +202,7 @@ describe("files that are no database of ours", () => {
   });
 
   // SQLite checks its pages, not the bytes in them: `quick_check` passes this.
-  test("D03: a single flipped bit of a payload is found, naming file, table and row", async () => {
+  test("D2: a single flipped bit of a payload is found, naming file, table and row", async () => {
     const path = await newDatabase();
     const bytes = readFileSync(path);
     // Wherever it stands: pages keep what moved to others.
@@ -234,7 +234,7 @@ describe("files that are no database of ours", () => {
 });
 
 // The entry's row alone: the journal beside it and the session's row are sound.
-describe("D03: an entry that is not what was written is named, and its neighbours are read", () => {
+describe("D2: an entry that is not what was written is named, and its neighbours are read", () => {
   const damages: { readonly [what: string]: (row: { content: string; checksum: number }) => void } = {
     "a flipped bit of its content": (row) => {
       row.content = row.content.replace("paid 1 euro", "paid 0 euro");

@@ -222,7 +222,7 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("waiting");
     });
 
-    // K10: the one who commits compares this number with what it has seen.
+    // S2: the one who commits compares this number with what it has seen.
     test("ST26: a batch answers the inbox as its effects leave it", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const effects = [signalling("ses-parent", "sig-1"), signalling("ses-parent", "sig-2")];

@@ -287,7 +287,7 @@ export function signalConformance(fixture: Fixture): void {
       expect(await fixture.apply(signalling("ses-1", "sig-2"))).toMatchObject({ order: 2 });
     });
 
-    // Only what a session waits for makes a run; everything else is kept until somebody asks for it (K10).
+    // Only what a session waits for makes a run; everything else is kept until somebody asks for it (S2).
     const stands = (status: "working" | "waiting" | "input_required" | "paused", name: string) => ({
       status,
       name,

@@ -1,14 +1,16 @@
 // Run an agent once, then once for every commit and every task boundary with a fault there, and compare (H9).
 //
-//   C1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end of an attempt.
-//   C2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until the session and all
-//       it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and whatever else the scenario
-//       calls its effects.
-//   C3. A task whose outcome storage has acknowledged is never started again (H7).
-//   C4. The death of a process is played in this one: its storage answers nothing more, its tasks are aborted, and
-//       nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
-//   C5. When all have ended nothing is held of any account, and no limit was overspent (B1).
-//   C6. A sample takes every n-th point, from a given one on: samples of all n beginnings together are all points.
+//   crash-everywhere-1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end
+//       of an attempt.
+//   crash-everywhere-2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until
+//       the session and all it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and
+//       whatever else the scenario calls its effects.
+//   crash-everywhere-3. A task whose outcome storage has acknowledged is never started again (H7).
+//   crash-everywhere-4. The death of a process is played in this one: its storage answers nothing more, its tasks are
+//       aborted, and nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
+//   crash-everywhere-5. When all have ended nothing is held of any account, and no limit was overspent (B1).
+//   crash-everywhere-6. A sample takes every n-th point, from a given one on: samples of all n beginnings together are
+//       all points.
 //
 // Real kills of real processes are a different test; this one reaches every point, and takes milliseconds for each.
 
@@ -162,7 +164,7 @@ export async function crashEverywhere<Input, Output>(
     ...COMMIT_FAULTS.flatMap((kind) => numbered(kind, undisturbed.commits)),
     ...numbered("task_start", undisturbed.starts),
     ...numbered("task_end", undisturbed.ends),
-  ].filter((_, i) => i % every === from % every); // C6.
+  ].filter((_, i) => i % every === from % every); // crash-everywhere-6.
   const failures: CrashFailure[] = [];
   for (const point of points) {
     const run = await new Run(scenario, subject, point).play();
@@ -455,7 +457,7 @@ class Run<Input, Output> {
     };
   }
 
-  /** C5. */
+  /** crash-everywhere-5. */
   #checkAccount({ sessionId, account }: Session): void {
     if (account === undefined) return;
     const { limits, spent, reserved } = account;
@@ -528,7 +530,7 @@ class Run<Input, Output> {
       close: () => local.close(),
       start: (attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt => {
         if (storage.isDead) return { abort() {} };
-        // Torn acknowledgements were never given: only a commit answered to a living process counts (C3).
+        // Torn acknowledgements were never given: only a commit answered to a living process counts (crash-everywhere-3).
         if (this.#acknowledged.has(attempt.taskId) && this.#point?.kind !== "torn") {
           this.#violations.push(
             `task ${attempt.taskId} was started again after its outcome was acknowledged`,

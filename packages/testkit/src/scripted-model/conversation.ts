@@ -1,4 +1,4 @@
-// The conversation as a script sees it, the same for every wire (SM2), and the check that its tool calls have
+// The conversation as a script sees it, the same for every wire (script-2), and the check that its tool calls have
 // results.
 //
 // Wires cut a conversation differently: Anthropic puts tool results into user messages, OpenAI's chat sends

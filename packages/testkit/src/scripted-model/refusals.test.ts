@@ -1,4 +1,4 @@
-// SM4: what the real servers refuse is refused. A double that accepts everything proves nothing.
+// script-4: what the real servers refuse is refused. A double that accepts everything proves nothing.
 
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -29,7 +29,7 @@ describe("turns", () => {
   });
 });
 
-describe("SM1: a reply depends on the conversation alone", () => {
+describe("script-1: a reply depends on the conversation alone", () => {
   test("ids are equal for equal conversations, whatever the order of their properties", () => {
     const call = (input: Record<string, unknown>): Conversation => ({
       ...conversationOf("a"),

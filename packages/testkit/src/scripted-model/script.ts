@@ -2,12 +2,12 @@
 //
 // Knows nothing of HTTP or of any vendor's format; the wires translate. What the whole server promises:
 //
-//   SM1. A reply depends on the request alone. No counter, clock or random number takes part, and ids are
+//   script-1. A reply depends on the request alone. No counter, clock or random number takes part, and ids are
 //        hashes of the conversation, so a retry, a resume and another process get the same bytes.
-//   SM2. One conversation looks the same to the script on every wire, except for ids and for what a wire
+//   script-2. One conversation looks the same to the script on every wire, except for ids and for what a wire
 //        cannot say.
-//   SM3. A streamed reply says exactly what the same reply says unstreamed.
-//   SM4. What the real servers refuse is refused, with their status and in their format.
+//   script-3. A streamed reply says exactly what the same reply says unstreamed.
+//   script-4. What the real servers refuse is refused, with their status and in their format.
 
 import { createHash } from "node:crypto";
 import { encodeJson, UsageError } from "@holdfast/core";

@@ -67,7 +67,7 @@ export class RequestRefused extends Error {
 export type JsonObject = Readonly<Record<string, unknown>>;
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** A fixed moment for every `created` field (SM1). Not 0, which some clients take for "missing". */
+/** A fixed moment for every `created` field (script-1). Not 0, which some clients take for "missing". */
 export const CREATED_AT_SECONDS = 1_767_225_600;
 
 export function isObject(value: unknown): value is JsonObject {

@@ -8,7 +8,7 @@ function heard(offset: DatabaseOffset, askedAt: number, readAt: number, answered
   offset.heard(askedAt, readAt + ahead, answeredAt);
 }
 
-test("B1: an answer that took long, whenever in between it was read, does not put us ahead", () => {
+test("database-clock-1: an answer that took long, whenever in between it was read, does not put us ahead", () => {
   for (const readAt of [0, 1_500, 2_999]) {
     const offset = new DatabaseOffset();
     heard(offset, 0, readAt, 3_000);
@@ -17,7 +17,7 @@ test("B1: an answer that took long, whenever in between it was read, does not pu
   }
 });
 
-test("B2: a quicker answer is believed, and a slow one after it takes nothing back", () => {
+test("database-clock-2: a quicker answer is believed, and a slow one after it takes nothing back", () => {
   const offset = new DatabaseOffset();
   heard(offset, 0, 10, 3_000);
   heard(offset, 4_000, 4_002, 4_004);
@@ -26,7 +26,7 @@ test("B2: a quicker answer is believed, and a slow one after it takes nothing ba
   expect(offset.ms).toBe(998);
 });
 
-test("B2: a clock that was set is followed, forward and back", () => {
+test("database-clock-2: a clock that was set is followed, forward and back", () => {
   const offset = new DatabaseOffset();
   heard(offset, 0, 2, 4);
   heard(offset, 1_000, 1_002, 1_004, 3_601_000);

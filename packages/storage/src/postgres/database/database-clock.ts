@@ -1,10 +1,10 @@
 // The database's time, worked out from this process's monotonic clock since the database was asked.
 //
-//   B1. It is not ahead of the database: what an answer tells was so at some moment before it came, and it counts as if that had been
-//       just now. Who takes the middle between question and answer is ahead by half of what the question had to wait, as for a server
-//       that has just been started, and takes leases while they last.
-//   B2. It is as little behind as any answer shows. One that took long does not take back what a quick one told; one whose clock
-//       was set back is followed, as even its soonest answer is behind.
+//   database-clock-1. It is not ahead of the database: what an answer tells was so at some moment before it came, and
+//       it counts as if that had been just now. Who takes the middle between question and answer is ahead by half of
+//       what the question had to wait, as for a server that has just been started, and takes leases while they last.
+//   database-clock-2. It is as little behind as any answer shows. One that took long does not take back what a quick
+//       one told; one whose clock was set back is followed, as even its soonest answer is behind.
 
 import type { Database } from "./database.ts";
 
@@ -22,8 +22,8 @@ export class DatabaseOffset {
   /** @param told the database's time at some moment between the question and the answer. */
   heard(askedAt: number, told: number, answeredAt: number): void {
     const [least, most] = [told - answeredAt, told - askedAt];
-    const isBetter = this.#ms === undefined || least > this.#ms; // B2.
-    if (isBetter || most < this.#ms!) this.#ms = least; // B1.
+    const isBetter = this.#ms === undefined || least > this.#ms; // database-clock-2.
+    if (isBetter || most < this.#ms!) this.#ms = least; // database-clock-1.
   }
 }
 

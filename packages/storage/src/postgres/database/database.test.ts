@@ -11,7 +11,7 @@ import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts"
 import { verifyDatabase } from "../read/verify.ts";
 
 // As PostgreSQL does to one of two transactions that wait for each other. What a sequence has given stays given.
-test("D4: a statement that lost against another transaction is run again until it wins", async () => {
+test("postgres-database-4: a statement that lost against another transaction is run again until it wins", async () => {
   const schema = newSchema();
   const url = await sharedServerUrl();
   await runSql(
@@ -42,7 +42,7 @@ test("of several reads the one that fails is told, and its connection is as good
   expect(await db.readAll([one, one])).toEqual([[{ one: 1 }], [{ one: 1 }]]);
 });
 
-test("D5: a server that says nothing any more costs a time-out and the connection, and the next one is asked", async () => {
+test("postgres-database-5: a server that says nothing any more costs a time-out and the connection, and the next one is asked", async () => {
   const url = new URL(await sharedServerUrl());
   const target = { host: url.hostname, port: Number(url.port) };
   const open: Socket[] = [];
@@ -72,7 +72,7 @@ test("D5: a server that says nothing any more costs a time-out and the connectio
   expect(await db.run(one)).toEqual([{ one: 1 }]);
 });
 
-test("D5: a check that goes through whole tables may take longer than an answer", async () => {
+test("postgres-database-5: a check that goes through whole tables may take longer than an answer", async () => {
   const [url, schema] = [await sharedServerUrl(), newSchema()];
   const options = { url, schema, connectTimeoutMs: 10_000, connectionsMax: 2 };
   const db = new Database({ ...options, answerTimeoutMs: 300 });

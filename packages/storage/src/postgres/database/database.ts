@@ -1,13 +1,17 @@
 // A pool of connections: statements in, rows out. It knows no tables.
 //
-//   D1. `run` is one statement and, outside of `transact`, its own transaction: what it changed is synced when it answers.
-//   D2. A connection that was lost is not used again; the next call makes a new one.
-//   D3. Prepared by name once per connection, with plans that do not depend on how full the tables were then: without sequential
-//       scans and hash joins, because a plan made over an empty table is kept until somebody analyses it.
-//   D4. A single statement that lost against others (a serialization failure, a deadlock) changed nothing, and is run again. So
-//       whatever the server's default isolation is, those who call see only what its rows decide.
-//   D5. A server whose machine is gone says nothing, not even that. So whoever was not answered for `answerTimeoutMs` is told that it is not
-//       known, and the connection is given up (D2). Migrations, and what goes through whole tables, may take longer, and wait.
+//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: what it changed is
+//       synced when it answers.
+//   postgres-database-2. A connection that was lost is not used again; the next call makes a new one.
+//   postgres-database-3. Prepared by name once per connection, with plans that do not depend on how full the tables
+//       were then: without sequential scans and hash joins, because a plan made over an empty table is kept until
+//       somebody analyses it.
+//   postgres-database-4. A single statement that lost against others (a serialization failure, a deadlock) changed
+//       nothing, and is run again. So whatever the server's default isolation is, those who call see only what its rows
+//       decide.
+//   postgres-database-5. A server whose machine is gone says nothing, not even that. So whoever was not answered for
+//       `answerTimeoutMs` is told that it is not known, and the connection is given up (postgres-database-2).
+//       Migrations, and what goes through whole tables, may take longer, and wait.
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +22,7 @@ export interface Statement {
   /** Under which it is prepared; without one it is not. */
   readonly name?: string;
   readonly text: string;
-  /** It goes through whole tables: a server that says nothing for long may well be at it (D5). */
+  /** It goes through whole tables: a server that says nothing for long may well be at it (postgres-database-5). */
   readonly isLong?: true;
 }
 
@@ -30,12 +34,12 @@ export interface DatabaseOptions {
   readonly schema: string;
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
-  /** D5. A minute when absent. */
+  /** postgres-database-5. A minute when absent. */
   readonly answerTimeoutMs?: number;
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
-/** After how long without a word the system asks whether the other side is still there (D5). */
+/** After how long without a word the system asks whether the other side is still there (postgres-database-5). */
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const;
 
 const SETTINGS = [
@@ -103,7 +107,7 @@ export class Database {
       types,
     });
     const onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
-    // An idle connection that is lost is noticed by whoever would have used it (D2).
+    // An idle connection that is lost is noticed by whoever would have used it (postgres-database-2).
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
@@ -112,7 +116,7 @@ export class Database {
     });
   }
 
-  /** D1, D4. */
+  /** postgres-database-1, postgres-database-4. */
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     for (let runs = 1; ; runs++) {
       this.statementCount++;
@@ -126,7 +130,7 @@ export class Database {
     }
   }
 
-  /** D5. */
+  /** postgres-database-5. */
   #within(statement: Statement, values: readonly unknown[]) {
     const query_timeout = statement.isLong === true ? 0 : this.#answerTimeoutMs;
     return { ...statement, values: [...values], query_timeout };

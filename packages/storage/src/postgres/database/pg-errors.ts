@@ -1,6 +1,6 @@
 // PostgreSQL's error codes as errors of ours: what happened, where, and what to do about it.
 //
-//   P1. No message has a password in it: places are told as `shownUrl` shows them.
+//   pg-errors-1. No message has a password in it: places are told as `shownUrl` shows them.
 
 import {
   CorruptRecordError,

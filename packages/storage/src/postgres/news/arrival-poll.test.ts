@@ -36,7 +36,7 @@ function polling(moved = new Map<string, Head>()) {
   return { poll, looks };
 }
 
-test("L4: who is told of something all the time rests most of it", async () => {
+test("arrival-poll-4: who is told of something all the time rests most of it", async () => {
   const { poll, looks } = polling();
   for (let ms = 0; ms < 1_000; ms++) {
     poll.hurry();
@@ -46,7 +46,7 @@ test("L4: who is told of something all the time rests most of it", async () => {
   expect(new Set(apart)).toEqual(new Set([4 * LOOK_MS]));
 });
 
-test("L4: who was not told for a while looks at once, and after a rest when told meanwhile", async () => {
+test("arrival-poll-4: who was not told for a while looks at once, and after a rest when told meanwhile", async () => {
   const { poll, looks } = polling();
   await vi.advanceTimersByTimeAsync(500);
   const before = looks.length;

@@ -1,14 +1,17 @@
 // What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
 // there is something (`commit-notices.ts`). Nothing depends on it being found at once.
 //
-//   L1. Sessions that were claimed through this storage are looked at for an inbox that has grown and for having moved away, and those
-//       that somebody follows for anything that is new: all of them by one statement, which answers only what has changed.
-//   L2. Sessions that nobody holds and that have something to do are named once for each version they have: whoever listens
-//       here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
-//   L3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never wrong to look.
-//   L4. However often somebody says that there is something, most of the time nobody looks: what it costs grows with what is known.
-//   L5. What was claimed here and goes on elsewhere, has ended there, or has moved away, is not watched any more: what is watched is what
-//       is held.
+//   arrival-poll-1. Sessions that were claimed through this storage are looked at for an inbox that has grown and for
+//       having moved away, and those that somebody follows for anything that is new: all of them by one statement,
+//       which answers only what has changed.
+//   arrival-poll-2. Sessions that nobody holds and that have something to do are named once for each version they have:
+//       whoever listens here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
+//   arrival-poll-3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never
+//       wrong to look.
+//   arrival-poll-4. However often somebody says that there is something, most of the time nobody looks: what it costs
+//       grows with what is known.
+//   arrival-poll-5. What was claimed here and goes on elsewhere, has ended there, or has moved away, is not watched any
+//       more: what is watched is what is held.
 
 import type { Arrival } from "@holdfast/core";
 import { goesOn, type Followers } from "@holdfast/core/internal";
@@ -74,7 +77,7 @@ export class ArrivalPoll {
   /** What is known of followed sessions that are not among the watched. */
   readonly #followed = new Map<string, Known>();
   #followedAt = -Infinity;
-  /** Versions of sessions that were named (L2). */
+  /** Versions of sessions that were named (arrival-poll-2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #looks = 0;
@@ -96,7 +99,7 @@ export class ArrivalPoll {
     this.#timer = undefined;
   }
 
-  /** There may be something: look now, or after a rest when it is being looked, or was just now (L4). */
+  /** There may be something: look now, or after a rest when it is being looked, or was just now (arrival-poll-4). */
   hurry(): void {
     if (this.#timer === undefined) return;
     if (this.#isLooking) this.#isLate = true;
@@ -113,7 +116,7 @@ export class ArrivalPoll {
     this.#watched.set(sessionId, { lane, version, token: claim.token, inbox: session.inbox });
   }
 
-  /** What became of one that was claimed here: it is watched as long as that claim is held (L5). */
+  /** What became of one that was claimed here: it is watched as long as that claim is held (arrival-poll-5). */
   #watchOn(head: Head): void {
     const { sessionId, session, claim } = head;
     const known = this.#watched.get(sessionId);
@@ -179,7 +182,7 @@ export class ArrivalPoll {
     ];
   }
 
-  /** L1. */
+  /** arrival-poll-1. */
   async #lookAtKnown(): Promise<Arrival[]> {
     await this.#knowFollowed();
     const all = [...this.#followedNow(), ...this.#watched];
@@ -241,7 +244,7 @@ export class ArrivalPoll {
     }
   }
 
-  /** L2. */
+  /** arrival-poll-2. */
   async #lookForReady(): Promise<Arrival[]> {
     const named = new Map<string, number>();
     const arrivals: Arrival[] = [];

@@ -1,12 +1,13 @@
 // Notices between processes: whoever stored something that others may wait for says so, and who hears it looks at once.
 //
-//   C1. A notice is only a reason to look, and says nothing. Nothing is decided by it, it may be lost or come twice; what is missed is
-//       found by looking every so often (`arrival-poll.ts`).
-//   C2. It is told after the transaction, and nobody waits for it: the first at once, more within `COALESCE_MS` as one.
-//   C3. Whoever listens looks once when it has begun to: what was told before that was not heard.
-//   C4. A database that has no notices says so, and is not asked again. A pooler between that loses them is found out by one of our own
-//       that does not come back, which is said once. The connection stays, so that one that was only late changes nothing but that
-//       something was said; a new one is listened to in the same way.
+//   commit-notices-1. A notice is only a reason to look, and says nothing. Nothing is decided by it, it may be lost or
+//       come twice; what is missed is found by looking every so often (`arrival-poll.ts`).
+//   commit-notices-2. It is told after the transaction, and nobody waits for it: the first at once, more within
+//       `COALESCE_MS` as one.
+//   commit-notices-3. Whoever listens looks once when it has begun to: what was told before that was not heard.
+//   commit-notices-4. A database that has no notices says so, and is not asked again. A pooler between that loses them
+//       is found out by one of our own that does not come back, which is said once. The connection stays, so that one
+//       that was only late changes nothing but that something was said; a new one is listened to in the same way.
 //
 // LISTEN and NOTIFY are the only words here that are PostgreSQL's alone.
 
@@ -73,7 +74,7 @@ export class CommitNotices {
 
   // ---- telling ---------------------------------------------------------------------------------------------------
 
-  /** C2. */
+  /** commit-notices-2. */
   tell(): void {
     if (!this.#canTell) return;
     if (this.#pause !== undefined) {
@@ -119,7 +120,7 @@ export class CommitNotices {
       async () => {
         if (this.#listening !== listening) return;
         this.#againMs = AGAIN_MS.least;
-        this.#options.heard(); // C3.
+        this.#options.heard(); // commit-notices-3.
         if (!(await this.#say(this.#probe))) return;
         const judge = (): void => {
           if (!isHeard && this.#listening === listening) this.#warn("one of our own did not come back");
@@ -144,7 +145,7 @@ export class CommitNotices {
     this.#againMs = Math.min(this.#againMs * 2, AGAIN_MS.most);
   }
 
-  /** C4. */
+  /** commit-notices-4. */
   #warn(why: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;

@@ -1,7 +1,7 @@
 // What arrived for sessions: one statement for all that are asked about in one turn of the event loop.
 //
-//   R1. A session and its signals are of one moment: they are rows of one statement.
-//   R2. Each session is decoded by itself: what is damaged is told only to who asked about it.
+//   arrival-reads-1. A session and its signals are of one moment: they are rows of one statement.
+//   arrival-reads-2. Each session is decoded by itself: what is damaged is told only to who asked about it.
 
 import type { Arrivals } from "@holdfast/core";
 import { newsOf } from "@holdfast/core/internal";

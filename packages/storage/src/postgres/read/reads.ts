@@ -1,8 +1,8 @@
 // Every query that only reads.
 //
-//   Q1. Each method is one statement, or several of one snapshot, or several whose later ones are about rows that are never
-//       changed again. No transaction is held open between calls.
-//   Q2. Large texts are fetched once it is known which: a second query where there are any.
+//   postgres-reads-1. Each method is one statement, or several of one snapshot, or several whose later ones are about
+//       rows that are never changed again. No transaction is held open between calls.
+//   postgres-reads-2. Large texts are fetched once it is known which: a second query where there are any.
 
 import {
   CorruptRecordError,
@@ -303,7 +303,7 @@ export class Reads {
     return this.decode(ids, (texts) => rows.map((row) => readSession(row, this.at, texts).session));
   }
 
-  /** Read what large texts it takes, and decode once more (Q2). */
+  /** Read what large texts it takes, and decode once more (postgres-reads-2). */
   async decode<T>(sessionIds: readonly string[], decode: (texts: Texts) => T): Promise<T> {
     const texts = new Texts(this.at);
     const decoded = decode(texts);

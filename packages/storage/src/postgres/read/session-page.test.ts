@@ -1,4 +1,4 @@
-// G1, G2: how PostgreSQL finds pages of sessions, over tables that are empty, that it knows nothing of, and that it knows to hold one
+// session-page-1, session-page-2: how PostgreSQL finds pages of sessions, over tables that are empty, that it knows nothing of, and that it knows to hold one
 // value only.
 
 import type { StorageReader } from "@holdfast/core";

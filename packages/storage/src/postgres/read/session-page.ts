@@ -1,13 +1,15 @@
 // A page of sessions, newest first, by any combination of filters.
 //
-//   G1. An index finds a page: one filter by itself reads as many rows as the page has, several walk the index of one of them.
-//   G2. Plans are made once for all values, perhaps over empty tables (D3 of `database.ts`), so no estimate may decide this.
-//       Therefore the filter that leads is a range of one value, and leads the order as well: only its own index gives that
-//       order. An equality would be dropped from the order, and the index of all sessions would do. Without a filter the range
-//       is that of all times: a range of unknown ends is taken to have few rows, so it is walked first.
-//   G3. A cursor is compared with what the page is ordered by. `state.born` may differ a little from `session.born` in a
-//       row that an older version wrote, so pages by status go by the former throughout.
-//   G4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader sorts there.
+//   session-page-1. An index finds a page: one filter by itself reads as many rows as the page has, several walk the
+//       index of one of them.
+//   session-page-2. Plans are made once for all values, perhaps over empty tables (D3 of `database.ts`), so no estimate
+//       may decide this. Therefore the filter that leads is a range of one value, and leads the order as well: only its
+//       own index gives that order. An equality would be dropped from the order, and the index of all sessions would
+//       do. Without a filter the range is that of all times: a range of unknown ends is taken to have few rows, so it
+//       is walked first.
+//   session-page-3. A cursor is compared with what the page is ordered by. `state.born` may differ a little from
+//       `session.born` in a row that an older version wrote, so pages by status go by the former throughout.
+//   session-page-4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader sorts there.
 
 import type { StorageReader } from "@holdfast/core";
 import type { Statement } from "../database/database.ts";
@@ -27,7 +29,7 @@ const FILTERS: readonly (readonly [Filter, column: string])[] = [
 /**
  * Each combination of filters is a statement of its own.
  *
- * @param hasStateBorn whether the schema has the column `state.born` (G4).
+ * @param hasStateBorn whether the schema has the column `state.born` (session-page-4).
  */
 export function pageOf(query: SessionQuery, hasStateBorn = true): readonly [Statement, readonly unknown[]] {
   const { limit, before } = query;

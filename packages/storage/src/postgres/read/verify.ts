@@ -2,8 +2,8 @@
 //
 // It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked or not.
 //
-//   V1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
-//   V2. What is compared with each other is read by one statement, so that it is of one moment.
+//   postgres-verify-1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
+//   postgres-verify-2. What is compared with each other is read by one statement, so that it is of one moment.
 
 import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { Findings, type VerifyReport } from "../../verify-report.ts";

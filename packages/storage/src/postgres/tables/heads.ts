@@ -1,9 +1,12 @@
 // What this process knows of sessions: their rows, claims, and which signals are pending. A cache, and one that may be behind.
 //
-//   H1. A head is of one version of its session. Whatever is decided by it is checked against the database in the transaction that
-//       writes it (`write-statement.ts`), so that one that is behind costs a second try, never a wrong answer.
-//   H2. What a session was made with and no rule looks at (input, shared context) is not kept: it may be large.
-//   H3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may use it.
+//   postgres-heads-1. A head is of one version of its session. Whatever is decided by it is checked against the
+//       database in the transaction that writes it (`write-statement.ts`), so that one that is behind costs a second
+//       try, never a wrong answer.
+//   postgres-heads-2. What a session was made with and no rule looks at (input, shared context) is not kept: it may be
+//       large.
+//   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may
+//       use it.
 
 import type { Amount, Session, Wait } from "@holdfast/core";
 import { PendingNames, type Claim } from "@holdfast/core/internal";
@@ -90,7 +93,7 @@ export class Heads {
     return head;
   }
 
-  /** Keep what was read or made, unless what is known is newer or in use (H3). */
+  /** Keep what was read or made, unless what is known is newer or in use (postgres-heads-3). */
   put(head: Head): void {
     const known = this.#heads.get(head.sessionId);
     if (known !== undefined && (known.flight !== undefined || known.version > head.version)) return;
@@ -108,7 +111,7 @@ export class Heads {
   }
 }
 
-/** H2. */
+/** postgres-heads-2. */
 export function withoutContent(session: Session): Session {
   if (session.shared === undefined)
     return session.input === undefined ? session : { ...session, input: undefined };

@@ -1,12 +1,12 @@
 // Claims for ever end with the storage that made them: at its close, or some seconds after its process has died.
 //
-//   I1. A storage that claims or renews says every few seconds that it is alive, by the database's clock (`instance`). Nobody's own
-//       clock is compared with another one's.
-//   I2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after all, its batches are
-//       fenced from then on: liveness is by time, safety by tokens.
-//       A process of the same host that is gone is found without waiting for that (`peers.ts`).
-//   I3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for dead, and
-//       nobody ever takes itself for dead.
+//   instance-1. A storage that claims or renews says every few seconds that it is alive, by the database's clock
+//       (`instance`). Nobody's own clock is compared with another one's.
+//   instance-2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after
+//       all, its batches are fenced from then on: liveness is by time, safety by tokens. A process of the same host
+//       that is gone is found without waiting for that (`peers.ts`).
+//   instance-3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for
+//       dead, and nobody ever takes itself for dead.
 
 import { randomUUID } from "node:crypto";
 import { showPresence, type Presence } from "../../host-presence.ts";
@@ -19,7 +19,7 @@ const SAY_EVERY_MS = 2_000;
 export const isWithin = (at: string, ms: number): string =>
   `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
 
-/** Whether one that said so then lives (I3). One that is known to be gone said so at `-infinity`: that is for operators. */
+/** Whether one that said so then lives (instance-3). One that is known to be gone said so at `-infinity`: that is for operators. */
 export const livesSince = (saidAt: string): string =>
   `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
 

@@ -1,11 +1,11 @@
 // Claims in the rows of their sessions: taking one, renewing all of an owner, and what opening a storage does to those it finds.
 //
-//   E1. A renewal changes no version: nobody decides by what is cached of a lease's end, and a claim is taken only where the end
-//       that was read still stands.
-//   E2. While no storage lives, nobody can renew. So the first time that is told to a storage which finds that no other one was just
-//       alive gives every lease that ends its length once more (ST38). Where one lives it could be asked, and is not extended
-//       by whoever opens the database to send a signal.
-//   E3. Rows are locked in the order of their ids, as groups do.
+//   postgres-leases-1. A renewal changes no version: nobody decides by what is cached of a lease's end, and a claim is
+//       taken only where the end that was read still stands.
+//   postgres-leases-2. While no storage lives, nobody can renew. So the first time that is told to a storage which
+//       finds that no other one was just alive gives every lease that ends its length once more (ST38). Where one lives
+//       it could be asked, and is not extended by whoever opens the database to send a signal.
+//   postgres-leases-3. Rows are locked in the order of their ids, as groups do.
 
 import type { AgentStorage, HeldClaim } from "@holdfast/core";
 import type { Claim } from "@holdfast/core/internal";
@@ -110,7 +110,7 @@ export async function readClaims(
   }));
 }
 
-/** E2. */
+/** postgres-leases-2. */
 export async function beginLeases(db: Database, now: number, instance: string): Promise<void> {
   await db.run(BEGIN, [now, instance]);
 }

@@ -1,9 +1,10 @@
 // Other storages of the same database that are gone: known by time, or, on this host, at once.
 //
-//   R1. An instance whose process is proven gone (`host-presence.ts`) is marked as silent for ever. From then on every statement takes
-//       it for dead, in every process.
-//   R2. A peer of this host that lives is connected to. The end of the connection says when to look again, and proves nothing.
-//   R3. What the dead left on the host is removed last: whoever dies before that leaves the proof to others.
+//   peers-1. An instance whose process is proven gone (`host-presence.ts`) is marked as silent for ever. From then on
+//       every statement takes it for dead, in every process.
+//   peers-2. A peer of this host that lives is connected to. The end of the connection says when to look again, and
+//       proves nothing.
+//   peers-3. What the dead left on the host is removed last: whoever dies before that leaves the proof to others.
 
 import {
   findPresence,
@@ -94,7 +95,7 @@ export class Peers {
     }
   }
 
-  /** R2. */
+  /** peers-2. */
   async #findGone(marks: ReadonlyMap<string, PresenceMark>): Promise<string[]> {
     const gone: string[] = [];
     const unknown = [...marks].filter(([instance]) => !this.#connected.has(instance));

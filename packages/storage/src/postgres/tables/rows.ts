@@ -1,9 +1,10 @@
 // Rows as values and back, in both directions. The only file where snake_case meets camelCase.
 //
-//   R1. Whatever is read is checked against its row's checksum before anything is made of it; what does not fit is a
-//       `CorruptRecordError` naming database, table and row, never a default.
-//   R2. What no statement looks at is one text of JSON. What never changes is apart from what does: `made` and `body`.
-//   R3. Large texts are read with the row that refers to them, by whoever reads it (`Texts`).
+//   postgres-rows-1. Whatever is read is checked against its row's checksum before anything is made of it; what does
+//       not fit is a `CorruptRecordError` naming database, table and row, never a default.
+//   postgres-rows-2. What no statement looks at is one text of JSON. What never changes is apart from what does: `made`
+//       and `body`.
+//   postgres-rows-3. Large texts are read with the row that refers to them, by whoever reads it (`Texts`).
 
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -80,7 +81,7 @@ export function sha256(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
-/** Large texts that have been read, by address. Notes those that are asked for and were not (R3). */
+/** Large texts that have been read, by address. Notes those that are asked for and were not (postgres-rows-3). */
 export class Texts {
   readonly #texts = new Map<string, string>();
   readonly missing = new Set<string>();

@@ -1,9 +1,9 @@
 // The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
 //
-//   G1. `meta.schema_version` is the number of the last step applied; each step and its number are one transaction.
-//   G2. A database of a later version than ours is refused by `open.ts` before anything is written to it.
-//   G3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
-//   G4. Portable: no sequences, triggers, foreign keys or types of our own; only tables, and indexes over columns.
+//   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one transaction.
+//   schema-2. A database of a later version than ours is refused by `open.ts` before anything is written to it.
+//   schema-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
+//   schema-4. Portable: no sequences, triggers, foreign keys or types of our own; only tables, and indexes over columns.
 //
 // Why the tables look as they do:
 //

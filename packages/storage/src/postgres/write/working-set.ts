@@ -1,15 +1,18 @@
 // One group of changes, worked out in memory: look up, ask the rules, note what is to be written. What a change means for other
 // sessions is the core's (`cascade.ts`); this is its door.
 //
-//   W1. It runs in one go, over what is known. Where something is not, it throws `Need`; its caller undoes it, finds that, and runs
-//       the group anew. So a group is worked out as often as it needs to learn something, mostly once.
-//   W2. Everything it looked at is in `consulted`, and checked when it is written; what changed has another version afterwards.
-//   W3. What is not known to exist is taken not to, as long as the database refuses the row that would be the second one. Only
-//       after it has refused (`isCareful`) is that asked beforehand: new sessions and new signals are the rule.
-//   W4. A change to the list of a session's children, and a pause for want of a payer's budget, is a change of the parent's and the
-//       payer's version: whoever read those lists is told that they are others now.
-//   W5. All that can be refused is refused before the first write of its change (as in the core's N1).
-//   W6. What is written and taken back within the group is not written at all.
+//   working-set-1. It runs in one go, over what is known. Where something is not, it throws `Need`; its caller undoes
+//       it, finds that, and runs the group anew. So a group is worked out as often as it needs to learn something,
+//       mostly once.
+//   working-set-2. Everything it looked at is in `consulted`, and checked when it is written; what changed has another
+//       version afterwards.
+//   working-set-3. What is not known to exist is taken not to, as long as the database refuses the row that would be
+//       the second one. Only after it has refused (`isCareful`) is that asked beforehand: new sessions and new signals
+//       are the rule.
+//   working-set-4. A change to the list of a session's children, and a pause for want of a payer's budget, is a change
+//       of the parent's and the payer's version: whoever read those lists is told that they are others now.
+//   working-set-5. All that can be refused is refused before the first write of its change (as in the core's cascade-1).
+//   working-set-6. What is written and taken back within the group is not written at all.
 
 import {
   encodeRecords,
@@ -193,7 +196,7 @@ export class WorkingSet implements CascadeDoor {
     return [...this.writes.created.values()].map(({ head }) => head);
   }
 
-  /** W3. */
+  /** working-set-3. */
   #exists(sessionId: string): boolean {
     const { heads, facts } = this.#options;
     const isKnown =
@@ -205,7 +208,7 @@ export class WorkingSet implements CascadeDoor {
     return (isKnown || facts.isCareful) && this.#look(sessionId) !== undefined;
   }
 
-  /** V3 of `write-statement.ts`. A group that does it is halved until it is two. */
+  /** write-statement-3 of `write-statement.ts`. A group that does it is halved until it is two. */
   #refuseRemoved(sessionId: string): void {
     invariant(
       !this.consulted.has(sessionId),
@@ -271,7 +274,7 @@ export class WorkingSet implements CascadeDoor {
 
   #insert(session: Session, above: Head | undefined, leaseMs: number | undefined): Head {
     const { sessionId } = session;
-    if (above !== undefined) this.#change(above); // W4.
+    if (above !== undefined) this.#change(above); // working-set-4.
     const { stamp, laneOf } = this.#options;
     const born = stamp();
     const head: Head = {
@@ -395,7 +398,7 @@ export class WorkingSet implements CascadeDoor {
     const known = facts.seen.get(keyOf(head.sessionId, mark));
     if (known !== undefined) return known;
     if (facts.isCareful) throw new Need({ type: "seen", head, mark });
-    return false; // W3.
+    return false; // working-set-3.
   }
 
   #consume(head: Head, signalId: string): void {
@@ -405,7 +408,7 @@ export class WorkingSet implements CascadeDoor {
     this.#dropSignal(head, signal.order);
   }
 
-  /** W6. */
+  /** working-set-6. */
   #dropSignal(head: Head, order: number): void {
     if (!this.writes.signals.delete(keyOf(head.sessionId, order))) this.writes.consumed.push({ head, order });
   }
@@ -487,7 +490,7 @@ export class WorkingSet implements CascadeDoor {
     const head = this.#find(sessionId);
     const parent = head.session.parent?.sessionId;
     const above = parent === undefined ? undefined : this.#look(parent);
-    if (above !== undefined) this.#change(above); // W4.
+    if (above !== undefined) this.#change(above); // working-set-4.
     if (above?.childIds !== undefined) above.childIds = above.childIds.filter((id) => id !== sessionId);
     if (!this.writes.created.delete(sessionId)) this.writes.removed.add(head);
   }
@@ -507,7 +510,7 @@ export class WorkingSet implements CascadeDoor {
     const { exhausted } = session;
     if (exhausted !== undefined && exhausted !== head.session.exhausted) {
       const payer = this.#look(exhausted.payer);
-      if (payer !== undefined) this.#change(payer); // W4.
+      if (payer !== undefined) this.#change(payer); // working-set-4.
     }
     head.session = session;
     if (isEnded(session.status)) {

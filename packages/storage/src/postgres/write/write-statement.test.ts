@@ -1,4 +1,4 @@
-// V5: in which form a group is sent. What it does is the conformance suite's affair, in both forms.
+// write-statement-5: in which form a group is sent. What it does is the conformance suite's affair, in both forms.
 
 import type { Change } from "@holdfast/core";
 import { expect, onTestFinished, test, vi } from "vitest";

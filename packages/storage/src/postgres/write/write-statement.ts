@@ -9,15 +9,15 @@
 // their version, and an error takes it all back when one has not. That saves every step a lock of its own; and as the error
 // is in the server's log, a second try is made by locking.
 //
-//   V1. It applies all or nothing: either all that was looked at is as it was and stays so until the commit, or no row is
-//       touched and the answer is `false`.
-//   V2. What was looked at and found missing is not locked: writing it is a row that another process's row keeps out, and that
-//       is an error of the statement as a whole.
-//   V3. A row is touched by one part only; what the parts do does not depend on their order.
-//   V4. Its text depends only on which parts there are, and whether each has one row, so that it is prepared once for each combination
-//       that occurs.
-//   V5. A group whose parts have one row each, such as a step of one session, is written with plain values; others with an array for
-//       each column.
+//   write-statement-1. It applies all or nothing: either all that was looked at is as it was and stays so until the
+//       commit, or no row is touched and the answer is `false`.
+//   write-statement-2. What was looked at and found missing is not locked: writing it is a row that another process's
+//       row keeps out, and that is an error of the statement as a whole.
+//   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
+//   write-statement-4. Its text depends only on which parts there are, and whether each has one row, so that it is
+//       prepared once for each combination that occurs.
+//   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with plain
+//       values; others with an array for each column.
 //
 // It knows no rules; what is written was worked out before (`working-set.ts`).
 
@@ -116,7 +116,7 @@ class Parts {
   }
 
   statement(): WriteStatement {
-    // Arrays take the server 6 µs a column, which was half of what a step costs: a group of one row each does without (V5).
+    // Arrays take the server 6 µs a column, which was half of what a step costs: a group of one row each does without (write-statement-5).
     const areRows = this.#parts.every(({ columns }) => columns.every(([, values]) => values.length === 1));
     const values = [...this.#values];
     const rendered = (columns: readonly Column[]): string => {

@@ -10,7 +10,7 @@ import { newFolder } from "../testing/folder.ts";
 
 const MIB = 1024 * 1024;
 
-test("D01: a commit on a full disk changes nothing, reads work, and the next commit works once there is room", async (t) => {
+test("D1: a commit on a full disk changes nothing, reads work, and the next commit works once there is room", async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
   const storage = await openSqliteStorage({ path });
@@ -32,7 +32,7 @@ test("D01: a commit on a full disk changes nothing, reads work, and the next com
 });
 
 // A step's head is kept in memory: it must not remember what the disk did not take.
-test("D01: a session whose step failed goes on from the step before", async (t) => {
+test("D1: a session whose step failed goes on from the step before", async (t) => {
   const disk = mountDisk(t);
   const storage = await openSqliteStorage({ path: `${disk.folder}/test.db` });
   const [created] = await storage.commit(
@@ -144,7 +144,7 @@ async function fillWithSessions(
 }
 
 // A checkpoint that ran out of room leaves a file that is only whole together with its log.
-test("D01: a process that ended on a full disk leaves a database that opens again", async (t) => {
+test("D1: a process that ended on a full disk leaves a database that opens again", async (t) => {
   const disk = mountDisk(t);
   const path = `${disk.folder}/test.db`;
   const script = `

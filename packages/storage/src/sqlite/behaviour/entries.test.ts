@@ -68,7 +68,7 @@ test("ST19: an entry that is an outcome's text as it was is in the file once, an
   await again.close();
 });
 
-test("D03: when the record is damaged that holds an entry's text, the entry is refused as well, by name", async () => {
+test("D2: when the record is damaged that holds an entry's text, the entry is refused as well, by name", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   await storeTaken(storage);

@@ -1,4 +1,4 @@
-// Q3: pages of sessions are found by an index.
+// sqlite-reads-3: pages of sessions are found by an index.
 
 import type { StorageReader } from "@holdfast/core";
 import { expect, test, vi } from "vitest";

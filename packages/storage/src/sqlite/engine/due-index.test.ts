@@ -1,4 +1,4 @@
-// I3: what is due is found in pages, however many have the same time.
+// due-index-3: what is due is found in pages, however many have the same time.
 
 import type { Change, CreateSession } from "@holdfast/core";
 import { expect, test, vi } from "vitest";
@@ -16,7 +16,7 @@ function creating(sessionId: string, more: Partial<CreateSession> = {}): Change 
   return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1, ...more };
 }
 
-test("I3: many that are due at once are all found, those of one agent behind those of others", async () => {
+test("due-index-3: many that are due at once are all found, those of one agent behind those of others", async () => {
   const path = `${newFolder()}/test.db`;
   const before = new SqliteStorage({ driver: openForWriting(path, true), path });
   await before.commit(
@@ -32,7 +32,7 @@ test("I3: many that are due at once are all found, those of one agent behind tho
   await storage.close();
 });
 
-test("I3: the next time is told behind many that are held", async () => {
+test("due-index-3: the next time is told behind many that are held", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
   const claimFor = { owner: "owner-1", leaseMs: Infinity };
@@ -56,7 +56,7 @@ test("I3: the next time is told behind many that are held", async () => {
   await storage.close();
 });
 
-test("I3: each page is found by the index, up to the row it begins behind", () => {
+test("due-index-3: each page is found by the index, up to the row it begins behind", () => {
   const driver = openForWriting(`${newFolder()}/test.db`, true);
   const prepared = vi.spyOn(driver, "prepare");
   void new SqliteStorage({ driver, path: "" });

@@ -4,12 +4,13 @@
 // knows neither claims nor signals that arrived since the row was written. This adds both, in memory, so that neither an
 // arrival nor a claim costs a write. It knows nothing of rules: `dueAt` decides.
 //
-//   I1. `ready` holds the unclaimed sessions that are due up to the watermark, by agent: each row behind the watermark is read once,
-//       however often `due` is asked and whoever's agents stand before it. It is kept by `note` after each commit.
-//   I2. A claimed session is in the file's index as well; it is passed over here. Whoever holds it gives it to `note` with the
-//       release.
-//   I3. Rows are read in pages, each found by where the one before ended, also where many have the same time: what is asked costs as
-//       much as what is there, not as its square.
+//   due-index-1. `ready` holds the unclaimed sessions that are due up to the watermark, by agent: each row behind the
+//       watermark is read once, however often `due` is asked and whoever's agents stand before it. It is kept by `note`
+//       after each commit.
+//   due-index-2. A claimed session is in the file's index as well; it is passed over here. Whoever holds it gives it to
+//       `note` with the release.
+//   due-index-3. Rows are read in pages, each found by where the one before ended, also where many have the same time:
+//       what is asked costs as much as what is there, not as its square.
 
 import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
 import { dueAt, isAnsweredBy, unlessCorrupt } from "@holdfast/core/internal";
@@ -44,7 +45,7 @@ export class DueIndex {
       `SELECT s.session_id, s.agent, t.status, t.waits, g.name FROM signal g JOIN state t ON t.session = g.session
          JOIN session s ON s.session = g.session WHERE t.waits IS NOT NULL`,
     );
-    // Two statements: a comparison of pairs would not use the index for the second of the pair (I3).
+    // Two statements: a comparison of pairs would not use the index for the second of the pair (due-index-3).
     const timers = `SELECT t.session, s.session_id, s.agent, t.due_at ${joined}`;
     this.#sameTime = driver.prepare(
       `${timers} WHERE t.due_at = ? AND t.session > ? ORDER BY t.session LIMIT ?`,
@@ -58,7 +59,7 @@ export class DueIndex {
     this.#nextDeadline = driver.prepare("SELECT min(overdue_at) AS at FROM state WHERE overdue_at > ?");
   }
 
-  /** After every committed change of a session's row, claim or pending signals (I1). */
+  /** After every committed change of a session's row, claim or pending signals (due-index-1). */
   note({ session, claim, answered }: Head): void {
     const { sessionId, agent } = session;
     const at = dueAt(session, claim, answered);
@@ -134,7 +135,7 @@ export class DueIndex {
     const rows = this.#pageBehind(this.#watermark, now);
     for (const row of rows) {
       const sessionId = row["session_id"] as string;
-      if (this.#heads.isClaimed(sessionId)) continue; // I2.
+      if (this.#heads.isClaimed(sessionId)) continue; // due-index-2.
       const agent = agentName(row["agent"]);
       if (agent === undefined) continue;
       const dueFrom = row["due_at"] as number;

@@ -3,15 +3,15 @@
 // Because one process owns the file, this cannot go stale behind our back, and a step need not read what it is about to
 // add to. It knows nothing of transactions: whoever changes heads in one that fails gives them to `forget`.
 //
-//   H1. A head is derived from the file: forgetting one is always right, and costs a read.
-//   H2. When a claim ends is not in the file, and of one without an end nothing is, so heads with a claim are kept, whatever the
-//       cache's size. What survives the owner of claims that end by themselves is in `leases.ts`.
-//       The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder that asks after
-//       that is fenced, where before it would have been told what became of its batch.
-//       Of a session that has ended only that is kept: it is seldom asked for again.
-//   H3. What a session was made with and no rule looks at (input, shared context) is kept if it is small: who starts a session, is given
-//       it or waits for its end asks for it as a whole. A few small signals are, until they are consumed: who is told that one arrived
-//       asks for it at once.
+//   sqlite-heads-1. A head is derived from the file: forgetting one is always right, and costs a read.
+//   sqlite-heads-2. When a claim ends is not in the file, and of one without an end nothing is, so heads with a claim
+//       are kept, whatever the cache's size. What survives the owner of claims that end by themselves is in
+//       `leases.ts`. The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder
+//       that asks after that is fenced, where before it would have been told what became of its batch. Of a session
+//       that has ended only that is kept: it is seldom asked for again.
+//   sqlite-heads-3. What a session was made with and no rule looks at (input, shared context) is kept if it is small:
+//       who starts a session, is given it or waits for its end asks for it as a whole. A few small signals are, until
+//       they are consumed: who is told that one arrived asks for it at once.
 
 import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { ChurnMap, NO_CLAIM, PendingNames, releasedClaim, type Claim } from "@holdfast/core/internal";
@@ -31,7 +31,7 @@ export interface Head {
   /** The session's number in this file. */
   readonly number: number;
   session: Session;
-  /** Whether that is all of it (H3). */
+  /** Whether that is all of it (sqlite-heads-3). */
   readonly isWhole: boolean;
   claim: Claim;
   readonly pending: PendingSignals;
@@ -48,7 +48,7 @@ export interface Head {
 interface PendingSignal {
   readonly order: number;
   readonly name: string;
-  /** Itself, if it is one of those kept whole (H3). */
+  /** Itself, if it is one of those kept whole (sqlite-heads-3). */
   readonly signal: StoredSignal | undefined;
 }
 
@@ -151,7 +151,7 @@ export class Heads {
     return head?.isWhole === true ? head : undefined;
   }
 
-  /** Keep a head where its claim says (H2). To be called after every change of the claim, and for new ones. */
+  /** Keep a head where its claim says (sqlite-heads-2). To be called after every change of the claim, and for new ones. */
   place(head: Head): void {
     const { sessionId, status } = head.session;
     const [from, to] =
@@ -163,13 +163,13 @@ export class Heads {
     shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
   }
 
-  /** Drop a head that nobody holds, but for what is still needed of its claim (H2). */
+  /** Drop a head that nobody holds, but for what is still needed of its claim (sqlite-heads-2). */
   letGo({ session, claim }: Head): void {
     const left = isEnded(session.status) ? { ...NO_CLAIM, token: claim.token } : releasedClaim(claim);
     this.forget(session.sessionId, left);
   }
 
-  /** Drop what is known of a session, but not its claim (H2), which is given as it stands. Reads nothing. */
+  /** Drop what is known of a session, but not its claim (sqlite-heads-2), which is given as it stands. Reads nothing. */
   forget(sessionId: string, claim: Claim): void {
     this.#claimed.delete(sessionId);
     this.#recent.delete(sessionId);
@@ -253,7 +253,7 @@ export function newHead(number: number, session: Session): Head {
   };
 }
 
-/** H3. */
+/** sqlite-heads-3. */
 function withoutContent(session: Session): Session {
   const { shared: _shared, ...kept } = session;
   return { ...kept, input: undefined };

@@ -1,10 +1,10 @@
 // Every query that only reads, for the owner and for readers beside it.
 //
-//   Q1. Each method is one statement, or several whose later ones are about rows that are never changed again; so none
-//       needs a transaction, and none is held open.
-//   Q2. Synchronous. `SqliteReader` wraps it in the promises of the port.
-//   Q3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or by none reads as many rows as it
-//       answers; filters together walk the index of one of them.
+//   sqlite-reads-1. Each method is one statement, or several whose later ones are about rows that are never changed
+//       again; so none needs a transaction, and none is held open.
+//   sqlite-reads-2. Synchronous. `SqliteReader` wraps it in the promises of the port.
+//   sqlite-reads-3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or by none
+//       reads as many rows as it answers; filters together walk the index of one of them.
 
 import {
   decodeRecords,
@@ -127,7 +127,7 @@ export class Reads {
     return row === undefined ? undefined : readSession(row, this.#rows);
   }
 
-  /** Newest first, below session number `below`. A filter by itself reads the page's rows alone (Q3). */
+  /** Newest first, below session number `below`. A filter by itself reads the page's rows alone (sqlite-reads-3). */
   sessions(below: number, query: SessionQuery): Session[] {
     const filters = FILTERS.filter(({ name }) => query[name] !== undefined);
     const tables = new Set(filters.map(({ table }) => table));

@@ -16,7 +16,7 @@ storageConformance({
   },
 });
 
-/** H1: whenever a session is read, what is at hand of it is held against the file. */
+/** sqlite-heads-1: whenever a session is read, what is at hand of it is held against the file. */
 async function open(path: string): Promise<SqliteStorage> {
   const storage = await openSqliteStorage({ path });
   const { reader } = storage;
@@ -38,7 +38,7 @@ async function open(path: string): Promise<SqliteStorage> {
   return storage;
 }
 
-test("H3: of a session that is at hand the file is asked only when what it was made with is large", async () => {
+test("sqlite-heads-3: of a session that is at hand the file is asked only when what it was made with is large", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
   for (const [sessionId, chars, statements] of [

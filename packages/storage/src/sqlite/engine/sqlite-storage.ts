@@ -1,16 +1,18 @@
 // Sessions in one SQLite file, for the one process that owns it.
 //
-// Everything runs to its end on the calling thread: a method's promise is settled when it returns (but for `claim`, S4), and a
+// Everything runs to its end on the calling thread: a method's promise is settled when it returns (but for `claim`, sqlite-storage-4), and a
 // commit is synced before it answers. It knows nothing of sockets, locks or files; `open.ts` puts those around it.
 //
-//   S1. `commit` is one transaction. What it answered is synced (`synchronous=FULL`), and only then do listeners hear.
-//   S2. There are no savepoints. When the file refuses a statement for a reason we did not foresee, the transaction is
-//       rolled back and the group halved until the one change at fault stands alone (ST4).
-//   S3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is applied, the call
-//       rejects, and the next one starts from what the file holds.
-//   S5. What was written to a file that its path does not lead to any more is not acknowledged (`file-guard.ts`).
-//   S4. Claims that are asked for at once are one transaction: whoever gives sessions to others claims many at a time. They are made
-//       before anything that is asked after them.
+//   sqlite-storage-1. `commit` is one transaction. What it answered is synced (`synchronous=FULL`), and only then do
+//       listeners hear.
+//   sqlite-storage-2. There are no savepoints. When the file refuses a statement for a reason we did not foresee, the
+//       transaction is rolled back and the group halved until the one change at fault stands alone (ST4).
+//   sqlite-storage-3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is
+//       applied, the call rejects, and the next one starts from what the file holds.
+//   sqlite-storage-5. What was written to a file that its path does not lead to any more is not acknowledged
+//       (`file-guard.ts`).
+//   sqlite-storage-4. Claims that are asked for at once are one transaction: whoever gives sessions to others claims
+//       many at a time. They are made before anything that is asked after them.
 
 import {
   HoldfastError,
@@ -65,7 +67,7 @@ export interface ChangeGroup {
 export interface SqliteStorageOptions {
   readonly driver: SqlDriver;
   readonly path: string;
-  /** Asked before a commit is answered (S5). Closed with the storage. */
+  /** Asked before a commit is answered (sqlite-storage-5). Closed with the storage. */
   readonly guard?: FileGuard;
   /** Sessions nobody has claimed whose row is kept at hand. */
   readonly headsMax?: number;
@@ -162,7 +164,7 @@ export class SqliteStorage implements AgentStorage {
     });
   }
 
-  /** S4. */
+  /** sqlite-storage-4. */
   #claimAll(): void {
     const claiming = this.#claiming.splice(0);
     if (claiming.length === 0) return;
@@ -227,7 +229,7 @@ export class SqliteStorage implements AgentStorage {
   async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
-      // What is claimed is at hand (H2 of the heads).
+      // What is claimed is at hand (sqlite-heads-2 of the heads).
       const held = [...this.#leases.held(query)].flatMap((sessionId) => {
         const head = unlessCorrupt(() => this.#heads.get(sessionId));
         const leaseMs = this.#leases.leaseMsOf(sessionId) ?? 0;
@@ -361,13 +363,13 @@ export class SqliteStorage implements AgentStorage {
     }
   }
 
-  /** S2. */
+  /** sqlite-storage-2. */
   #applyAll(changes: readonly TimedChange[], hasNeighbours: boolean): ChangeResult[] {
     if (changes.length === 0) return [];
     try {
       return this.#transact(() => changes.map(({ change, now }) => applyChange(this.#writer, change, now)));
     } catch (error) {
-      if (isEnvironmental(error)) throw error; // S3.
+      if (isEnvironmental(error)) throw error; // sqlite-storage-3.
       if (changes.length > 1) {
         const half = changes.length >> 1;
         return [
@@ -396,7 +398,7 @@ export class SqliteStorage implements AgentStorage {
       if (writes) {
         this.#writer.writeAccounts();
         this.#commit.run();
-        this.#options.guard?.check(); // S5.
+        this.#options.guard?.check(); // sqlite-storage-5.
       }
     } catch (error) {
       this.#undo();
@@ -429,7 +431,7 @@ export class SqliteStorage implements AgentStorage {
   }
 
   #guard<T>(doing: string, work: () => T): T {
-    this.#claimAll(); // S4.
+    this.#claimAll(); // sqlite-storage-4.
     if (this.#isClosed) {
       throw new UnavailableError("storage_unavailable", `the storage was closed: ${this.path}`, {
         fix: "open it again",

@@ -1,14 +1,14 @@
 // One change after another, inside a transaction that its caller began: look up, ask the rules, write. What a change means for
 // other sessions is the core's (`cascade.ts`); this is its door.
 //
-//   W1. All that can be refused is refused before the first write of its change, so that a refusal needs no savepoint. That a
-//       signal was seen before is told by the row that would say so: it is not written twice.
-//   W2. A step that changes neither status nor waits is one INSERT. The session's row is written when a patch, a checkpoint
-//       or the inbox says so.
-//   W3. Heads are changed here at once, so that later changes of the group see earlier ones (ST5). Which were touched, and
-//       the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
-//   W5. An account is written once per transaction, when it ends or before the file is asked for a session.
-//   W4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
+//   writer-1. All that can be refused is refused before the first write of its change, so that a refusal needs no
+//       savepoint. That a signal was seen before is told by the row that would say so: it is not written twice.
+//   writer-2. A step that changes neither status nor waits is one INSERT. The session's row is written when a patch, a
+//       checkpoint or the inbox says so.
+//   writer-3. Heads are changed here at once, so that later changes of the group see earlier ones (ST5). Which were
+//       touched, and the claims they had, is kept in `touched`: after a failed transaction all of that is forgotten.
+//   writer-5. An account is written once per transaction, when it ends or before the file is asked for a session.
+//   writer-4. Text that SQLite or the journal's lines would change without a word is refused (`texts.ts`).
 
 import {
   encodeRecords,
@@ -87,13 +87,13 @@ import {
 import type { Tokens } from "../tables/tokens.ts";
 
 export class Writer implements CascadeDoor {
-  /** What this transaction changed, and the claims as they were before it (W3). */
+  /** What this transaction changed, and the claims as they were before it (writer-3). */
   touched = new Map<Head, Claim>();
   /** What listeners hear of when it is committed. */
   readonly arrived: Arrival[] = [];
 
   readonly hash = sha256;
-  /** Those whose account or its holds have changed (W5). */
+  /** Those whose account or its holds have changed (writer-5). */
   readonly #unwritten = new Set<Head>();
   readonly #heads: Heads;
   readonly #reads: Reads;
@@ -273,7 +273,7 @@ export class Writer implements CascadeDoor {
       session.checkpointSeq !== before.checkpointSeq ||
       session.children !== before.children ||
       lastConsumed > head.writtenInbox;
-    if (mustWrite) this.#replaceSession(head, session); // W2.
+    if (mustWrite) this.#replaceSession(head, session); // writer-2.
     else head.session = session;
     if (consumed.length > 0 || session.waits !== before.waits)
       head.answered = head.pending.answers(session.waits);
@@ -389,7 +389,7 @@ export class Writer implements CascadeDoor {
     else this.#reads.accounts.putHold(head.number, task, amount);
   }
 
-  /** W5. */
+  /** writer-5. */
   writeAccounts(): void {
     for (const { number, session, holds } of this.#unwritten)
       if (session.account !== undefined)

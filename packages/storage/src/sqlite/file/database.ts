@@ -1,10 +1,10 @@
 // Opening a database file: making a new one, refusing what is not ours, bringing an old one up to date.
 //
-//   O1. A file is looked at before it is opened for writing, by means that change nothing and leave nothing behind; what
-//       is refused stays as it was, to the byte (D2).
-//   O2. A new database appears whole or not at all: it is made under another name and moved. So an empty file is never one
-//       that we began, and is refused like any other file that is no database.
-//   O3. Only the owner (`ownership.ts`) opens for writing.
+//   sqlite-database-1. A file is looked at before it is opened for writing, by means that change nothing and leave
+//       nothing behind; what is refused stays as it was, to the byte (D2).
+//   sqlite-database-2. A new database appears whole or not at all: it is made under another name and moved. So an empty
+//       file is never one that we began, and is refused like any other file that is no database.
+//   sqlite-database-3. Only the owner (`ownership.ts`) opens for writing.
 
 import { accessSync, chmodSync, constants, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -99,7 +99,7 @@ function assertFolderWritable(file: string): void {
 }
 
 /**
- * Refuse a file that is no database of ours, from the main file alone and without touching it (O1).
+ * Refuse a file that is no database of ours, from the main file alone and without touching it (sqlite-database-1).
  *
  * @throws CorruptRecordError, or HoldfastError `version_unsupported` or `storage_unavailable`.
  */
@@ -179,7 +179,7 @@ function assertWhole(driver: SqlDriver, file: string, bytes: number): void {
   });
 }
 
-/** O2. */
+/** sqlite-database-2. */
 function createDatabase(file: string): void {
   const draft = `${file}-new`;
   const discard = () => {

@@ -2,10 +2,10 @@
 //
 // It knows nothing of our schema. Another library (better-sqlite3 has the same synchronous shape) needs this file alone.
 //
-//   D1. Everything is synchronous. No statement is ever left open: `all` and `get` run to their end, so that no read
+//   driver-1. Everything is synchronous. No statement is ever left open: `all` and `get` run to their end, so that no read
 //       transaction outlives the call that began it.
-//   D2. Statements are prepared once per connection and kept.
-//   D3. Errors pass through as the library throws them; `sql-errors.ts` gives them meaning.
+//   driver-2. Statements are prepared once per connection and kept.
+//   driver-3. Errors pass through as the library throws them; `sql-errors.ts` gives them meaning.
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";

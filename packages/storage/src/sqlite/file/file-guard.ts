@@ -4,13 +4,13 @@
 // the process ends. The write-ahead log is such a file as well. A folder that was renamed and a disk that was unmounted count as
 // removals: nobody would find the database again.
 //
-//   guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged after a removal. The index
+//   file-guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged after a removal. The index
 //            of the log, without which nothing is lost, is looked at by a timer alone.
-//   guard-4. No commit asks `stat` about the log where that can be helped. A kernel with multigrain timestamps (Linux 6.13) gives
+//   file-guard-4. No commit asks `stat` about the log where that can be helped. A kernel with multigrain timestamps (Linux 6.13) gives
 //            the next write to a file that was asked about a new time, which its sync then has to store: 100 microseconds a commit,
 //            measured on ext4. The name of an open descriptor in `/proc` says the same, for 3 microseconds.
-//   guard-2. A loss is final: the storage refuses every write until it is closed. Reads go on, as they are how to save sessions.
-//   guard-3. At a loss the log is written into the database, and a copy is made of a database that is lost itself: this process may
+//   file-guard-2. A loss is final: the storage refuses every write until it is closed. Reads go on, as they are how to save sessions.
+//   file-guard-3. At a loss the log is written into the database, and a copy is made of a database that is lost itself: this process may
 //            be about to end, and it has the only one. A log that stays beside the lost database is removed, as SQLite would
 //            apply it to whatever is put there next.
 
@@ -29,7 +29,7 @@ interface Kept {
   readonly path: string;
   /** Device and inode. */
   readonly identity: string;
-  /** Set where the kernel names the open file at any time (guard-4). */
+  /** Set where the kernel names the open file at any time (file-guard-4). */
   readonly named?: Named | undefined;
 }
 
@@ -128,7 +128,7 @@ export class FileGuard {
     }
   }
 
-  /** guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in neither. */
+  /** file-guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in neither. */
   #save(): string | undefined {
     const name = `${basename(this.#file)}-saved-${new Date().toISOString().replaceAll(/[:.]/g, "")}`;
     const folders = [() => dirname(this.#file), () => mkdtempSync(join(tmpdir(), "holdfast-saved-"))];

@@ -1,8 +1,8 @@
 // The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
 //
-//   G1. `user_version` is the number of the last step applied; each step and its number are one transaction.
-//   G2. A database of a later version than ours is refused by `database.ts` before anything is written to it.
-//   G3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
+//   migrations-1. `user_version` is the number of the last step applied; each step and its number are one transaction.
+//   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is written to it.
+//   migrations-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
@@ -210,7 +210,7 @@ export function migrate(driver: SqlDriver): void {
     driver.exec("BEGIN IMMEDIATE");
     try {
       driver.exec(STEPS[version]!);
-      driver.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION_ID}`); // G1.
+      driver.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION_ID}`); // migrations-1.
       driver.exec("COMMIT");
     } catch (error) {
       if (driver.inTransaction) driver.exec("ROLLBACK");

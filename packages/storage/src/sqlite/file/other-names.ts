@@ -3,11 +3,13 @@
 // SQLite names a write-ahead log after the database's path, and a file with hard links has several paths. A log under the other name
 // holds acknowledged data, and an owner under the other name holds the other lock. So every command uses one name of a file.
 //
-//   Y1. The database says in its main file under which name its owner last opened it (`noteName`). A copy of the file, and a file
-//       that was moved, say a name that does not lead to them: then the path in use is the path that was given.
-//   Y2. A name is in use when an owner's note or a log lies beside it. The one name in use wins, also in a database of an older
-//       Holdfast, which says no name, as far as that name is in the same folder. Two names in use are refused: each has a log.
-//   Y3. A link count of 1 ends the question at the cost of one `stat`.
+//   other-names-1. The database says in its main file under which name its owner last opened it (`noteName`). A copy of
+//       the file, and a file that was moved, say a name that does not lead to them: then the path in use is the path
+//       that was given.
+//   other-names-2. A name is in use when an owner's note or a log lies beside it. The one name in use wins, also in a
+//       database of an older Holdfast, which says no name, as far as that name is in the same folder. Two names in use
+//       are refused: each has a log.
+//   other-names-3. A link count of 1 ends the question at the cost of one `stat`.
 
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -21,11 +23,11 @@ const KEY = "path";
  * The path of the database at `file` that everybody uses.
  *
  * @param file a real path; there may be no file.
- * @throws UnavailableError when more than one name of the file is in use (Y2).
+ * @throws UnavailableError when more than one name of the file is in use (other-names-2).
  */
 export function nameInUse(file: string): string {
   const links = statSync(file, { throwIfNoEntry: false });
-  if (links === undefined || !links.isFile() || links.nlink < 2) return file; // Y3.
+  if (links === undefined || !links.isFile() || links.nlink < 2) return file; // other-names-3.
   const said = saidName(file);
   const names = namesOf(file, said);
   const used = [...names.values()].filter(isInUse);
@@ -36,7 +38,7 @@ export function nameInUse(file: string): string {
 }
 
 /**
- * Y1. Say in the database that it is used under this name, before anything is stored under it. The caller owns the database.
+ * other-names-1. Say in the database that it is used under this name, before anything is stored under it. The caller owns the database.
  *
  * @throws UnavailableError when the log of its last name stayed behind.
  */
@@ -47,7 +49,7 @@ export function noteName(driver: SqlDriver, file: string): void {
     throw logLeftBehind(file, said);
   try {
     driver.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)").run(KEY, file);
-    // Into the main file. Where a reader delays that, the next checkpoint does it, and until then Y2 alone tells.
+    // Into the main file. Where a reader delays that, the next checkpoint does it, and until then other-names-2 alone tells.
     driver.value("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (error) {
     if (sqliteCode(error) !== SQLITE.full) throw error; // On a full disk a database must still open, if only to be read.

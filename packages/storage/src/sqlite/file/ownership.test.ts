@@ -286,7 +286,7 @@ describe("through the owner", () => {
   });
 
   // Anyone may make a folder of that name in the system's temporary folder, before we do.
-  test("X5: a socket's folder that others can write is not trusted", () => {
+  test("a socket's folder that others can write is not trusted", () => {
     const folder = `${newFolder()}/sockets`;
     mkdirSync(folder);
     chmodSync(folder, 0o777);

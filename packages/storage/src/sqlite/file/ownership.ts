@@ -1,14 +1,14 @@
 // One process owns a database (DESIGN section 4).
 //
-//   N1. Owning is holding an exclusive lock on a lock database beside the file. The operating system frees it at any death.
-//       It is never a file's presence, a pid or a time: those can be stale.
-//   N2. A lock can be lost while its owner lives: with its file, or by anything in the owner's process that opens and closes
-//       that file. So whoever gets the lock looks whether somebody still listens on the socket, and holds a name that
-//       cannot be deleted (`folder-name.ts`), before it is the owner.
-//   N3. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock, that the last
-//       owner did not close: then a write-ahead log must be there.
-//   N4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name made of the file's device and
-//       inode, so two hard links have one owner even where `other-names.ts` does not know both.
+//   ownership-1. Owning is holding an exclusive lock on a lock database beside the file. The operating system frees it
+//       at any death. It is never a file's presence, a pid or a time: those can be stale.
+//   ownership-2. A lock can be lost while its owner lives: with its file, or by anything in the owner's process that
+//       opens and closes that file. So whoever gets the lock looks whether somebody still listens on the socket, and
+//       holds a name that cannot be deleted (`folder-name.ts`), before it is the owner.
+//   ownership-3. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock,
+//       that the last owner did not close: then a write-ahead log must be there.
+//   ownership-4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name made of the
+//       file's device and inode, so two hard links have one owner even where `other-names.ts` does not know both.
 
 import { chmodSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -30,7 +30,7 @@ export interface OwnerInfo {
 
 export interface Ownership {
   readonly info: OwnerInfo;
-  /** N4. Own the file that the path leads to by now. `false`: it has an owner under another name. */
+  /** ownership-4. Own the file that the path leads to by now. `false`: it has an owner under another name. */
   ownFile(): Promise<boolean>;
   /** Whether the owner before did not end by closing. */
   readonly wasLeftOpen: boolean;
@@ -76,7 +76,7 @@ export async function acquireOwnership(
 const DEATH_MS = 500;
 const DEATH_STEP_MS = 20;
 
-/** N2. Hold the database's name; `undefined` when somebody has lost the lock and lives. */
+/** ownership-2. Hold the database's name; `undefined` when somebody has lost the lock and lives. */
 function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
   return outlive(async () => ((await isListening(paths)) ? undefined : holdName(paths.file)));
 }
@@ -100,7 +100,7 @@ async function isListening(paths: DatabasePaths): Promise<boolean> {
   return socket !== undefined;
 }
 
-/** Who says that it owns the database. A hint: it may be dead (N1). */
+/** Who says that it owns the database. A hint: it may be dead (ownership-1). */
 export function readOwner(paths: DatabasePaths): OwnerInfo | undefined {
   const said = readOwnerFile(paths);
   if (said === undefined) return undefined;

@@ -1,9 +1,9 @@
 // Where a database and what belongs to it lie.
 //
-//   P1. Two ways to write one path must meet at one lock, so everything is named after the real path, and with hard links after the
-//       one that is in use (`other-names.ts`).
-//   P2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
-//   P3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
+//   paths-1. Two ways to write one path must meet at one lock, so everything is named after the real path, and with
+//       hard links after the one that is in use (`other-names.ts`).
+//   paths-2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
+//   paths-3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync, statSync, type Stats } from "node:fs";
@@ -29,7 +29,7 @@ export interface DatabasePaths {
 const SOCKET_PATH_BYTES = 100;
 
 /**
- * The paths of a database, real as far as they exist (P1).
+ * The paths of a database, real as far as they exist (paths-1).
  *
  * @param create make the missing folder.
  * @throws NotFoundError `file_not_found` when the folder is missing and not to be made.
@@ -83,7 +83,7 @@ export function makeFolders(folder: string): void {
   }
 }
 
-/** The file's status, or `undefined` when there is none. Does not open it (P3). */
+/** The file's status, or `undefined` when there is none. Does not open it (paths-3). */
 export function statFile(path: string): Stats | undefined {
   try {
     return statSync(path);

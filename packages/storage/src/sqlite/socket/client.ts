@@ -1,9 +1,9 @@
 // The storage port over the owner's socket, for a process that does not own the database.
 //
-//   T1. Every request is answered or rejected: when the connection ends, all that is under way rejects as unavailable,
-//       because it is not known whether it was done. Sending it again is safe (the port says why).
-//   T2. Arrivals come before the answer of the commit that made them, in the order in which they were stored.
-//   T3. It keeps the process alive only while a request is under way.
+//   socket-client-1. Every request is answered or rejected: when the connection ends, all that is under way rejects as
+//       unavailable, because it is not known whether it was done. Sending it again is safe (the port says why).
+//   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they were stored.
+//   socket-client-3. It keeps the process alive only while a request is under way.
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -134,7 +134,7 @@ export class SocketStorage implements AgentStorage {
       );
     }
     this.#owner = { pid: hello.pid, since: hello.since };
-    this.#socket.unref(); // T3.
+    this.#socket.unref(); // socket-client-3.
     return true;
   }
 
@@ -240,10 +240,10 @@ export class SocketStorage implements AgentStorage {
     else waiter?.resolve(message.result);
     if (this.#waiters.size > 0) return;
     if (this.#isClosing) this.#socket.end();
-    else this.#socket.unref(); // T3.
+    else this.#socket.unref(); // socket-client-3.
   }
 
-  /** T1. */
+  /** socket-client-1. */
   #fail(error: HoldfastError): void {
     this.#greeted?.(undefined);
     for (const { reject } of this.#waiters.values()) reject(error);

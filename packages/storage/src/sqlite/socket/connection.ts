@@ -1,9 +1,10 @@
 // One client of the owner, seen from the owner: bytes in, requests out, answers back.
 //
-//   C1. What is no request ends the connection; a request that is not of the port is answered with a usage error.
-//   C2. Nothing piles up: while an answer is under way that may be long, and while the client has not read what it got, no
-//       further request is looked at, and none is read from the socket.
-//   C3. It keeps no process alive.
+//   socket-connection-1. What is no request ends the connection; a request that is not of the port is answered with a
+//       usage error.
+//   socket-connection-2. Nothing piles up: while an answer is under way that may be long, and while the client has not
+//       read what it got, no further request is looked at, and none is read from the socket.
+//   socket-connection-3. It keeps no process alive.
 
 import type { Socket } from "node:net";
 import {
@@ -35,10 +36,10 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /** Tokens of the claims for ever made here that may still be held, by session (V3 of `server.ts`). */
+  /** Tokens of the claims for ever made here that may still be held, by session (socket-server-3 of `server.ts`). */
   readonly claims = new Map<string, number>();
   isSubscribed = false;
-  /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (C2). */
+  /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (socket-connection-2). */
   isAsking = false;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
@@ -48,7 +49,7 @@ export class Connection {
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.unref(); // C3.
+    socket.unref(); // socket-connection-3.
     socket.on("data", (chunk: Buffer) => {
       const lines = this.#splitter.push(chunk);
       if (lines === "too_long") return void socket.destroy();
@@ -119,7 +120,7 @@ export class Connection {
       const request = parseRequest(this.#lines.shift()!);
       if (request === undefined) {
         this.#lines.drain();
-        this.#socket.destroy(); // C1.
+        this.#socket.destroy(); // socket-connection-1.
         return;
       }
       if ("method" in request) this.#events.request(request);

@@ -212,7 +212,7 @@ test("requests in any pieces are the same requests", async () => {
 });
 
 // It asks for a hundred megabytes and reads nothing: the owner must neither wait for it nor pile all of it up.
-test("V2: a client that does not read is not served ahead, and everybody else is", async () => {
+test("socket-server-2: a client that does not read is not served ahead, and everybody else is", async () => {
   await owner.commit([creating("ses-large", JSON.stringify("x".repeat(1024 * 1024)))], 1);
   const slow = await raw();
   slow.pause();
@@ -242,7 +242,7 @@ test("V2: a client that does not read is not served ahead, and everybody else is
   });
 });
 
-test("V3: what a client ran to its end is nobody's to release when that client goes", async () => {
+test("socket-server-3: what a client ran to its end is nobody's to release when that client goes", async () => {
   const client = (await connectSqliteStorage({ path: owner.path }))!;
   const claimed = { ...creating("ses-2"), claimFor: { owner: "client", leaseMs: Infinity } };
   const [made] = await client.commit([claimed], 1);
@@ -289,7 +289,7 @@ test("what was asked before the owner closes is answered", async () => {
   await closing;
 });
 
-test("V3: what a connection ended it no longer has to release", async () => {
+test("socket-server-3: what a connection ended it no longer has to release", async () => {
   const client = (await connectSqliteStorage({ path: owner.path }))!;
   const claimFor = { owner: "me", leaseMs: Infinity };
   const session = { status: "completed" } as const;

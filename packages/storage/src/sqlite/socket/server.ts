@@ -1,10 +1,10 @@
 // The owner's side of the socket: other processes' requests, done on the owner's storage.
 //
-//   V1. A client can hurt nobody but itself (`connection.ts`).
-//   V2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction. Any other request
-//       sees the commits before it.
-//   V3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
-//   V4. The server keeps no process alive.
+//   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
+//   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction.
+//       Any other request sees the commits before it.
+//   socket-server-3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
+//   socket-server-4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
 import { chmodSync, rmSync } from "node:fs";
@@ -39,7 +39,7 @@ export class StorageServer {
     this.#options = options;
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
-    this.#server.unref(); // V4.
+    this.#server.unref(); // socket-server-4.
     // A client must not wait for arrivals that never come: its next connection is told why. Answers are written first.
     void options.storage.lost?.then(() => {
       setImmediate(() => {
@@ -117,7 +117,7 @@ export class StorageServer {
       this.#flush ??= setImmediate(() => this.#flushCommits());
       return;
     }
-    this.#flushCommits(); // V2.
+    this.#flushCommits(); // socket-server-2.
     if (method === "subscribe") {
       connection.isSubscribed = true;
       connection.write({ id });

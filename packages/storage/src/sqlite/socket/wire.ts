@@ -4,9 +4,10 @@
 //   owner → client   hello first; then one answer per request, and arrivals to those who subscribed
 //   client → owner   requests, each with an id of its choice; many may be under way
 //
-//   L1. The protocol has a number in the hello. There is no negotiation: another number is refused by the client.
-//   L2. A request is checked to the last field before anything is made of it; a wrong one is answered with a usage error.
-//       Whoever sends something else than requests is cut off. Neither harms anybody else, and what was done before stands.
+//   wire-1. The protocol has a number in the hello. There is no negotiation: another number is refused by the client.
+//   wire-2. A request is checked to the last field before anything is made of it; a wrong one is answered with a usage
+//       error. Whoever sends something else than requests is cut off. Neither harms anybody else, and what was done
+//       before stands.
 
 import type { Arrival } from "@holdfast/core";
 import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";

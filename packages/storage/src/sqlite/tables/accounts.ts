@@ -2,10 +2,12 @@
 //
 // It knows no rules and no heads; `cascade.ts` of the core decides, `writer.ts` keeps what is at hand.
 //
-//   A1. A session with an account keeps its first few holds in the account's own row, so that a step that settles one task and reserves
-//       for the next writes one row. Other holds have a row each: those of sessions without an account, and those beyond a few, or each
-//       commit of a wide fan-out would write all of them. Before schema 4 every hold had a row; such rows are read and settled as ever.
-//   A2. What was charged for lost attempts is kept beside what was spent, in the same column: earlier versions do not look for it.
+//   accounts-1. A session with an account keeps its first few holds in the account's own row, so that a step that
+//       settles one task and reserves for the next writes one row. Other holds have a row each: those of sessions
+//       without an account, and those beyond a few, or each commit of a wide fan-out would write all of them. Before
+//       schema 4 every hold had a row; such rows are read and settled as ever.
+//   accounts-2. What was charged for lost attempts is kept beside what was spent, in the same column: earlier versions
+//       do not look for it.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
@@ -38,7 +40,7 @@ export class Accounts {
     this.#holds = driver.prepare(`${SELECT_HOLDS} WHERE session = ? ORDER BY task`);
   }
 
-  /** @param holds those that its row keeps (A1). */
+  /** @param holds those that its row keeps (accounts-1). */
   put(
     number: number,
     { limits, spent, reserved, lost, low }: Account,
@@ -78,7 +80,7 @@ export class Accounts {
 /** What an account's row says. */
 export interface AccountRow {
   readonly account: Account;
-  /** Those that are kept in it (A1). */
+  /** Those that are kept in it (accounts-1). */
   readonly holds: readonly Hold[];
 }
 

@@ -1,8 +1,8 @@
 // Large texts, stored once under their own hash.
 //
-//   B1. A blob is written in the transaction of the row that refers to it, and never changed.
-//   B2. What is read back must hash to the address it was asked for by.
-//   B3. Whom a blob is for is written with it: it is removed with the last of these sessions, and not before.
+//   blobs-1. A blob is written in the transaction of the row that refers to it, and never changed.
+//   blobs-2. What is read back must hash to the address it was asked for by.
+//   blobs-3. Whom a blob is for is written with it: it is removed with the last of these sessions, and not before.
 
 import {
   CorruptRecordError,
@@ -31,7 +31,7 @@ export class Blobs implements BlobSource {
     this.#select = driver.prepare("SELECT content FROM blob WHERE address = ?");
   }
 
-  /** @param number of the session it is for (B3). */
+  /** @param number of the session it is for (blobs-3). */
   put(text: JsonText, number: number): string {
     const address = sha256(text);
     // Prepared here: who only reads may have an older file before him, which knows no uses.
@@ -46,7 +46,7 @@ export class Blobs implements BlobSource {
     return this.#sink;
   }
 
-  /** B3. */
+  /** blobs-3. */
   removeOf(number: number): void {
     this.#driver.prepare(DELETE_BLOBS).run(number);
     this.#driver.prepare("DELETE FROM blob_use WHERE session = ?").run(number);

@@ -1,7 +1,7 @@
 // Row checksums: SQLite checks the shape of its pages, not the bytes in them, and a flipped bit of a payload passes its
 // `quick_check`. CRC-32 finds such accidents; against a forger it is no help, and is not meant to be.
 //
-//   C1. The key is part of the sum, so that an intact row in the wrong place is found as well.
+//   checksum-1. The key is part of the sum, so that an intact row in the wrong place is found as well.
 
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";

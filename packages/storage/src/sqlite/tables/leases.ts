@@ -3,11 +3,11 @@
 // Claims without an end cost nothing here. Of the others the file holds token, owner, length of the lease and losses, but not
 // when it ends: a renewal writes nothing, and a lease that survived its storage begins anew.
 //
-//   Z1. `#rows` mirrors the table. It is changed in the transaction that changes the table, and read anew after one that
-//       failed, when it is next asked.
-//   Z2. After opening, leases last from the first time that is told: until then they have no end.
-//   Z3. The claim of a session that has ended is kept until its lease has passed: its holder may not have heard that the end
-//       was stored, and sends it again (ST3).
+//   sqlite-leases-1. `#rows` mirrors the table. It is changed in the transaction that changes the table, and read anew
+//       after one that failed, when it is next asked.
+//   sqlite-leases-2. After opening, leases last from the first time that is told: until then they have no end.
+//   sqlite-leases-3. The claim of a session that has ended is kept until its lease has passed: its holder may not have
+//       heard that the end was stored, and sends it again (ST3).
 //
 // It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
 
@@ -31,7 +31,7 @@ export interface Lease {
 
 interface Kept extends Lease {
   readonly sessionId: string;
-  /** Whether the session has ended (Z3). */
+  /** Whether the session has ended (sqlite-leases-3). */
   readonly isSpent: boolean;
 }
 
@@ -45,7 +45,7 @@ export class Leases {
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
   #hasBegun = false;
-  /** Z1. Whether the transaction that goes on has changed it, and whether one that did has failed. */
+  /** sqlite-leases-1. Whether the transaction that goes on has changed it, and whether one that did has failed. */
   #isChanged = false;
   #isStale = true;
 
@@ -91,7 +91,7 @@ export class Leases {
     return this.#rows.get(sessionId)?.leaseMs;
   }
 
-  /** Those that are held, or have losses, with the claim each is (Z2). */
+  /** Those that are held, or have losses, with the claim each is (sqlite-leases-2). */
   *claims(): Iterable<readonly [sessionId: string, claim: Claim]> {
     for (const { sessionId, token, owner, losses } of this.#rows.values())
       yield [
@@ -107,7 +107,7 @@ export class Leases {
     else for (const sessionIds of this.#owned.values()) yield* sessionIds;
   }
 
-  /** Z2. When each lease ends, the first time that this is asked; nothing after that. */
+  /** sqlite-leases-2. When each lease ends, the first time that this is asked; nothing after that. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
     if (this.#hasBegun) return NONE;
     this.#hasBegun = true;
@@ -169,7 +169,7 @@ export class Leases {
     this.#spent.set(sessionId, until);
   }
 
-  /** Z3. Those whose lease has passed. */
+  /** sqlite-leases-3. Those whose lease has passed. */
   spentBy(now: number): readonly string[] {
     if (this.#spent.size === 0) return [];
     return [...this.#spent].flatMap(([sessionId, until]) => (until <= now ? sessionId : []));

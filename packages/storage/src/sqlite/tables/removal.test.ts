@@ -152,7 +152,7 @@ test("what a deleted session had seen when it was imported, or made under its cl
   await again.close();
 });
 
-// G2: at the opening there was no room for the sweep.
+// removal-2: at the opening there was no room for the sweep.
 test("the number of a deleted session is taken as long as what it saw of signals is left", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });

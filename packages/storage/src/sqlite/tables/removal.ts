@@ -1,8 +1,9 @@
 // Taking a session out of the file.
 //
-//   G1. Everything that was its own goes in the transaction of its deletion, but for `seen`: its rows are led by their keys, so
-//       finding those of a session is reading all of them. That is done once, for all that were deleted, at the next opening.
-//   G2. The number of a session whose rows in `seen` are left is not given to another.
+//   removal-1. Everything that was its own goes in the transaction of its deletion, but for `seen`: its rows are led by
+//       their keys, so finding those of a session is reading all of them. That is done once, for all that were deleted,
+//       at the next opening.
+//   removal-2. The number of a session whose rows in `seen` are left is not given to another.
 
 import type { SqlDriver } from "../file/driver.ts";
 import type { Blobs } from "./blobs.ts";
@@ -27,7 +28,7 @@ export class Removal {
     this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
   }
 
-  /** G1. A disk without room is no reason not to open. */
+  /** removal-1. A disk without room is no reason not to open. */
   sweep(): void {
     if (this.#driver.value("SELECT count(*) FROM removed") === 0) return;
     try {
@@ -41,7 +42,7 @@ export class Removal {
     }
   }
 
-  /** G2. */
+  /** removal-2. */
   nextNumber(): number {
     return Number(
       this.#driver.value(

@@ -1,10 +1,10 @@
 // Rows of the file and values of the port, in both directions. The only file where snake_case meets camelCase.
 //
-//   R1. Whatever is read is checked against its row's checksum before anything is made of it; what does not fit is a
-//       `CorruptRecordError` naming file, table and row, never a default.
-//   R2. An absent value is NULL, and NULL comes back as absent.
-//   R3. `state` may be behind the journal, the entries and the pending signals of its session (see `migrations.ts`); what
-//       is read is brought up to them. It is never ahead: rows that were lost are found.
+//   sqlite-rows-1. Whatever is read is checked against its row's checksum before anything is made of it; what does not
+//       fit is a `CorruptRecordError` naming file, table and row, never a default.
+//   sqlite-rows-2. An absent value is NULL, and NULL comes back as absent.
+//   sqlite-rows-3. `state` may be behind the journal, the entries and the pending signals of its session (see
+//       `migrations.ts`); what is read is brought up to them. It is never ahead: rows that were lost are found.
 
 import {
   decodeRecords,
@@ -160,7 +160,7 @@ function restOf({
   } satisfies Partial<Record<keyof Session, unknown>>);
 }
 
-/** R2. Most sessions have none of these parts, and an object without any is not worth encoding. */
+/** sqlite-rows-2. Most sessions have none of these parts, and an object without any is not worth encoding. */
 function objectColumn(parts: Readonly<Record<string, unknown>>): string | null {
   for (const name in parts) if (parts[name] !== undefined) return JSON.stringify(parts);
   return null;
@@ -206,11 +206,11 @@ export interface SessionRow {
   readonly writtenInbox: number;
   /** Whether any session names it as its parent. */
   readonly hasChildren: boolean;
-  /** Holds that its account's row keeps (A1 of `accounts.ts`). */
+  /** Holds that its account's row keeps (accounts-1 of `accounts.ts`). */
   readonly accountHolds: readonly Hold[];
 }
 
-/** The session of a `SELECT_SESSION` row (R3). */
+/** The session of a `SELECT_SESSION` row (sqlite-rows-3). */
 export function readSession(row: SqlRow, { path, blobs }: RowPlace): SessionRow {
   const number = row["session"] as number;
   const key = `${String(row["session_id"])} (${number})`;
