@@ -1,30 +1,30 @@
 // Guards of what sessions of one family have to do with each other, each taken out: a part of the list in `mutants.ts`.
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
-const CASCADE = "packages/core/src/session/cascade.ts";
+const CASCADE = "packages/core/src/transaction/cascade.ts";
 
 export const FAMILY_MUTANTS = [
   {
     name: "B1, MV3: who pays for another that goes on does not move",
-    file: CASCADE,
-    find: "return session.account === undefined ? [] : paidBy(door, session);",
-    replace: "return [];",
+    file: "packages/core/src/transaction/apply-change.ts",
+    find: "paid: account === undefined ? [] : paidBy(rows, session),",
+    replace: "paid: [],",
     tests: [MEMORY],
     test: "ST45: nor does one that pays for another which goes on, below a child that has ended",
   },
   {
     name: "K10c, ST34: what an heir has not read is unread",
-    file: CASCADE,
-    find: "reader = unread === undefined ? undefined : goingOn(door, sessionId);",
-    replace: "reader = unread === undefined ? undefined : door.session(sessionId);",
+    file: "packages/core/src/transaction/apply-change.ts",
+    find: "reader = unread === undefined ? undefined : activeSuccessor(rows, sessionId);",
+    replace: "reader = unread === undefined ? undefined : rows.find(sessionId)?.session;",
     tests: [MEMORY],
     test: "ST34: nor to who took over from the one it signals, which reads it in its place",
   },
   {
     name: "S4, K16: a child that is asked for again tells its end again",
-    file: CASCADE,
-    find: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)))",
-    replace: "for (const { signalId, ...signal } of tellAgain(parent, lastHeir(door, child)).slice(2))",
+    file: "packages/core/src/transaction/cascade.ts",
+    find: "tellAgain(parent, lastSuccessor(rows, child)))",
+    replace: "tellAgain(parent, lastSuccessor(rows, child)).slice(2))",
     tests: [MEMORY],
     test: "ST26: a child that is asked for again tells its end again, unless that is still unread",
   },
@@ -78,9 +78,9 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "L5, K16: a child that is asked for again is counted once",
-    file: CASCADE,
-    find: "children: asking.children - 1 }",
-    replace: "children: asking.children }",
+    file: "packages/core/src/transaction/cascade.ts",
+    find: "children: children - 1 }",
+    replace: "children }",
     tests: [MEMORY],
     test: "ST26: a child that is asked for again tells its end again, unless that is still unread",
   },
@@ -103,8 +103,8 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "S4, S4a: an end that was told where a family came from is told where it is brought in",
-    file: CASCADE,
-    find: "if (session !== undefined) tellEndsOf(door, session, now);",
+    file: "packages/core/src/transaction/apply-change.ts",
+    find: "if (imported !== undefined) tellEndsOf(tx, imported);",
     replace: "",
     tests: ["packages/runtime/src/session/missed-outcomes.test.ts"],
     test: "a parent that is brought in before its child, which has ended meanwhile, hears of that",

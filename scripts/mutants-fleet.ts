@@ -2,9 +2,8 @@
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 const SQLITE = "packages/storage/src/sqlite/engine/sqlite-storage.test.ts";
-const RULES = "packages/core/src/session/storage-rules.ts";
-const CASCADE = "packages/core/src/session/cascade.ts";
-const CLAIMS = "packages/core/src/session/claims.ts";
+const CASCADE = "packages/core/src/transaction/cascade.ts";
+const CLAIMS = "packages/core/src/rules/claims.ts";
 const KERNEL = "packages/core/src/kernel/";
 const STORE_TIME = "packages/coordinator/src/store/store-time.ts";
 const STORE_TIME_TEST = "packages/coordinator/src/store/store-time.test.ts";
@@ -21,7 +20,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST9: a key counts for one name",
-    file: RULES,
+    file: "packages/core/src/rules/signals.ts",
     find: "return JSON.stringify([name, dedupKey]);",
     replace: "return JSON.stringify([name.length < 0, dedupKey]);",
     tests: [MEMORY],
@@ -62,7 +61,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "X3: another owner's account pays for nobody who names it",
-    file: CASCADE,
+    file: "packages/core/src/transaction/charges.ts",
     find: "if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);",
     replace: "if (owner !== placement) accounts.set(payer, row.account);",
     tests: [MEMORY],
@@ -70,17 +69,17 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "X3: another owner's session hears nothing of who names it as its parent",
-    file: CASCADE,
-    find: "if (isParentOf(door.session(signal.sessionId), from)) door.send(signal, now);",
-    replace: "door.send(signal, now);",
+    file: "packages/core/src/transaction/notify-parent.ts",
+    find: "if (isParentOf(sessionIn(tx, signal.sessionId), from)) tx.apply(signal);",
+    replace: "tx.apply(signal);",
     tests: [MEMORY],
     test: "ST46: an end that was told elsewhere is told again, and only to its own owner's (parent first: true)",
   },
   {
     name: "X3: another owner's session is nobody's heir",
-    file: "packages/core/src/session/heirs.ts",
-    find: "return owner === undefined || heir?.placement?.owner === owner ? heir : undefined;",
-    replace: "return heir;",
+    file: "packages/core/src/transaction/successors.ts",
+    find: "return owner === undefined || next?.placement?.owner === owner ? next : undefined;",
+    replace: "return next;",
     tests: [MEMORY],
     test: "ST43: neither what another owner's session does nor heirs that go round stand in a deletion's way",
   },
@@ -110,7 +109,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST40: two who read the same version do not both write",
-    file: "packages/core/src/session/documents.ts",
+    file: "packages/core/src/rules/documents.ts",
     find: "if (expected !== undefined && expected !== has)",
     replace: "if (expected === 0 && expected !== has)",
     tests: [MEMORY],
@@ -126,8 +125,8 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "ST43: who took over keeps what it builds on",
-    file: "packages/core/src/session/heirs.ts",
-    find: "const last = session && lastHeir(lookups, session);",
+    file: "packages/core/src/transaction/successors.ts",
+    find: "const last = session && lastSuccessor(lookups, session);",
     replace: "const last = session;",
     tests: [MEMORY],
     test: "ST43: one that was taken over from stays until that has ended",
@@ -326,7 +325,7 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "H7: a queued task is made under the newest claim of its session alone",
-    file: RULES,
+    file: "packages/core/src/rules/creation.ts",
     find: "asker === undefined || !isHeldAs(asker.session, asker.claim, under)",
     replace: "asker === undefined",
     tests: [MEMORY],
@@ -334,11 +333,11 @@ export const FLEET_MUTANTS = [
   },
   {
     name: "H7: a queued task is made once under a claim",
-    file: CASCADE,
-    find: "if (rows !== undefined && under !== undefined)",
-    replace: "if (rows === undefined && under !== undefined)",
+    file: "packages/core/src/transaction/apply-change.ts",
+    find: "  if (under !== undefined)\n    rows.update(",
+    replace: "  if (under === null)\n    rows.update(",
     tests: [MEMORY],
-    test: "ST49: a session is made under the newest claim of another one, and under no other",
+    test: "ST49: once under a claim, also when what was made is gone",
   },
   {
     name: "H7: what starts a queued task names the claim of who asks",

@@ -17,8 +17,7 @@ import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
-const CONSEQUENCES = "packages/core/src/session/consequences.ts";
-const RULES = "packages/core/src/session/storage-rules.ts";
+const CONSEQUENCES = "packages/core/src/rules/consequences.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -115,7 +114,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "O1, ST2: an older token is fenced",
-    file: "packages/core/src/session/storage-rules.ts",
+    file: "packages/core/src/rules/batches.ts",
     find: "if (batch.token !== claim.token || claim.token === NO_CLAIM.token)",
     replace: "if (claim.token === NO_CLAIM.token)",
     tests: [MEMORY],
@@ -246,7 +245,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "H3: a batch sent again gives the first answer",
-    file: RULES,
+    file: "packages/core/src/rules/batches.ts",
     find: 'if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox };',
     replace: "",
     tests: [MEMORY],
@@ -254,7 +253,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "H4: entries are numbered without a gap",
-    file: RULES,
+    file: "packages/core/src/rules/batches.ts",
     find: "if (entry.index !== index) return",
     replace: "if (entry.index < index) return",
     tests: [MEMORY],
@@ -270,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "H10: replay starts at the last checkpoint",
-    file: RULES,
+    file: "packages/core/src/rules/batches.ts",
     find: "next.checkpointSeq = records[i]!.seq;",
     replace: "next.checkpointSeq ??= records[i]!.seq;",
     tests: [MEMORY],
@@ -278,15 +277,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "S1: a signal sent again is one signal",
-    file: RULES,
-    find: 'if (facts.seen) return { result: { status: "duplicate" } };',
+    file: "packages/core/src/rules/signals.ts",
+    find: 'if (facts.isSeen()) return { result: { status: "duplicate" } };',
     replace: "",
     tests: [MEMORY],
     test: "ST9: a dedup key that is sent twice is stored once, under whatever ids",
   },
   {
     name: "S2: a signal that is waited for makes its session due",
-    file: "packages/core/src/session/due.ts",
+    file: "packages/core/src/rules/due.ts",
     find: 'case "waiting":\n    case "input_required":\n      return answered ? -Infinity : (session.wakeAt ?? Infinity);',
     replace: 'case "waiting":\n    case "input_required":\n      return session.wakeAt ?? Infinity;',
     tests: [MEMORY],
@@ -302,7 +301,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "L2: a cancelled session does not complete",
-    file: "packages/core/src/session/storage-rules.ts",
+    file: "packages/core/src/rules/batches.ts",
     find: 'const isRefused = session.cancel !== undefined && status === "completed";',
     replace: "const isRefused = false;",
     tests: [MEMORY],
@@ -310,15 +309,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "L2: a pause does not wash a cancel off",
-    file: RULES,
-    find: 'return session.cancel !== undefined && hasNotHeard(patch) ? "cancelling" : patch.status;',
+    file: "packages/core/src/rules/batches.ts",
+    find: 'return session.cancel !== undefined && hasNotSeenCancel(patch) ? "cancelling" : patch.status;',
     replace: "return patch.status;",
     tests: [MEMORY],
     test: "ST16: a batch that says paused for a budget, made before its agent heard of the cancel, is committed and leaves it due",
   },
   {
     name: "L3: who waits says what for",
-    file: RULES,
+    file: "packages/core/src/rules/batches.ts",
     find: 'return waits.length > 0 ? undefined : "cannot wait without naming what it waits for";',
     replace: "return undefined;",
     tests: [MEMORY],
@@ -350,7 +349,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "K10c, ST34: put again a schedule stays where it is in its times",
-    file: RULES,
+    file: "packages/core/src/rules/firing.ts",
     find: "nextAt: isSame ? known.nextAt : put.nextAt,",
     replace: "nextAt: put.nextAt,",
     tests: [MEMORY],
@@ -369,7 +368,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: CONSEQUENCES,
     find: "if (parent === undefined || handedOffTo !== undefined) return NONE;",
     replace: "if (parent !== undefined) return NONE;\n  if (parent === undefined) return NONE;",
-    tests: ["packages/core/src/session/consequences.test.ts"],
+    tests: ["packages/core/src/rules/consequences.test.ts"],
     test: "is told twice, under two names, as the last",
   },
   {
@@ -377,7 +376,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: CONSEQUENCES,
     find: "return [last, {",
     replace: "return [last, { ...last, signalId: `${sessionId}:again` }, {",
-    tests: ["packages/core/src/session/consequences.test.ts", MEMORY],
+    tests: ["packages/core/src/rules/consequences.test.ts", MEMORY],
     test: "ST27: a cancel because of a budget is told with the limit, and then the end it comes to",
   },
   {
@@ -386,7 +385,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (after.cancel !== undefined && before.cancel === undefined) {",
     replace: "if (after.cancel !== undefined && before.cancel === undefined && after.depth === 0) {",
     tests: [
-      "packages/core/src/session/consequences.test.ts",
+      "packages/core/src/rules/consequences.test.ts",
       MEMORY,
       "packages/runtime/src/behaviour/children.test.ts",
     ],
@@ -397,8 +396,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: CONSEQUENCES,
     find: "if (exhausted === undefined || after.parent === undefined) return [below];",
     replace: "if (exhausted?.then !== 'park') return [below];",
-    tests: ["packages/core/src/session/consequences.test.ts"],
-    test: "consequences-3: so is a cancel because of a budget, before the end it comes to",
+    tests: ["packages/core/src/rules/consequences.test.ts"],
+    test: "consequences-3: a cancel for a budget is told before the end it leads to",
   },
   {
     name: "B1: every payer is asked",
@@ -443,7 +442,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "B1: a turn that was refused counts when it begins after all",
-    file: "packages/core/src/session/cascade.ts",
+    file: "packages/core/src/transaction/cascade.ts",
     find: 'before.exhausted?.limit === "maxTurns"',
     replace: "before.payers.length < 0",
     tests: [MEMORY],

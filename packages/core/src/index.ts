@@ -130,7 +130,7 @@ export {
 } from "./session/budget.ts";
 export type { Amount, Remaining } from "./journal/amounts.ts";
 export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
-export { isLastEvent, type ChildEvent } from "./session/consequences.ts";
+export { isLastEvent, type ChildEvent } from "./rules/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Random } from "./ports/clock.ts";
 export type { Hash } from "./hash.ts";
@@ -169,6 +169,7 @@ export {
   type Paid,
   type PauseSession,
   type ReleaseClaim,
+  type RunNote,
   type RequestCancel,
   type ResumeSession,
   type SeenSignals,
@@ -180,7 +181,7 @@ export {
 } from "./session/changes.ts";
 export { type Audit, type AuditRow } from "./session/audit.ts";
 export { type PutDocument, type RemoveDocument, type StoredDocument } from "./session/stored-documents.ts";
-export { type RunNote } from "./session/ended-runs.ts";
+
 export { AUDIT_START, verifyAudit, type AuditLink, type AuditVerdict } from "./session/audit-chain.ts";
 export {
   type AttemptOutcome,

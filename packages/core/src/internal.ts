@@ -25,17 +25,19 @@ export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./jso
 export { checkGrace } from "./kernel/checks.ts";
 export { isSameRecords } from "./journal/codec.ts";
 export { seededRandom } from "./kernel/random.ts";
+export { applyChange, applyOverdue } from "./transaction/apply-change.ts";
+export { listHolds, remainingFor } from "./transaction/charges.ts";
+export type {
+  ChildRow,
+  HoldsByTask,
+  LedgerPort,
+  NewSession,
+  RowPatch,
+  RowPort,
+  StoredSession,
+} from "./transaction/row-port.ts";
+export { eachName } from "./transaction/named-by.ts";
 export {
-  applyChange,
-  applyOverdue,
-  remainingFor,
-  type Applied,
-  type CascadeDoor,
-  type ChildRow,
-} from "./session/cascade.ts";
-export { eachName } from "./session/named-by.ts";
-export {
-  decideRelease,
   pageOfClaims,
   isHeld,
   nextClaim,
@@ -46,27 +48,15 @@ export {
   releasedClaim,
   renewedClaim,
   type Claim,
-} from "./session/claims.ts";
-export {
-  applyBatch,
-  createSession,
-  decideSignal,
-  findImportProblem,
-  firstBatch,
-  dedupMark,
-  readDedupMark,
-  refuseBatch,
-  refuseCreation,
-  type BatchLookups,
-  type SignalDecision,
-  type SignalFacts,
-} from "./session/storage-rules.ts";
-export { dueAt, lookAt } from "./session/due.ts";
-export { endEvent, refuseRequest } from "./session/consequences.ts";
+} from "./rules/claims.ts";
+export { createSession } from "./rules/creation.ts";
+export { dedupMark, readDedupMark } from "./rules/signals.ts";
+export { dueAt, lookAt } from "./rules/due.ts";
+export { endEvent, refuseRequest } from "./rules/consequences.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest, replyName, tellingChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
-export { readInPlaceOf } from "./session/heirs.ts";
+export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./kernel/open-items.ts";
@@ -103,8 +93,8 @@ export {
   type StorageMethod,
   type WireError,
 } from "./ports/storage-wire.ts";
-export { effectOfFiring } from "./session/firing.ts";
+export { effectOfFiring } from "./rules/firing.ts";
 export { SteadyClock } from "./time/steady-clock.ts";
-export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./session/ended-runs.ts";
+export { ENDED_RUNS, endedRunsOf, type EndedRun } from "./transaction/ended-runs.ts";
 export { Fifo } from "./collections/fifo.ts";
 export { WakeQueue, type Queued } from "./collections/wake-queue.ts";

@@ -1,4 +1,4 @@
-// Runs that have ended, as storage keeps them (`core/session/ended-runs.ts`), and the wait for the end of one.
+// Runs that have ended, as storage keeps them (`core/transaction/ended-runs.ts`), and the wait for the end of one.
 //
 //   services-ended-runs-3. A run is answered for by its token. Another run of its session is never answered in its place.
 

@@ -36,7 +36,7 @@ import {
 import { shown } from "../options.ts";
 import type { CreateSession, Effect, StoredSignal } from "../session/changes.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
-import { BUDGET_LOW, isLastEvent, toParent, type ChildEvent } from "../session/consequences.ts";
+import { BUDGET_LOW, isLastEvent, toParent, type ChildEvent } from "../rules/consequences.ts";
 import {
   BEHAVIOUR,
   type AgentRef,

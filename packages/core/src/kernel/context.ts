@@ -16,7 +16,7 @@ import {
   type OptionRules,
 } from "../options.ts";
 import type { Remaining } from "../journal/amounts.ts";
-import type { ChildEvent } from "../session/consequences.ts";
+import type { ChildEvent } from "../rules/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "./asks.ts";
 import { callerLine } from "./caller.ts";

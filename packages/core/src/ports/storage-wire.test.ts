@@ -10,7 +10,7 @@ import {
   UnavailableError,
 } from "../errors/errors.ts";
 import type { Session } from "../session/session.ts";
-import { createSession } from "../session/storage-rules.ts";
+import { createSession } from "../rules/creation.ts";
 import type { Change, CreateSession } from "../session/changes.ts";
 import { isStorageCall, parseChange } from "./storage-wire-check.ts";
 import { fromWireError, toWireError } from "./storage-wire.ts";

@@ -128,7 +128,7 @@ import type {
  *   ST49. A session made `under` a claim of another one is made only while that is the other's newest claim, unreleased, and its session
  *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
  *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs
- *         (`session/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
+ *         (`transaction/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
  *         A cancel that ends a session adds the run of its unreleased claim, with the owner as its holder, if the lease ends. A run is
  *         added once.
  *   ST51. An account says which part of what it has spent was charged for lost attempts. `set_budget` with `releaseLost` makes that part

@@ -21,7 +21,6 @@ import type { CancelCause } from "../journal/amounts.ts";
 import type { RecordedError } from "../errors/errors.ts";
 import type { Audit } from "./audit.ts";
 import type { PutDocument, RemoveDocument } from "./stored-documents.ts";
-import type { RunNote } from "./ended-runs.ts";
 import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 
 export type Change =
@@ -229,6 +228,14 @@ export interface ReleaseClaim {
   readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
   /** Keep a record of the run that ends with this claim (ST50). */
   readonly run?: RunNote;
+}
+
+/** Facts about a run that a storage cannot know without the coordinator. */
+export interface RunNote {
+  /** The runner that held the claim, by its id. */
+  readonly holder: string;
+  /** When the claim was made, epoch milliseconds; absent when that is not known. */
+  readonly since?: number;
 }
 
 /** It is due at `dueAt`, as stored: do what it says, and set when it fires next. */

@@ -7,7 +7,7 @@ import type { CreateSession } from "./changes.ts";
 import { openAccount } from "./budget.ts";
 import { forkSession, isForkPending, parentAt, seedAt, type ForkRequest, type WholeSession } from "./fork.ts";
 import type { Session } from "./session.ts";
-import { createSession, findImportProblem } from "./storage-rules.ts";
+import { createSession, findImportProblem } from "../rules/creation.ts";
 
 type Draft = JournalRecord extends infer R ? (R extends unknown ? Omit<R, "seq"> : never) : never;
 

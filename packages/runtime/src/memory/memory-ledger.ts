@@ -1,10 +1,30 @@
-// Documents and the audit of a storage in memory: what concerns no session.
+// `MemoryLedger`: schedules, documents and the audit of a storage in memory.
 
-import type { AuditRow, StorageReader, StoredDocument } from "@holdfast/core";
+import { hash } from "node:crypto";
+import type { AuditRow, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
+import type { LedgerPort } from "@holdfast/core/internal";
+import { MemorySchedules } from "./memory-schedules.ts";
 
-export class Ledger {
+export class MemoryLedger implements LedgerPort {
+  readonly schedules = new MemorySchedules();
   readonly audit: AuditRow[] = [];
   readonly #collections = new Map<string, Map<string, StoredDocument>>();
+
+  hash(text: string): string {
+    return hash("sha256", text, "base64url");
+  }
+
+  schedule(scheduleId: string): Schedule | undefined {
+    return this.schedules.get(scheduleId);
+  }
+
+  putSchedule(schedule: Schedule): void {
+    this.schedules.put(schedule);
+  }
+
+  removeSchedule(scheduleId: string): void {
+    this.schedules.remove(scheduleId);
+  }
 
   document(collection: string, id: string): StoredDocument | undefined {
     return this.#collections.get(collection)?.get(id);
@@ -19,13 +39,21 @@ export class Ledger {
       .slice(0, limit);
   }
 
-  put(collection: string, document: StoredDocument): void {
+  putDocument(collection: string, document: StoredDocument): void {
     const documents = this.#collections.get(collection);
     if (documents === undefined) this.#collections.set(collection, new Map([[document.id, document]]));
     else documents.set(document.id, document);
   }
 
-  remove(collection: string, id: string): void {
+  removeDocument(collection: string, id: string): void {
     this.#collections.get(collection)?.delete(id);
+  }
+
+  lastAudit(): AuditRow | undefined {
+    return this.audit.at(-1);
+  }
+
+  appendAudit(row: AuditRow): void {
+    this.audit.push(row);
   }
 }

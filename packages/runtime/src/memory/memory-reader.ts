@@ -12,14 +12,14 @@ import type {
   StoredSignal,
 } from "@holdfast/core";
 import { readDedupMark } from "@holdfast/core/internal";
-import type { Ledger } from "./memory-ledger.ts";
+import type { MemoryLedger } from "./memory-ledger.ts";
 import type { Rows } from "./memory-rows.ts";
 
 export class MemoryReader implements StorageReader {
   readonly #rows: Rows;
-  readonly #ledger: Ledger;
+  readonly #ledger: MemoryLedger;
 
-  constructor(rows: Rows, ledger: Ledger) {
+  constructor(rows: Rows, ledger: MemoryLedger) {
     this.#rows = rows;
     this.#ledger = ledger;
   }
@@ -58,7 +58,7 @@ export class MemoryReader implements StorageReader {
   }
 
   async schedules(): Promise<readonly Schedule[]> {
-    return this.#rows.schedules.all();
+    return this.#ledger.schedules.all();
   }
 
   async document(collection: string, id: string): Promise<StoredDocument | undefined> {

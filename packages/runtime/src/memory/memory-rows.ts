@@ -1,4 +1,4 @@
-// The rows of sessions in memory, and how they are found. It decides nothing, and knows no clock.
+// `Rows`: the rows of sessions in memory, and how they are found. The rows know no clock.
 //
 //   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
 //   memory-rows-3. A backlog of many thousand signals makes neither the next signal nor taking one out slower
@@ -12,9 +12,7 @@ import {
   invariant,
   NotFoundError,
   type Amount,
-  type CommitBatch,
   type Entry,
-  type Hold,
   type JournalRecord,
   type JsonText,
   type SeenSignals,
@@ -22,17 +20,8 @@ import {
   type SessionStatus,
   type StorageReader,
 } from "@holdfast/core";
-import {
-  dedupMark,
-  isSameRecords,
-  NO_CLAIM,
-  type BatchLookups,
-  type ChildRow,
-  type Claim,
-  type Queued,
-} from "@holdfast/core/internal";
+import { dedupMark, NO_CLAIM, type ChildRow, type Claim, type Queued } from "@holdfast/core/internal";
 import { PendingList } from "./memory-pending.ts";
-import { MemorySchedules } from "./memory-schedules.ts";
 import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 
 type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
@@ -48,7 +37,6 @@ export class Rows {
   /** By the id of their parent, which may not be here. */
   readonly #byParent = new ListsByKey<Stored>();
   #nextPosition = 0;
-  readonly schedules = new MemorySchedules();
 
   add(session: Session): Stored {
     const stored: Stored = {
@@ -162,37 +150,18 @@ export interface Seen {
   readonly dedupMarks: Set<string>;
 }
 
-export function hasSeen(seen: Seen | undefined, signalId: string, mark: string | undefined): boolean {
+export function hasSeen({ seen }: Stored, { ids, dedupKeys }: SeenSignals): boolean {
   if (seen === undefined) return false;
-  return seen.ids.has(signalId) || (mark !== undefined && seen.dedupMarks.has(mark));
+  return (
+    ids.some((id) => seen.ids.has(id)) ||
+    dedupKeys.some(([name, dedupKey]) => seen.dedupMarks.has(dedupMark(name, dedupKey)))
+  );
 }
 
 export function addSeen(stored: Stored, { ids, dedupKeys }: SeenSignals): void {
   const seen = (stored.seen ??= { ids: new Set(), dedupMarks: new Set() });
   for (const id of ids) seen.ids.add(id);
   for (const [name, dedupKey] of dedupKeys) seen.dedupMarks.add(dedupMark(name, dedupKey));
-}
-
-export class Lookups implements BatchLookups {
-  readonly #stored: Stored;
-
-  constructor(stored: Stored) {
-    this.#stored = stored;
-  }
-
-  holdsRecords({ firstSeq, records }: CommitBatch): boolean {
-    const held = this.#stored.records.slice(firstSeq, firstSeq + records.length);
-    return isSameRecords(held, records);
-  }
-
-  isPending(signalId: string): boolean {
-    return this.#stored.pending.has(signalId);
-  }
-}
-
-export function append(stored: Stored, { records, entries }: CommitBatch, now: number): void {
-  for (const record of records) stored.records.push(record);
-  for (const entry of entries) stored.entries.push({ ...entry, createdAt: now });
 }
 
 export function childRow({ session }: Stored): ChildRow {
@@ -204,11 +173,6 @@ export function childRow({ session }: Stored): ChildRow {
 export function setHold(stored: Stored, task: number, amount: Amount | undefined): void {
   if (amount === undefined) stored.holds?.delete(task);
   else (stored.holds ??= new Map()).set(task, amount);
-}
-
-export function holdsOf({ holds }: Stored): Hold[] {
-  if (holds === undefined) return [];
-  return [...holds].map(([task, amount]) => ({ task, amount })).sort((a, b) => a.task - b.task);
 }
 
 /** ST33. */

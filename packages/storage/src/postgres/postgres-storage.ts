@@ -55,7 +55,7 @@ import { describeRefusal, isConflict, isEnvironmental, toStorageError } from "./
 import { PostgresReader, Reads } from "./read/reads.ts";
 import { Turns } from "./database/turns.ts";
 import { Facts, keyOf, Need, type Wanted } from "./write/group-facts.ts";
-import { AUDIT, type Item } from "./tables/rows.ts";
+import { AUDIT, type Item } from "./tables/items.ts";
 import { WorkingSet } from "./write/working-set.ts";
 import { writeStatement } from "./write/write-statement.ts";
 
@@ -194,7 +194,7 @@ export class PostgresStorage implements AgentStorage {
   async #remaining(session: Session | undefined): Promise<Pick<SessionSnapshot, "remaining">> {
     if (session === undefined || session.payers.length === 0) return {};
     const heads = await this.#reads.heads(session.payers);
-    const remaining = remainingFor({ session: (id) => asHead(heads.get(id))?.session }, session);
+    const remaining = remainingFor({ find: (id) => asHead(heads.get(id)) }, session);
     return remaining === undefined ? {} : { remaining };
   }
 

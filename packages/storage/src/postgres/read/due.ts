@@ -4,8 +4,7 @@ import type { Due, Schedule } from "@holdfast/core";
 import { unlessCorrupt } from "@holdfast/core/internal";
 import type { Database, Statement } from "../database/database.ts";
 import type { Peers } from "../tables/peers.ts";
-import { readItem } from "../tables/rows.ts";
-import { readSchedule } from "../write/working-set.ts";
+import { readItem, readSchedule } from "../tables/items.ts";
 
 /** Sessions whose time is up, acted on in one go. */
 const OVERDUE_MAX = 1_000;

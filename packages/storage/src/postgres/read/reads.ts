@@ -27,27 +27,23 @@ import { Pending, withoutContent, type Head } from "../tables/heads.ts";
 import {
   CLAIM_COLUMNS,
   corruptRow,
-  documentKind,
   ENTRY_COLUMNS,
   FROM_SESSION,
   JOURNAL_COLUMNS,
-  readAudit,
   readClaim,
   readEntry,
   readHold,
-  readItem,
   readJournal,
   readSession,
   readSignal,
   SESSION_COLUMNS,
   SIGNAL_COLUMNS,
   Texts,
-  type Item,
   readMarks,
 } from "../tables/rows.ts";
+import { documentKind, readSchedule, SCHEDULE, readAudit, readItem, type Item } from "../tables/items.ts";
 import { SCHEMA_VERSION, STATE_BORN_SINCE } from "../tables/schema.ts";
 import { pageOf } from "./session-page.ts";
-import { readSchedule, SCHEDULE } from "../write/working-set.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
 const PAGE_ROWS = 256;

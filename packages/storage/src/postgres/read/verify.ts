@@ -14,10 +14,8 @@ import {
   ENTRY_COLUMNS,
   FROM_SESSION,
   JOURNAL_COLUMNS,
-  readAudit,
   readEntry,
   readHold,
-  readItem,
   readJournal,
   readSession,
   readSignal,
@@ -26,6 +24,7 @@ import {
   SIGNAL_COLUMNS,
   Texts,
 } from "../tables/rows.ts";
+import { readAudit, readItem } from "../tables/items.ts";
 
 const PAGE_ROWS = 500;
 /** Each may be large. */

@@ -15,7 +15,6 @@ import {
   isEnded,
   overdueAt,
   type Amount,
-  type AuditRow,
   type Entry,
   type Hold,
   type JournalRecord,
@@ -32,7 +31,7 @@ import { livesSince } from "./instance.ts";
 // ---- checks ------------------------------------------------------------------------------------------------------
 
 /** The key is part of the sum, so that an intact row in the wrong place is found as well. */
-function checksum(parts: readonly (string | number | null | undefined)[]): number {
+export function checksum(parts: readonly (string | number | null | undefined)[]): number {
   return crc32(parts.join("\u001f"));
 }
 
@@ -49,7 +48,13 @@ export function corruptRow(
   });
 }
 
-function assertChecksum(at: string, table: string, key: string, stored: unknown, computed: number): void {
+export function assertChecksum(
+  at: string,
+  table: string,
+  key: string,
+  stored: unknown,
+  computed: number,
+): void {
   if (stored === computed) return;
   throw corruptRow(
     at,
@@ -452,46 +457,7 @@ export function readHold(sessionId: string, task: number, amount: string, sum: n
   return { task, amount: JSON.parse(amount) as Amount };
 }
 
-// ---- items -------------------------------------------------------------------------------------------------------
-
-/** A small keyed thing: its kind and key, what it is, and when it is to be looked at next. */
-export interface Item {
-  readonly version: number;
-  readonly body: string;
-  readonly nextAt: number | null;
-}
-
-export function itemChecksum(kind: string, key: string, { body, nextAt }: Omit<Item, "version">): number {
-  return checksum([kind, key, nextAt, body]);
-}
-
-export function readItem(row: Row, at: string): Item & { readonly kind: string; readonly key: string } {
-  const [kind, key] = [row["kind"] as string, row["key"] as string];
-  const item = { body: row["body"] as string, nextAt: row["next_at"] as number | null };
-  assertChecksum(at, "item", `${kind}/${key}`, row["checksum"], itemChecksum(kind, key, item));
-  return { kind, key, version: row["version"] as number, ...item };
-}
-
-// ---- documents and the audit -------------------------------------------------------------------------------------
-
-/** The audit chain's end is an item, its rows are a table of their own. */
-export const AUDIT = { kind: "audit", key: "last" } as const;
-
-export function documentKind(collection: string): string {
-  return `document:${collection}`;
-}
-
-export function auditChecksum(seq: number, body: string): number {
-  return checksum([seq, body]);
-}
-
-export function readAudit(row: Row, at: string): AuditRow {
-  const [seq, body] = [row["seq"] as number, row["body"] as string];
-  assertChecksum(at, "audit", String(seq), row["checksum"], auditChecksum(seq, body));
-  return JSON.parse(body) as AuditRow;
-}
-
-/** What a session has seen of signals, a row of `seen` each: ids, and keys with the name they count for. */
+/** The rows of `seen` for ids and for dedup keys, which count for signals of one name. */
 export function marksOf({ ids, dedupKeys }: SeenSignals): string[] {
   return [
     ...ids.map((id) => `i:${id}`),

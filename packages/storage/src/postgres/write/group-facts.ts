@@ -2,7 +2,7 @@
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
-import type { Item } from "../tables/rows.ts";
+import type { Item } from "../tables/items.ts";
 
 /** What must be found out before the group can be worked out. */
 export type Wanted =

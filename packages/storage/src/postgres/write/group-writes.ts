@@ -2,7 +2,7 @@
 
 import type { Amount, AuditRow, JournalRecord, NewEntry, Session, StoredSignal } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
-import type { Item } from "../tables/rows.ts";
+import type { Item } from "../tables/items.ts";
 
 /** Rows to be written, each with the session it belongs to. */
 export interface Writes {

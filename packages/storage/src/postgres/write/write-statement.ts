@@ -26,17 +26,15 @@ import { binaryArray, type Element, type ElementType } from "../database/binary-
 import type { Statement } from "../database/database.ts";
 import type { Head } from "../tables/heads.ts";
 import {
-  auditChecksum,
   checkpointMark,
   entryRow,
   holdChecksum,
-  itemChecksum,
   journalChecksum,
   madeRow,
   signalRow,
   stateRow,
-  type Item,
 } from "../tables/rows.ts";
+import { auditChecksum, itemChecksum, type Item } from "../tables/items.ts";
 import type { Writes } from "./group-writes.ts";
 import type { WorkingSet } from "./working-set.ts";
 

@@ -72,7 +72,7 @@ export class Reads {
     this.#rows = { path, blobs };
     this.accounts = new Accounts(driver, path);
     this.schedules = new Schedules(driver, path);
-    this.ledger = new Ledger(driver, path);
+    this.ledger = new Ledger(driver, path, this.schedules);
     this.#driver = driver;
     this.#path = path;
     this.#session = driver.prepare(`${SELECT_SESSION} WHERE s.session_id = ?`);

@@ -38,6 +38,7 @@ import {
   Followers,
   goesOn,
   isCorrupt,
+  listHolds,
   newsOf,
   pageOfClaims,
   refuseClaim,
@@ -260,7 +261,7 @@ export class SqliteStorage implements AgentStorage {
       const found = head ?? row;
       if (found === undefined) return undefined;
       const { number, session } = found;
-      const holds = row === undefined ? head?.holds : this.#reads.holdsOf(row);
+      const holds = listHolds(row === undefined ? head : { holds: this.#reads.holdsOf(row) });
       const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
       const [first] = records;
       const base = first?.type === "checkpoint" ? first.base : undefined;
@@ -270,7 +271,7 @@ export class SqliteStorage implements AgentStorage {
         records,
         signals: session.inbox === 0 ? [] : this.#reads.signals(number, 0),
         states: base === undefined ? [] : this.#reads.states(number, base, first!.seq),
-        holds: holds?.list() ?? [],
+        holds,
         ...(remaining === undefined ? {} : { remaining }),
       };
     });

@@ -1,13 +1,14 @@
-// Documents and the audit in the file: what concerns no session.
+// `Ledger`: schedules, documents and the audit in the file.
 //
-// Statements are prepared when they are needed: who only reads may have an older file before him, which has neither table, and
-// then there is nothing to read.
+// Statements are prepared when they are needed, because a reader may open an older file that has no such table. There is nothing to read
+// then.
 
-import type { AuditRow, JsonText, StorageReader, StoredDocument } from "@holdfast/core";
-import { unlessCorrupt } from "@holdfast/core/internal";
-import { rowChecksum } from "./checksum.ts";
+import type { AuditRow, JsonText, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
+import { unlessCorrupt, type LedgerPort } from "@holdfast/core/internal";
+import { rowChecksum, sha256 } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlValue } from "../file/driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
+import type { Schedules } from "./schedules.ts";
 
 const DOCUMENT_COLUMNS = ["collection", "id", "body", "version", "updated_at"];
 const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "outcome", "hash"];
@@ -15,16 +16,31 @@ const AUDIT_COLUMNS = ["seq", "at", "actor", "action", "object", "request_id", "
 export const SELECT_DOCUMENT = `SELECT ${list(DOCUMENT_COLUMNS)}, checksum FROM document`;
 export const SELECT_AUDIT = `SELECT ${list(AUDIT_COLUMNS)}, checksum FROM audit`;
 
-export class Ledger {
+export class Ledger implements LedgerPort {
+  readonly hash = sha256;
+  readonly schedules: Schedules;
   readonly #driver: SqlDriver;
   readonly #path: string;
   /** Whether the file has the tables. */
   readonly #isThere: boolean;
 
-  constructor(driver: SqlDriver, path: string) {
+  constructor(driver: SqlDriver, path: string, schedules: Schedules) {
+    this.schedules = schedules;
     this.#driver = driver;
     this.#path = path;
     this.#isThere = hasTable(driver, "audit");
+  }
+
+  schedule(scheduleId: string): Schedule | undefined {
+    return this.schedules.get(scheduleId);
+  }
+
+  putSchedule(schedule: Schedule): void {
+    this.schedules.put(schedule);
+  }
+
+  removeSchedule(scheduleId: string): void {
+    this.schedules.remove(scheduleId);
   }
 
   document(collection: string, id: string): StoredDocument | undefined {
@@ -51,7 +67,7 @@ export class Ledger {
     return found;
   }
 
-  put(collection: string, { id, body, version, updatedAt }: StoredDocument): void {
+  putDocument(collection: string, { id, body, version, updatedAt }: StoredDocument): void {
     const values: SqlValue[] = [collection, id, body, version, updatedAt];
     this.#driver
       .prepare(
@@ -60,7 +76,7 @@ export class Ledger {
       .run(...values, rowChecksum(values));
   }
 
-  remove(collection: string, id: string): void {
+  removeDocument(collection: string, id: string): void {
     this.#driver.prepare("DELETE FROM document WHERE collection = ? AND id = ?").run(collection, id);
   }
 

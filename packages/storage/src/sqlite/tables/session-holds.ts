@@ -22,10 +22,9 @@ export class SessionHolds {
     return this.#inAccount.get(task) ?? this.#inRows.get(task);
   }
 
-  /** All of them, in the order of the tasks. */
-  list(): Hold[] {
-    const all = [...this.#inAccount, ...this.#inRows].map(([task, amount]) => ({ task, amount }));
-    return all.sort((a, b) => a.task - b.task);
+  *[Symbol.iterator](): Iterator<readonly [task: number, amount: Amount]> {
+    yield* this.#inAccount;
+    yield* this.#inRows;
   }
 
   /** Answers which of the two places in the file is to be written. */

@@ -3,19 +3,14 @@
 
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
-import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "./changes.ts";
+import type { CommitBatch, CreateSession, RequestCancel, SendSignal } from "../session/changes.ts";
 import { decideRelease, isHeld, NO_CLAIM, refuseClaim, type Claim } from "./claims.ts";
-import { isAnsweredBy, type Session } from "./session.ts";
+import { isAnsweredBy, type Session } from "../session/session.ts";
 import { dueAt, lookAt } from "./due.ts";
-import {
-  applyBatch,
-  actOverdue,
-  createSession,
-  decideCancel,
-  decideSignal,
-  refuseBatch,
-  type BatchLookups,
-} from "./storage-rules.ts";
+import { applyBatch, refuseBatch, type BatchLookups } from "./batches.ts";
+import { createSession } from "./creation.ts";
+import { actOverdue, decideCancel } from "./interruptions.ts";
+import { decideSignal } from "./signals.ts";
 
 const creation: CreateSession = {
   type: "create_session",
@@ -102,7 +97,7 @@ describe("signals", () => {
 
   test("a stored signal raises the inbox of the row and leaves the rest", () => {
     const before = row({ status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }], inbox: 4 });
-    expect(decideSignal(before, signal, { seen: false, pending: 0 }, 9)).toEqual({
+    expect(decideSignal(before, signal, { isSeen: () => false, pending: 0 }, 9)).toEqual({
       result: { status: "stored", order: 5, awaited: true },
       session: { ...before, inbox: 5, updatedAt: 9 },
     });
@@ -110,19 +105,19 @@ describe("signals", () => {
 
   test("one signal more than the limit is refused by name, and a duplicate is a duplicate also there", () => {
     const pending = LIMITS.signalsPending;
-    expect(decideSignal(row(), signal, { seen: false, pending: pending - 1 }, 9).result.status).toBe(
+    expect(decideSignal(row(), signal, { isSeen: () => false, pending: pending - 1 }, 9).result.status).toBe(
       "stored",
     );
-    const refused = decideSignal(row(), signal, { seen: false, pending }, 9);
+    const refused = decideSignal(row(), signal, { isSeen: () => false, pending }, 9);
     expect(refused).toEqual({
       result: { status: "invalid", reason: expect.stringContaining("signalsPending") },
     });
-    expect(decideSignal(row(), signal, { seen: true, pending }, 9).result.status).toBe("duplicate");
+    expect(decideSignal(row(), signal, { isSeen: () => true, pending }, 9).result.status).toBe("duplicate");
   });
 
   test("a session that has ended says so even of a signal it once took", () => {
     const ended = row({ status: "completed" });
-    const { result } = decideSignal(ended, signal, { seen: true, pending: 0 }, 9);
+    const { result } = decideSignal(ended, signal, { isSeen: () => true, pending: 0 }, 9);
     expect(result).toEqual({ status: "ended", sessionStatus: "completed" });
   });
 

@@ -1,7 +1,7 @@
-// What becomes of a document, as pure functions over the one that is stored (ST40).
+// `decidePut`, `decideRemove`: the rules for documents (ST40).
 
-import type { PutDocument, RemoveDocument, StoredDocument } from "./stored-documents.ts";
-import type { ChangeResult } from "./changes.ts";
+import type { PutDocument, RemoveDocument, StoredDocument } from "../session/stored-documents.ts";
+import type { ChangeResult } from "../session/changes.ts";
 
 /** Why a document cannot be stored under this name, or `undefined`. One alphabet, so that its order is the same everywhere. */
 function findNameProblem({ collection, id }: Pick<PutDocument, "collection" | "id">): string | undefined {
@@ -16,7 +16,7 @@ const RULE = "1 to 256 printable ASCII characters without spaces";
 
 export interface DocumentDecision {
   readonly result: ChangeResult;
-  /** What is stored then; absent when nothing changes. */
+  /** The stored document after the change; absent when nothing changes. */
   readonly document?: StoredDocument;
 }
 

@@ -1,18 +1,17 @@
-// Who may advance a session, as pure functions over its claim. Where a claim is kept is the adapter's affair.
+// `refuseClaim`, `nextClaim`, `decideRelease`: the rules for claims. Only the holder of a session's claim may advance the session.
 //
-//   claims-1. A claim is over by its release, or when another one is made. That its lease has passed only allows that:
-//       until then its holder may commit, and may renew it.
-//   claims-2. A renewal never shortens: clocks of several machines differ, and an answer may come late.
-//   claims-3. Losses are counted from commit to commit. A claim that was released is none, and takes none back either:
-//       whoever claims and releases without a commit has proven nothing; nor has who has only written down what was
-//       lost with the one before.
+//   claims-1. A claim ends with its release, or when another claim is made. The end of its lease only allows another claim: until then the
+//             holder may commit, and may renew the lease.
+//   claims-2. A renewal never shortens a lease, because clocks of several machines differ and an answer may come late.
+//   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the count: a holder that only claims and
+//             releases has proven nothing. A commit that only records lost attempts does not reset the count either.
 //
-// It knows no sessions but their status, and no time but the one it is told.
+// These rules know no sessions but their status, and no time but the time they are given. The storage keeps the claims.
 
-import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "./claim-results.ts";
-import type { CommitBatch, HeldAs, ReleaseClaim } from "./changes.ts";
+import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "../session/claim-results.ts";
+import type { CommitBatch, HeldAs, ReleaseClaim } from "../session/changes.ts";
 import { movedAway } from "./moving.ts";
-import { isEnded, type Session } from "./session.ts";
+import { isEnded, type Session } from "../session/session.ts";
 
 export interface Claim {
   /** Grows with every claim of the session, also over restarts (ST6). 0 before the first. */
@@ -31,7 +30,7 @@ export function isHeld(claim: Claim, now: number): boolean {
   return claim.owner !== undefined && claim.until > now;
 }
 
-/** Whether something may be done in a session's name by who says that it holds it so: its lease may have passed (claims-1). */
+/** Whether a caller that names a claim may act for the session. The claim's lease may have ended (claims-1). */
 export function isHeldAs(
   { status, move }: Pick<Session, "status" | "move">,
   claim: Claim,
@@ -71,22 +70,22 @@ export function nextClaim(
   return { token, owner, until: now + leaseMs, losses: claim.losses + (isLost ? 1 : 0) };
 }
 
-/** A claim that its holder goes on with (claims-2); itself when nothing changes. */
+/** A claim after its renewal (claims-2); the same object when nothing changes. */
 export function renewedClaim(claim: Claim, until: number): Claim {
   return claim.until >= until ? claim : { ...claim, until };
 }
 
-/** A claim under which a batch was committed (claims-3); itself when nothing changes. */
+/** A claim after a commit (claims-3); the same object when nothing changes. */
 export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): Claim {
   return claim.losses === 0 || !isProof(batch) ? claim : { ...claim, losses: 0 };
 }
 
-/** claims-3. What only tells that attempts were lost begins the next ones, and whoever did the last ones may have died of them. */
+/** claims-3. Whether a batch proves that its claim holder can commit. A batch of lost attempts does not: their process may have died of them. */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
 }
 
-/** What is left of a claim that was released. */
+/** A claim after its release. */
 export function releasedClaim({ token, losses }: Claim): Claim {
   return { token, until: -Infinity, losses };
 }
@@ -109,7 +108,7 @@ interface LeasedSession {
   readonly leaseMs: number;
 }
 
-/** A page of the claims that are held by a lease that ends (ST48), for adapters that have them at hand. */
+/** A page of the claims that are held by a lease that ends (ST48), for adapters that keep claims in memory. */
 export function pageOfClaims(
   all: Iterable<LeasedSession>,
   { now, limit, sessionId, owner, after }: HeldClaimsQuery,

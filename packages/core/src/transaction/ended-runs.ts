@@ -1,29 +1,22 @@
 // The runs of a session that have ended: one document for each session that has any, newest run last.
 //
-//   session-ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
+//   ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
 //       claim is released.
-//   session-ended-runs-2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
-//   session-ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one
-//       (O2). The first record of a run stays.
+//   ended-runs-2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
+//   ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one (O2). The
+//       first record of a run stays.
 //
 // A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to what
 // its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose lease
-// never ends belongs to a process that runs sessions by itself. Such a process has no runs to list.
+// never ends belongs to a process that runs sessions without a coordinator. Such a process has no runs to list.
 
-import type { StoredDocument } from "./stored-documents.ts";
-import type { Session, SessionStatus } from "./session.ts";
+import type { RunNote } from "../session/changes.ts";
+import type { StoredDocument } from "../session/stored-documents.ts";
+import type { Session, SessionStatus } from "../session/session.ts";
 
 /** The collection of these documents; a document's id is its session's. */
 export const ENDED_RUNS = "runs";
 const ENDED_RUNS_MAX = 50;
-
-/** What storage cannot know of a run by itself. */
-export interface RunNote {
-  /** The runner that held the claim, by its id. */
-  readonly holder: string;
-  /** When the claim was given, epoch milliseconds; absent when that is not known. */
-  readonly since?: number;
-}
 
 export interface EndedRun extends RunNote {
   readonly token: number;
@@ -36,28 +29,28 @@ export interface EndedRun extends RunNote {
   readonly outcome: SessionStatus;
 }
 
-/** What these rules need of the transaction that a change is applied in. */
-interface EndedRunsDoor {
+/** The part of the transaction that these rules use. */
+interface EndedRunsLedger {
   document(collection: string, id: string): StoredDocument | undefined;
-  putDocument(collection: string, document: StoredDocument): unknown;
+  putDocument(collection: string, document: StoredDocument): void;
   removeDocument(collection: string, id: string): void;
 }
 
 /** ST50. Add the run that a change ends, when the change says which run that is. `session`: as it is after the change. */
 export function keepEndedRun(
-  door: EndedRunsDoor,
+  ledger: EndedRunsLedger,
   { token, run }: { readonly token: number; readonly run?: RunNote },
   session: Pick<Session, "sessionId" | "status"> | undefined,
   now: number,
 ): void {
   if (run === undefined || session === undefined) return;
   const { sessionId, status: outcome } = session;
-  const stored = door.document(ENDED_RUNS, sessionId);
+  const stored = ledger.document(ENDED_RUNS, sessionId);
   const before = stored === undefined ? [] : endedRunsOf(stored);
-  if (before.some((kept) => kept.token === token)) return; // session-ended-runs-3.
+  if (before.some((kept) => kept.token === token)) return; // ended-runs-3.
   const ended: EndedRun = { token, ...run, endedAt: now, outcome };
-  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // session-ended-runs-2.
-  door.putDocument(ENDED_RUNS, {
+  const runs = [...before, ended].slice(-ENDED_RUNS_MAX); // ended-runs-2.
+  ledger.putDocument(ENDED_RUNS, {
     id: sessionId,
     body: JSON.stringify(runs),
     version: (stored?.version ?? 0) + 1,
@@ -65,31 +58,19 @@ export function keepEndedRun(
   });
 }
 
-/** The same for a release. Answers what the release answered. */
-export function keepReleasedRun<Result extends { readonly status: string }>(
-  door: EndedRunsDoor & { session(sessionId: string): Session | undefined },
-  release: { readonly sessionId: string; readonly token: number; readonly run?: RunNote },
-  result: Result,
-  now: number,
-): Result {
-  if (release.run !== undefined && result.status === "released")
-    keepEndedRun(door, release, door.session(release.sessionId), now);
-  return result;
-}
-
 /** ST50. Add the run whose session was ended by a cancel. `session`: as it is after the cancel. */
 export function keepClaimedRun(
-  door: EndedRunsDoor,
+  ledger: EndedRunsLedger,
   { owner, token, until }: { readonly owner?: string; readonly token: number; readonly until: number },
   session: Session,
   now: number,
 ): void {
   if (owner !== undefined && until !== Infinity)
-    keepEndedRun(door, { token, run: { holder: owner } }, session, now);
+    keepEndedRun(ledger, { token, run: { holder: owner } }, session, now);
 }
 
-export function removeEndedRuns(door: EndedRunsDoor, sessionId: string): void {
-  if (door.document(ENDED_RUNS, sessionId) !== undefined) door.removeDocument(ENDED_RUNS, sessionId);
+export function removeEndedRuns(ledger: EndedRunsLedger, sessionId: string): void {
+  if (ledger.document(ENDED_RUNS, sessionId) !== undefined) ledger.removeDocument(ENDED_RUNS, sessionId);
 }
 
 /** Oldest first. */

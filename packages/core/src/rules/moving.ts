@@ -1,39 +1,38 @@
-// A session that goes to live in another storage, as pure functions over its row. On the way there may be no live place; two there
-// never are.
+// `decideBeginMove`, `decideEndMove`: the rules for a session that moves to another storage. A session lives in one storage at most.
 //
-//   frozen here ──► imported there, one home further on ──► here a tombstone that says where it went
+//   frozen here ──► imported there, with the next home number ──► here a tombstone that names the new place
 //
-//   MV1. From the freeze on nothing that concerns the session changes it here: no batch, claim, signal, cancel, pause or time. Who
-//        asks is told where it goes, so that nothing is acknowledged that does not go along.
-//   moving-2. It stays only by the word of who froze it, who knows that it is nowhere else. Once gone it is gone from
-//       here for good: when it comes back, a home further on, its tombstone is deleted first, and nothing but that.
-//   moving-3. Families are not torn apart: with a parent or a child that has not ended, paid for by another one, or
-//       paying for one that goes on, it does not go.
-//   moving-4. Nor does what is nowhere but in a process: an ephemeral one that has begun would arrive as lost.
+//   moving-1. A frozen session accepts no change: no batch, claim, signal, cancel, pause or timer. Every caller is told where the session
+//             moves, so nothing is acknowledged that would not move with it.
+//   moving-2. Only the process that froze the session may unfreeze it, because it knows that the session is nowhere else. After the move the
+//             tombstone stays until the session comes back with a higher home number. Then the tombstone is deleted, and nothing else.
+//   moving-3. A session does not move while a parent, a child or a session that its account pays for is active. A session that another
+//             account pays for does not move either.
+//   moving-4. An ephemeral session that has begun does not move, because it would arrive as lost.
 //
-// It knows no other storage, and no claims: whoever drives the session learns by being fenced.
+// These rules know no other storage and no claims. The driver of a moved session notices the move because its next commit is fenced.
 
-import type { BeginMove, ChangeResult, EndMove } from "./changes.ts";
-import { isEnded, isLost, type Session } from "./session.ts";
+import type { BeginMove, ChangeResult, EndMove } from "../session/changes.ts";
+import { isEnded, isLost, type Session } from "../session/session.ts";
 
 export interface MoveDecision {
   readonly result: ChangeResult;
-  /** The row it leaves. */
+  /** The new row; absent when nothing changes. */
   readonly session?: Session;
 }
 
-/** What is said instead of doing anything to a session that is moving or has moved (MV1). */
+/** The result for a session that is moving or has moved (moving-1); `undefined` for any other session. */
 export function movedAway({
   move,
 }: Pick<Session, "move">): { readonly status: "moved"; readonly to: string } | undefined {
   return move === undefined ? undefined : { status: "moved", to: move.to };
 }
 
-/** Those that are stored here. */
+/** The relatives of a session that are stored here. */
 export interface Relatives {
-  /** Its parent and its children. */
+  /** The parent and the children. */
   readonly family: readonly Relative[];
-  /** Whom its account pays for besides itself. */
+  /** The other sessions that its account pays for. */
   readonly paid: readonly Relative[];
 }
 

@@ -3,7 +3,7 @@
 //   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time: what they turn
 //       out to touch besides (a parent that is told of an end, a payer) is storage's affair.
 
-import type { Change, Effect } from "./changes.ts";
+import type { Change, Effect } from "../session/changes.ts";
 
 /**
  * `known`: a session it speaks of as being there. `made`: one it makes. `thing`: a schedule, a document or the audit, none of which is

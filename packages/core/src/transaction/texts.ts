@@ -1,17 +1,12 @@
-// Text that a database or the journal's lines would change without a word is refused: lone surrogates outside of JSON escapes, and
-// line breaks in recorded JSON (writer-4 of `sqlite/engine/writer.ts`). Each function answers what is wrong, or `undefined`.
+// `find…TextProblem`: texts that a database or the lines of a journal would change silently.
+//
+// Refused are lone surrogates that are not escaped, and line breaks in recorded JSON. Each function returns the problem, or `undefined`.
 
-import type {
-  CommitBatch,
-  CreateSession,
-  Effect,
-  ImportSession,
-  Schedule,
-  SendSignal,
-  StoredDocument,
-} from "@holdfast/core";
+import type { Schedule } from "../session/schedules.ts";
+import type { StoredDocument } from "../session/stored-documents.ts";
+import type { CommitBatch, CreateSession, Effect, ImportSession, SendSignal } from "../session/changes.ts";
 
-export function findSessionProblem({
+export function findCreationTextProblem({
   sessionId,
   input,
   shared,
@@ -23,14 +18,14 @@ export function findSessionProblem({
   return (
     findTextProblem("session id", sessionId) ??
     findTextProblem("input", input) ??
-    findTextProblem("parent's id", parent?.sessionId) ??
+    findTextProblem("id of the parent", parent?.sessionId) ??
     findTextProblem("shared context", value) ??
-    findTextProblem("progress it goes on from", resumedFrom) ??
+    findTextProblem("progress it resumes from", resumedFrom) ??
     (first && findPartsProblem(first))
   );
 }
 
-export function findSignalProblem({ signalId, name, dedupKey, payload }: SendSignal): string | undefined {
+export function findSignalTextProblem({ signalId, name, dedupKey, payload }: SendSignal): string | undefined {
   return (
     findTextProblem("signal id", signalId) ??
     findTextProblem("signal name", name) ??
@@ -41,12 +36,12 @@ export function findSignalProblem({ signalId, name, dedupKey, payload }: SendSig
 
 type Parts = Pick<CommitBatch, "records" | "entries" | "session" | "effects">;
 
-export function findBatchProblem(batch: CommitBatch): string | undefined {
+export function findBatchTextProblem(batch: CommitBatch): string | undefined {
   return findPartsProblem(batch);
 }
 
 function findPartsProblem({ records, entries, session, effects }: Parts): string | undefined {
-  // Words only for what is wrong: every step of every agent comes through here.
+  // Hot path: a message is made only for a text that has a problem.
   for (const { payload, seq } of records) {
     if (hasTextProblem(payload)) return findTextProblem(`payload of record ${seq}`, payload);
   }
@@ -63,17 +58,17 @@ function findPartsProblem({ records, entries, session, effects }: Parts): string
   return (
     findTextProblem("output", session?.output) ??
     findTextProblem("progress", session?.progress) ??
-    findTextProblem("progress it goes on from", session?.resumedFrom)
+    findTextProblem("progress it resumes from", session?.resumedFrom)
   );
 }
 
-/** What an effect says is refused with its batch: afterwards it is too late (cascade-1 of the core's `cascade.ts`). */
+/** An effect is refused with its batch, because the cascade cannot refuse it (cascade-1). */
 function findEffectProblem(effect: Effect): string | undefined {
   switch (effect.type) {
     case "create_session":
-      return findSessionProblem(effect);
+      return findCreationTextProblem(effect);
     case "send_signal":
-      return findSignalProblem(effect);
+      return findSignalTextProblem(effect);
     case "request_cancel":
       return undefined;
   }
@@ -89,17 +84,24 @@ export function findImportTextProblem({ session, records, entries }: ImportSessi
   );
 }
 
-export function findScheduleProblem({ scheduleId, cron, timeZone, action }: Schedule): string | undefined {
+export function findScheduleTextProblem({
+  scheduleId,
+  cron,
+  timeZone,
+  action,
+}: Schedule): string | undefined {
   return (
     findTextProblem("schedule id", scheduleId) ??
     findTextProblem("cron", cron) ??
     findTextProblem("time zone", timeZone) ??
-    findTextProblem("what it starts or signals with", action.type === "start" ? action.input : action.payload)
+    (action.type === "start"
+      ? findTextProblem("input", action.input)
+      : findTextProblem("payload", action.payload))
   );
 }
 
-/** A body may have line breaks: it is no line of a journal. */
-export function findDocumentProblem({ id, body }: StoredDocument): string | undefined {
+/** A body may have line breaks, because it is not a line of a journal. */
+export function findDocumentTextProblem({ id, body }: StoredDocument): string | undefined {
   return body.isWellFormed()
     ? undefined
     : `the body of document ${id} has a lone surrogate that is not escaped`;

@@ -1,7 +1,7 @@
 // From when on there is something to do for a session, as every storage tells it (ST18). storage-rules-4 is a promise of `storage-rules.ts`.
 
 import type { Claim } from "./claims.ts";
-import { isLost, overdueAt, type Session } from "./session.ts";
+import { isLost, overdueAt, type Session } from "../session/session.ts";
 
 /**
  * From when on there is something to do for a session that nobody else does (ST18): `-Infinity` for now, `Infinity` for

@@ -1,10 +1,10 @@
 // What adapters make of consequences is proved by the conformance suite (ST27). Here: which there are, and which not.
 
 import { describe, expect, test } from "vitest";
-import { NO_AMOUNT, openAccount } from "./budget.ts";
+import { NO_AMOUNT, openAccount } from "../session/budget.ts";
 import { becameLow, consequencesOf, isLastEvent, tellLow } from "./consequences.ts";
-import type { Session, SessionStatus } from "./session.ts";
-import { createSession } from "./storage-rules.ts";
+import type { Session, SessionStatus } from "../session/session.ts";
+import { createSession } from "./creation.ts";
 
 const parent = { sessionId: "ses-parent", child: 4, onEnd: "cancel" } as const;
 const creation = {
@@ -58,7 +58,7 @@ describe("an end", () => {
     expect(isLastEvent(event as never)).toBe(true);
   });
 
-  test("consequences-1: of a session that had ended nothing is told, nor of one that another took over from", () => {
+  test("consequences-1: a session that had ended before, or has a successor, tells no end", () => {
     const ended = row({ status: "failed" });
     expect(consequencesOf(ended, { ...ended, updatedAt: 9 }, 10)).toEqual([]);
     expect(told(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
@@ -91,7 +91,7 @@ describe("while it lives", () => {
     expect(consequencesOf(after, { ...after, turn: 2 }, 10)).toEqual([]);
   });
 
-  test("consequences-3: so is a cancel because of a budget, before the end it comes to", () => {
+  test("consequences-3: a cancel for a budget is told before the end it leads to", () => {
     const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
     const cancel = { mode: "graceful", deadlineAt: 60, cause: "budget_exceeded", exhausted } as const;
     const after = row({ status: "cancelling", cancel });

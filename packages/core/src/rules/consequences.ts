@@ -1,28 +1,25 @@
-// What a change to one session means for those above and below it: changes to be applied in the same transaction (storage-rules-6).
+// `consequencesOf`: the changes to parent and children that follow from a change to one session, in the same transaction.
 //
-//   consequences-1. A session's end is told to its parent exactly once, by whatever it ended (S4): its agent, a cancel,
-//       its deadline. When another session took over from it, that one tells instead.
-//   consequences-2. A cancel reaches the whole tree below in the transaction that acknowledges it, and what is asked
-//       for below it later in the one that makes that. An end reaches those children that were not to be left.
-//   consequences-3. A pause is told to the parent, each time: somebody has to mend something. So is a cancel because of
-//       a budget, with the limit, before the end it comes to: that a budget is used up is the same event whatever it
-//       leads to.
-//   consequences-4. Who asked something of a parent that has ended, or ends before it answers, is answered that.
-//   consequences-5. Who asked for a child whose id another session has, which anybody may choose, hears of its end as
-//       of one that failed.
-//   consequences-6. One that keeps no journal and starts over asks for its children again. Of one that has ended it
-//       hears the end once more; what is asked for otherwise than before is another child, which cannot be made
-//       (consequences-5).
+//   consequences-1. A session's parent is told of its end exactly once, whether its agent, a cancel or a deadline ended it (S4). If another
+//                   session took over, the successor tells instead.
+//   consequences-2. A cancel reaches the whole tree below in the transaction that acknowledges it. A session that is created below later is
+//                   cancelled in the transaction that creates it. An end cancels those children that were not to be left.
+//   consequences-3. Every pause is told to the parent, because somebody has to fix its cause. A cancel for an exhausted budget is told as
+//                   well, with the limit, before the end. The event is the same, whether the budget pauses or cancels.
+//   consequences-4. A child that asked its parent something gets an answer when the parent ends without one.
+//   consequences-5. If a child's id belongs to another session already, the parent is told that the child failed.
+//   consequences-6. A session without a journal that restarts from scratch creates its children again. The end of a child that has ended
+//                   is told again. A child that is created differently this time counts as another child (consequences-5).
 //
-// It knows rows and makes changes; finding children and applying changes is the adapters'.
+// This file knows rows and makes changes. The storage finds children, and the cascade applies the changes.
 
 import { positionId } from "../ids.ts";
 import { childEndName, childEventName, replyName } from "../journal/signal-names.ts";
 import type { JsonText } from "../json/json.ts";
 import { LIMITS } from "../limits.ts";
-import type { RequestCancel, SendSignal } from "./changes.ts";
-import { isLow, remainingOf, type Account, type Exhausted } from "./budget.ts";
-import { isEnded, type ParentRef, type Session } from "./session.ts";
+import type { RequestCancel, SendSignal } from "../session/changes.ts";
+import { isLow, remainingOf, type Account, type Exhausted } from "../session/budget.ts";
+import { isEnded, type ParentRef, type Session } from "../session/session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
 
 /** A change to another session, or one to all children of a session. */
@@ -38,7 +35,7 @@ export interface CancelChildren {
   readonly request: Omit<RequestCancel, "type" | "sessionId">;
 }
 
-/** What a child tells its parent, as `ctx.waitForChildEvent` gives it. */
+/** An event that a child tells its parent, as `ctx.waitForChildEvent` returns it. */
 export type ChildEvent =
   | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
   | { readonly type: "progress"; readonly data: unknown }
@@ -78,13 +75,13 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
 
-/** The name of the signal by which a parent hears of a child's budget: no agent sends one of this name. */
+/** The name of the signal that tells a parent about a child's budget. No agent can send a signal of this name. */
 export const BUDGET_LOW = "budget-low";
 
-/** ST29. Told by the payer that has less than a tenth left, or by who took over from it, to its parent. */
+/** ST29. The signal to a session's parent when less than a tenth of its budget is left. The successor of a session sends it instead. */
 export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
   const { parent, sessionId } = payer;
-  // After its end it tells nothing, though those it left may go on spending.
+  // A session that has ended tells nothing, though the sessions that it left may still spend.
   if (parent === undefined || isEnded(payer.status)) return NONE;
   const payload = JSON.stringify({
     type: "signal",
@@ -149,7 +146,7 @@ export function tellAgain(parent: ParentRef, last: Session): readonly SendSignal
   return isEnded(last.status) ? lastWords(parent, last.sessionId, endEvent(last)) : NONE;
 }
 
-/** What a session that has ended told, or would have told, its parent last. */
+/** The last event of a session that has ended, for its parent. */
 export function endEvent({ status, output, error, cancel, progress }: Session): JsonText {
   const part = output === undefined ? "" : `,"output":${output}`;
   if (status === "completed") return `{"type":"completed","output":${output ?? "null"}}`;

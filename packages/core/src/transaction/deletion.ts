@@ -1,0 +1,49 @@
+// `decideDeletion`: which sessions a deletion removes (ST43).
+//
+//   deletion-1. A deletion removes all sessions of the subtree or none: every obstacle is found before the first removal.
+//   deletion-2. A deletion removes accounts as well. Every session that such an account pays for must have ended: all below the deleted
+//               session, its successor, and all below the successor.
+
+import type { ChangeResult, DeleteSession } from "../session/changes.ts";
+import { childrenOf, activeSuccessor, successorOf, paidBy, type FamilyLookups } from "./successors.ts";
+import { isEnded, type Session } from "../session/session.ts";
+
+export interface DeletionDecision {
+  readonly result: ChangeResult;
+  /** The sessions to remove, parents before their children. */
+  readonly sessionIds: readonly string[];
+}
+
+export function decideDeletion(
+  lookups: FamilyLookups,
+  { sessionId, subtree }: DeleteSession,
+): DeletionDecision {
+  const session = lookups.find(sessionId)?.session;
+  if (session === undefined) return refused({ status: "not_found" });
+  // The session lives in another storage. Its ended children stay, for when the session comes back.
+  if (session.move?.isDone === true)
+    return { result: { status: "deleted", sessions: 1 }, sessionIds: [sessionId] };
+  const found = new Set([sessionId]);
+  for (const id of found) {
+    const obstacle = activeSuccessor(lookups, id) ?? belowSuccessor(lookups, id);
+    if (obstacle !== undefined) {
+      const { sessionId: goesOn, status } = obstacle;
+      return refused({ status: "not_ended", sessionId: goesOn, sessionStatus: status });
+    }
+    const children = childrenOf(lookups, id);
+    if (subtree === "refuse" && children.length > 0) return refused({ status: "has_children" });
+    for (const child of children) found.add(child.sessionId);
+  }
+  return { result: { status: "deleted", sessions: found.size }, sessionIds: [...found] };
+}
+
+/** deletion-2. */
+function belowSuccessor(lookups: FamilyLookups, sessionId: string): Session | undefined {
+  const session = lookups.find(sessionId)?.session;
+  const successor = session && successorOf(lookups, session);
+  return successor && paidBy(lookups, successor).find(({ status }) => !isEnded(status));
+}
+
+function refused(result: ChangeResult): DeletionDecision {
+  return { result, sessionIds: [] };
+}
