@@ -7,12 +7,13 @@
 //
 //   --list RULE [PATH…]  print the offences against such a rule, in these files and folders
 //   --lower              lower the baselines to the offences that there still are
+//   --moved              the same after text has moved: its offences move to their new file of the same package
 
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.ts";
-import { baselineFile, lowered, type Offence } from "./tidy/baseline.ts";
+import { baselineFile, lowered, moved, type Offence } from "./tidy/baseline.ts";
 import { commitSubjects, whyNoCommits } from "./tidy/commits.ts";
 import {
   changelogShape,
@@ -85,11 +86,11 @@ export function listOffences(root: string, rule: string, paths: readonly string[
   );
 }
 
-/** Lowers each number of each baseline to the offences that its file still has. */
-export function lowerBaselines(root: string): void {
+/** Writes each baseline to fit the offences that there are now. */
+export function writeBaselines(root: string, change: typeof lowered | typeof moved): void {
   const tree = readTree(root);
   for (const [rule, offences] of Object.entries(BASELINES)) {
-    const baseline = lowered(tree, rule, offences(tree));
+    const baseline = change(tree, rule, offences(tree));
     writeFileSync(join(root, baselineFile(rule)), `${JSON.stringify(baseline, undefined, 2)}\n`);
   }
 }
@@ -101,11 +102,11 @@ function names(record: Readonly<Record<string, unknown>>): string {
 function main(root: string): number {
   const { values, positionals } = readArguments(
     fileURLToPath(import.meta.url),
-    { list: { type: "string" }, lower: { type: "boolean" } },
+    { list: { type: "string" }, lower: { type: "boolean" }, moved: { type: "boolean" } },
     true,
   );
-  if (values.lower === true) {
-    lowerBaselines(root);
+  if (values.lower === true || values.moved === true) {
+    writeBaselines(root, values.moved === true ? moved : lowered);
     return 0;
   }
   if (values.list !== undefined) {
