@@ -7,6 +7,7 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
 import { HoldfastError } from "@holdfast/core";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
+import { quoted } from "./plain-text.ts";
 
 const OPEN_ALREADY = /^(\/dev\/stdin|(\/dev|\/proc\/self)\/fd\/\d+)$/;
 const CHUNK_BYTES = 64 * 1024;
@@ -49,13 +50,15 @@ export function readGiven(path: string, bytesMax: number): Buffer {
 export function checkTrusted(path: string, note?: (warning: string) => void): void {
   const found = lookAtPath(path);
   if (typeof found === "string" || !found.isFile()) return;
-  if (isWritableByOthers(found))
+  if (isWritableByOthers(found)) {
+    const isOfOther = isWritableByOthers({ uid: found.uid, gid: found.gid, mode: 0o600 });
     throw new HoldfastError("config_invalid", `other users may write the file ${path}`, {
       at: path,
       got: `owner ${found.uid}, mode ${(found.mode & 0o7777).toString(8)}`,
       expected: "a file of this user or root that no other user may write",
-      fix: "run chmod go-w on it as its owner, or copy it with mode 0600",
+      fix: isOfOther ? "make a copy of it that this user owns" : `run chmod go-w ${quoted(path)}`,
     });
+  }
   if (note === undefined || (found.mode & 0o044) === 0 || found.uid !== process.getuid?.()) return;
   try {
     accessSync(path, constants.W_OK);

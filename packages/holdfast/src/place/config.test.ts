@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -43,6 +43,24 @@ test("a file may be empty and begin with a byte-order mark; what is too large, o
     expect(error.code).toBe("config_invalid");
     expect(JSON.stringify([error.message, error.got])).not.toContain("unter2");
   }
+});
+
+test("a file that other users may write is refused with its mode and the command that helps, also through a link", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast config-"));
+  const [file, link] = [join(folder, "config.json"), join(folder, "link.json")];
+  writeFileSync(file, '{ "db": "x.db" }');
+  symlinkSync(file, link);
+  chmodSync(file, 0o644);
+  expect(readConfig(link)).toEqual({ db: "x.db" });
+  chmodSync(file, 0o646);
+  for (const path of [file, link])
+    expect(refusalOf(() => readConfig(path))).toMatchObject({
+      code: "config_invalid",
+      message: `other users may write the file ${path}`,
+      at: path,
+      got: expect.stringContaining("mode 646"),
+      fix: `run chmod go-w '${path}'`,
+    });
 });
 
 function refusalOf(read: () => unknown): HoldfastError {

@@ -3,11 +3,12 @@
 //   config-1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is
 //       its copy.
 //   config-2. A file that is there and wrong is an error naming the file and the pointer, never passed over.
+//   config-3. A file that other users may write is refused: it says where sessions are stored and where traces go.
 
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean, jsonSyntaxProblem } from "@holdfast/core/internal";
-import { kindOfValue, readGiven } from "../frame/given-file.ts";
+import { checkTrusted, kindOfValue, readGiven } from "../frame/given-file.ts";
 
 export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -63,6 +64,7 @@ export function userConfigFile(env: Readonly<Record<string, string | undefined>>
  * @throws HoldfastError `config_invalid`.
  */
 export function readConfig(path: string): Config {
+  checkTrusted(path); // config-3.
   let text: string;
   try {
     text = readBounded(path).replace(/^\uFEFF/, "");
