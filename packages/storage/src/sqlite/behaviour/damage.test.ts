@@ -55,6 +55,40 @@ test("what is damaged keeps nothing else from being found: not one whose time is
   await again.close();
 });
 
+test("a session whose relations are damaged keeps neither its owner's others nor its family from being used", async () => {
+  const path = `${newFolder()}/test.db`;
+  const placement = { owner: "anna" };
+  const childOf = (sessionId: string, child: number): Partial<CreateSession> => ({
+    placement,
+    parent: { sessionId, child, onEnd: "cancel" },
+  });
+  const storage = await openSqliteStorage({ path });
+  await storage.commit(
+    [
+      creating("ses-1", { placement }),
+      creating("ses-2", childOf("ses-1", 0)), // Damaged below.
+      creating("ses-3", childOf("ses-1", 1)),
+    ],
+    0,
+  );
+  await storage.close();
+  const database = new DatabaseSync(path);
+  database.exec("DROP INDEX session_owner; UPDATE session SET origin = 'no JSON' WHERE session = 2");
+  database.exec("PRAGMA user_version = 4"); // The file is the same as after damage that SQLite does not see.
+  database.close();
+
+  const again = await openSqliteStorage({ path });
+  const cancel = { type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 } as const;
+  const results = await again.commit([creating("ses-4", { placement }), cancel], 1);
+  expect(results.map(({ status }) => status)).toEqual(["created", "requested"]);
+  expect(await again.reader.session("ses-3")).toMatchObject({ status: "cancelled" });
+  const listed = await again.reader.sessions({ limit: 9, owner: "anna" });
+  expect(listed.map(({ sessionId }) => sessionId)).toEqual(["ses-4", "ses-3", "ses-1"]);
+  await expect(again.reader.session("ses-2")).rejects.toMatchObject({ code: "corrupt_record" });
+  expect((await again.verify()).problems).toEqual([expect.objectContaining({ table: "session" })]);
+  await again.close();
+});
+
 test("ST41: a damaged document is passed over where many are listed, page by page", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });

@@ -95,12 +95,12 @@ export class Reads {
       `SELECT ${JOURNAL_COLUMNS} FROM journal WHERE ${fromSeq} AND seq <= ?3 AND checkpoint = 1 ORDER BY seq`,
     );
     this.#children = driver.prepare(
-      `SELECT s.session_id, t.status, s.origin ->> '$.parent.onEnd' AS on_end, s.origin ->> '$.placement.owner' AS owner
+      `SELECT s.session_id, t.status, ${ofJson("s.origin", "$.parent.onEnd")} AS on_end, ${ofJson("s.origin", "$.placement.owner")} AS owner
          FROM session s JOIN state t ON t.session = s.session WHERE s.parent = ? ORDER BY s.session`,
     );
     this.#exhausted = driver.prepare(
       `SELECT s.session_id FROM state t JOIN session s ON s.session = t.session
-        WHERE t.pause_reason = 'budget_exceeded' AND t.rest ->> '$.exhausted.payer' = ? ORDER BY t.session`,
+        WHERE t.pause_reason = 'budget_exceeded' AND ${ofJson("t.rest", "$.exhausted.payer")} = ? ORDER BY t.session`,
     );
   }
 
@@ -156,7 +156,7 @@ export class Reads {
     return this.#children.all(sessionId).map((row) => ({
       sessionId: row["session_id"] as string,
       status: row["status"] as SessionStatus,
-      onEnd: row["on_end"] as ChildRow["onEnd"],
+      onEnd: (row["on_end"] as ChildRow["onEnd"] | null) ?? "leave",
       owner: (row["owner"] as string | null) ?? undefined,
     }));
   }
@@ -259,11 +259,16 @@ export class Reads {
   }
 }
 
+/** A value in a JSON column, as the indexes have it. A damaged row has NULL, and does not fail the whole statement. */
+function ofJson(column: string, path: string): string {
+  return `CASE WHEN json_valid(${column}) THEN ${column} ->> '${path}' END`;
+}
+
 type SessionQuery = Parameters<StorageReader["sessions"]>[0];
 
 const FILTERS = [
-  { name: "owner", table: "session", sql: "origin ->> '$.placement.owner' = ?" },
-  { name: "agent", table: "session", sql: "CASE WHEN json_valid(agent) THEN agent ->> '$.name' END = ?" },
+  { name: "owner", table: "session", sql: `${ofJson("origin", "$.placement.owner")} = ?` },
+  { name: "agent", table: "session", sql: `${ofJson("agent", "$.name")} = ?` },
   { name: "status", table: "state", sql: "status = ?" },
   { name: "parent", table: "session", sql: "parent = ?" },
 ] as const satisfies readonly { name: keyof SessionQuery; table: "session" | "state"; sql: string }[];

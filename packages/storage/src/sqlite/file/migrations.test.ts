@@ -83,6 +83,17 @@ test("a file of the second step with a damaged session opens, and its lists hold
   await storage.close();
 });
 
+test("a file of the first step opens although the relations of a session are damaged", async () => {
+  const path = await oldDatabase();
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE session SET origin = 'no JSON'");
+  database.close();
+  const storage = await openSqliteStorage({ path });
+  expect(versionOf(path)).toBe(SCHEMA_VERSION);
+  expect(await storage.commit([creating("ses-2", "writer")], 2)).toMatchObject([{ status: "created" }]);
+  await storage.close();
+});
+
 test("its owner brings it up to date, and all of it is there", async () => {
   const path = await oldDatabase();
   const storage = await openSqliteStorage({ path });

@@ -1,4 +1,5 @@
-// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
+// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited, unless a later step
+// creates the part that is left out.
 //
 //   migrations-1. `user_version` is the number of the last step applied; each step and its number are one transaction.
 //   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is written to it.
@@ -26,7 +27,8 @@
 //            never was one: they stay.
 //   lists    `session_agent` and `state_status` end in the session's number, as every index does, so a page of a list is one range.
 //            Together they cost 3 µs of CPU per session; a partial index without `working` was no cheaper. A session with a damaged
-//            `agent` is in no list by agent: an index that refused it would keep the whole file from being opened.
+//            `agent` is in no list by agent, and one with a damaged `origin` in no list by owner: an index that refused it would keep
+//            the whole file from being opened.
 //   removed  Numbers of deleted sessions whose rows in `seen` are left until the next opening (`removal.ts`).
 
 import type { SqlDriver } from "./driver.ts";
@@ -153,9 +155,6 @@ const STEPS: readonly string[] = [
   CREATE TABLE blob (address TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
   `,
   `
-  CREATE INDEX session_owner ON session (origin ->> '$.placement.owner', session)
-    WHERE origin ->> '$.placement.owner' IS NOT NULL;
-
   CREATE TABLE claim (
     session   INTEGER PRIMARY KEY,
     token     INTEGER NOT NULL,
@@ -199,6 +198,12 @@ const STEPS: readonly string[] = [
   `,
   // The tables stay as they are. From here on the row of an account keeps holds, which earlier versions would lose.
   "",
+  // Step 2 made this index by the bare expression, which refuses a damaged row: no such file of step 1 could be opened.
+  `
+  DROP INDEX IF EXISTS session_owner;
+  CREATE INDEX session_owner ON session (CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END, session)
+    WHERE CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END IS NOT NULL;
+  `,
 ];
 
 /** The version this program writes. */
