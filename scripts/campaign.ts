@@ -6,17 +6,17 @@
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
-//                              simulations on all cores (100,000 and 30 by default), and nothing else; ends with the first
-//                              of the two. Without a first seed each campaign begins at another. Seeds that fail go to the
-//                              simulator's regression-seeds.json
+//                              simulations on all cores (100,000 and 30 by default), and nothing else. They end with the
+//                              first of the two. Without a first seed each campaign begins at another. Seeds that fail go
+//                              to the simulator's regression-seeds.json
 //   -- nemesis --minutes M --seed N
-//                              real processes in network namespaces under every fault there is (30 minutes by default); what
-//                              this machine cannot do is skipped by name
-//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default), the crash scenarios and all
-//                              tests over one whose transactions are SERIALIZABLE
+//                              real processes in network namespaces under every fault there is (30 minutes by default). A
+//                              fault that this machine cannot make is skipped by name
+//   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
+//                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
-//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions at once
-//                              (500, 200 and 300 by default)
+//                              kills of coordinators and runners, and deaths of their PostgreSQL, under so many sessions at once.
+//                              Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,12 +1,12 @@
 // `npm run compositions`: every scenario over every combination of ports there is, and a report of what differs.
 //
-//   storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and over a
-//            coordinator on each
-//   signals: a channel, standard input
-//   tasks:   in process, or queued and done by a runner; with a SQLite file of one's own that is the hybrid mode
+//   - storage: memory, memory with little of the session stored (minimal, ephemeral), a SQLite file, PostgreSQL, and a
+//     coordinator over each
+//   - signals: a channel, standard input
+//   - tasks: in process, or queued and done by a runner. With a SQLite file of one's own that is the hybrid mode
 //
-// Sameness is promised of outcomes, effects, and what was asked for; of entries wherever they are stored, so not where little is. The
-// report must be empty. What becomes of a session when its process dies is not part of it: `crashEverywhere` has that.
+// Outcomes, effects and the things asked for must be the same, and so must entries wherever they are stored. The report
+// must be empty. It leaves out the death of a session's process: `crashEverywhere` plays that.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,7 @@ export interface Difference {
   readonly got: unknown;
 }
 
-/** Those that need nothing of their world but the ports that are compared. */
+/** The scenarios that need nothing of their world but the ports that are compared. */
 const SCENARIOS = crashScenarios.filter(({ isDirect }) => isDirect !== true);
 
 type Played = readonly { readonly name: string; readonly same: readonly boolean[] }[];
@@ -51,7 +51,7 @@ type Played = readonly { readonly name: string; readonly same: readonly boolean[
 export interface World {
   /** For SQLite files. */
   readonly folder: string;
-  /** Of a PostgreSQL server. */
+  /** The URL of a PostgreSQL server. */
   readonly postgresUrl: string;
 }
 
@@ -132,7 +132,7 @@ function queueOf(fleets: ReadonlyMap<AgentStorage, Fleet>): NonNullable<Composit
 }
 
 /**
- * Run the scenarios. The first combination says what is expected of the others; with `every` each scenario is run over every
+ * Run the scenarios. The first combination says what is expected of the others. With `every` a scenario runs over every
  * n-th of the others, and the next scenario begins one further.
  */
 export async function compareAll(

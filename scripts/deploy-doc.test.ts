@@ -1,5 +1,5 @@
-// docs/deploy.md, docs/guide.md and the README can be followed: every command in them is one that its command takes, and every configuration is one
-// that a coordinator reads.
+// A user can follow docs/deploy.md, docs/guide.md and the README. Every command line in them is accepted by its command,
+// and every configuration by a coordinator.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ test("every configuration in docs/deploy.md is one that a coordinator reads", ()
   }
 });
 
-// What npx and npm start is a process below theirs, and goes on when theirs is killed.
+// The program that npx or npm starts is a process below theirs, and it continues when theirs is killed.
 test("nobody is told to kill the process that npx is", () => {
   const pages = [
     ...PAGES,

@@ -53,7 +53,7 @@ test.each(programs)("%s", async (name, text) => {
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (chunk: string) => (said += chunk));
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
-  // Two that answer one question are in each other's way: who comes second is told that it asks nothing.
+  // Two answers to one question are in each other's way: the second one is refused, as nothing is asked any more.
   const isAnswering = text.includes(".answer(");
   const approving = isAnswering ? undefined : setInterval(() => void approveAll(), 50);
   const code = await ended;
@@ -61,7 +61,7 @@ test.each(programs)("%s", async (name, text) => {
   expect([code, said]).toEqual([0, expect.not.stringContaining("Warning")]);
 });
 
-/** What people do meanwhile. */
+/** The answers that people give meanwhile. */
 async function approveAll(): Promise<void> {
   const asking = await fleet.storage.reader.sessions({ status: "input_required", limit: 9 });
   for (const { sessionId } of asking)

@@ -19,7 +19,7 @@ export interface Mutant {
   /** Part of the name of the test that must fail. */
   readonly test: string;
   /**
-   * The mutant makes that test wait for ever, so all the test can do is run out of time. It counts as a kill only if the same test
+   * The mutant makes that test wait without an end, so the test can only run out of time. It counts as a kill only if the same test
    * passes right before, in the same way, without the mutant.
    */
   readonly hangs?: boolean;
@@ -27,12 +27,12 @@ export interface Mutant {
 
 /** Tests that a mutant keeps from ending are ended, and have noticed nothing. */
 const TESTS_MAX_MS = 100_000;
-/** How vitest reports a test or a hook that was given up. Whatever made it slow, it has shown nothing about the mutant. */
+/** How vitest reports a test or a hook that was given up. Such a report shows nothing about the mutant. */
 const TIMED_OUT = /\b(?:Test|Hook) timed out in \d+ ?ms/;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What the tests made of a mutant. */
+/** The result of the tests on a mutant. */
 export interface MutantRun {
   /** A test that is meant to notice failed, and not because it ran out of time. */
   readonly isKilled: boolean;

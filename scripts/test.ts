@@ -5,9 +5,9 @@
 //   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
 //   test-2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
 //       comment on its line or above it.
-//   test-3. What could not be run has failed: a file that does not load, an error nobody caught, no test at all.
-//   test-4. The run ends. A test that never yields cannot be timed out from inside its worker; when nothing has finished
-//       for STALL_MS, what was running is named and has failed.
+//   test-3. A test that could not run has failed: a file that does not load, an error nobody caught, no test at all.
+//   test-4. The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has finished
+//       for STALL_MS, the tests that were running are named and have failed.
 
 import { spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";

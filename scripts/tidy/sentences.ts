@@ -36,9 +36,11 @@ const CODE_LINE =
   /^\s*(const|let|await|import|export|return|if|for|npm|npx|node|holdfast|curl|SELECT)\b.*([({=].*[;{(})]|--.*)$|^\s*[\w.$#[\]]+(\(| = ).*;$|=>\s*[({]?/;
 /** A list marker, a label or a tag begins a new paragraph and is no part of its first sentence. */
 const LEAD =
-  /^(?:(?:[-*+•]|\d+[.)]|\*{0,2}[A-Z]{1,4}\d+[a-z]?[.:]\*{0,2}|[a-z][a-z-]*-\d+[a-z]?[.:]|@[a-z]\w*(?:\s+\{[^}]*\})?)\s+)+/;
+  /^(?:(?:[-*+•]|\d+[.)]|\*{0,2}[A-Z]{1,4}\d+[a-z]?[.:]\*{0,2}|[a-z][a-z-]*-\d+[a-z]?[.:]|@[a-z]\w*(?:\s+\{.*\})?)\s+)+/;
 /** A row of a list that is aligned by spaces: its term is no part of the sentence. */
-const ALIGNED = /^\S.*?\S? {3,}(?=\S)/;
+const ALIGNED = /^\S.*?[^\s.:;!?] {2,}(?=\S)/;
+/** An option of a command line begins a new paragraph. */
+const OPTION = /^(?:… |-- )?-{1,2}\w|^-- /;
 const ABBREVIATION = /\b(e\.g|i\.e|etc|vs|cf|no|ca|approx)\.$/i;
 const MASKED =
   /```.*?```|`[^`]*`|"[^"]*"|“[^”]*”|(?<=\])\([^()\s]*\)|<[!/a-zA-Z][^>]*>|(?<!\*)\*\w+\*(?!\*)|\bhttps?:\/\/[^\s)>\]]+|\$\{[^}]*\}/g;
@@ -144,6 +146,7 @@ function sentencesOfLines(lines: readonly Line[], isMarkdown: boolean): Sentence
       if (!/^[|\s:-]+$/.test(trimmed))
         sentences.push(...cellsOf(trimmed).flatMap((cell) => sentencesOfParagraph([{ line, text: cell }])));
     } else {
+      if (OPTION.test(trimmed)) end();
       const opening = LEAD.test(trimmed) ? LEAD : ALIGNED;
       if (opening.test(trimmed)) end();
       paragraph.push({ line, text: paragraph.length === 0 ? trimmed.replace(opening, "") : trimmed });

@@ -100,9 +100,9 @@ function list(root: string, folder: string): string[] {
 function parse(file: string, text: string): Source {
   const result = parseSync(file, text);
   const lineAt = lineFinder(text);
-  const nodes = nodesOf(result.program as unknown as Node);
+  const { nodes, parents } = nodesOf(result.program as unknown as Node);
   const walk: Source["walk"] = (visit) => {
-    for (const { node, parent } of nodes) visit(node, parent);
+    for (let index = 0; index < nodes.length; index++) visit(nodes[index]!, parents[index]);
   };
   const inPackage = /^packages\/([^/]+)\/src\//.exec(file);
   return {
@@ -131,10 +131,12 @@ function importsOf(walk: Source["walk"], lineAt: Source["lineAt"]): Import[] {
 }
 
 /** All nodes in the order of the text: the syntax tree is taken apart once, and each rule reads the list. */
-function nodesOf(program: Node): { readonly node: Node; readonly parent: Node | undefined }[] {
-  const nodes: { node: Node; parent: Node | undefined }[] = [];
+function nodesOf(program: Node) {
+  const nodes: Node[] = [];
+  const parents: (Node | undefined)[] = [];
   const add = (node: Node, parent: Node | undefined): void => {
-    nodes.push({ node, parent });
+    nodes.push(node);
+    parents.push(parent);
     const keys = visitorKeys[node.type];
     if (keys === undefined) return;
     for (const key of keys) {
@@ -145,7 +147,7 @@ function nodesOf(program: Node): { readonly node: Node; readonly parent: Node | 
     }
   };
   add(program, undefined);
-  return nodes;
+  return { nodes, parents };
 }
 
 function isNode(value: unknown): value is Node {
