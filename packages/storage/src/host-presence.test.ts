@@ -2,15 +2,16 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   findPresence,
   forgetPresence,
   readMark,
+  removeDeadSockets,
   showPresence,
   type Found,
   type PresenceMark,
@@ -131,6 +132,60 @@ test("a live process whose file was removed or replaced is not gone, and the oth
   expect(await look(mark)).toBe("unknown");
   forgetPresence(mark);
   expect(existsSync(mark.socket)).toBe(true);
+});
+
+describe("the sockets that killed processes have left", () => {
+  const MINUTE_MS = 60_000;
+
+  test("a dead socket stays a proof for a minute after a start has found it, and another start removes it", async () => {
+    const { mark, kill } = await startPresent();
+    await kill();
+    const folder = dirname(mark.socket);
+    const now = Date.now();
+    await removeDeadSockets(folder, now);
+    await removeDeadSockets(folder, now + MINUTE_MS - 1);
+    expect(await look(mark)).toBe("gone");
+    await removeDeadSockets(folder, now + MINUTE_MS);
+    expect(existsSync(mark.socket)).toBe(false);
+  });
+
+  test("a process that starts finds the dead socket of another process", async () => {
+    const { mark, kill } = await startPresent();
+    await kill();
+    const { atimeMs } = statSync(mark.socket);
+    expect(atimeMs).not.toBe(0);
+    const presence = (await showPresence("name"))!;
+    onTestFinished(() => presence.close());
+    await vi.waitFor(() => expect(statSync(mark.socket).atimeMs).toBe(0));
+  });
+
+  test("a start looks at 64 sockets at most", async () => {
+    const { mark, kill } = await startPresent(`
+      import { createServer } from "node:net";
+      import { dirname, join } from "node:path";
+      for (let i = 0; i < 99; i++) await new Promise((resolve) =>
+        createServer().listen(join(dirname(presence.mark.socket), String(i)), resolve));
+      writeSync(1, "more\\n");`);
+    const folder = dirname(mark.socket);
+    await vi.waitFor(() => expect(readdirSync(folder)).toHaveLength(100));
+    await kill();
+    const isFound = (name: string): boolean => statSync(join(folder, name)).atimeMs === 0;
+    await removeDeadSockets(folder);
+    expect(readdirSync(folder).filter(isFound)).toHaveLength(64);
+    for (let i = 0; i < 100 && !readdirSync(folder).every(isFound); i++) await removeDeadSockets(folder);
+    expect(readdirSync(folder).filter(isFound)).toHaveLength(100);
+  });
+
+  test("a start leaves the socket of a stopped process alone, and every other file", async () => {
+    const { mark, send } = await startPresent();
+    send("SIGSTOP");
+    const other = join(dirname(mark.socket), "file");
+    writeFileSync(other, "");
+    for (const after of [0, MINUTE_MS, 2 * MINUTE_MS])
+      await removeDeadSockets(dirname(mark.socket), Date.now() + after);
+    expect(await look(mark)).toBe("connected");
+    expect(existsSync(other)).toBe(true);
+  });
 });
 
 test("a presence that was closed leaves nothing, ends its connections, and says nothing of its process", async () => {

@@ -8,9 +8,11 @@
 //   host-presence-3. A mark is published only once its owner listens. A close that goes well removes the file.
 //   host-presence-4. macOS also refuses where a queue is full, so there the process id must be unused as well. It has
 //       no separate id spaces.
+//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted by an
+//       access time of zero, and removed by a start a minute later. Until then peers use it as their proof.
 
 import { spawnSync } from "node:child_process";
-import { lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -51,6 +53,7 @@ export async function showPresence(name: string): Promise<Presence | undefined> 
   });
   server.unref();
   if (!(await listens(server, socket))) return undefined;
+  void removeDeadSockets(folder).catch(() => undefined);
   const file = fileId(socket);
   const close = async (): Promise<void> => {
     for (const peer of peers) peer.destroy();
@@ -88,6 +91,39 @@ export function findPresence(mark: PresenceMark): Promise<Found> {
 /** Remove what a dead process has left. */
 export function forgetPresence({ socket, file }: PresenceMark): void {
   if (fileId(socket) === file) rmSync(socket, { force: true });
+}
+
+/** How long peers keep the proof of a death. After that they release the claims of a silent process without a proof. */
+const PROOF_MS = 60_000;
+/** How many sockets one start looks at. */
+const SOCKETS_LOOKED_AT = 64;
+
+/** Remove sockets that killed processes have left in the runtime folder (host-presence-5). */
+export async function removeDeadSockets(folder: string, now = Date.now()): Promise<void> {
+  if (process.platform !== "linux") return; // host-presence-4. A name does not say the process id.
+  const names = readdirSync(folder);
+  const first = Math.floor(Math.random() * names.length); // Live sockets at the front hide no others.
+  const looked = [...names.slice(first), ...names.slice(0, first)].slice(0, SOCKETS_LOOKED_AT);
+  for (const name of looked) {
+    const path = join(folder, name);
+    const file = fileId(path);
+    if (file === undefined || !lstatSync(path).isSocket() || !(await refuses(path))) continue;
+    if (fileId(path) !== file) continue;
+    const { atimeMs, mtimeMs } = lstatSync(path);
+    if (atimeMs !== 0) lutimesSync(path, 0, now / 1_000);
+    else if (mtimeMs + PROOF_MS <= now) rmSync(path, { force: true });
+  }
+}
+
+function refuses(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("error", (error) => resolve(errno(error) === "ECONNREFUSED"));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
 }
 
 /** Read a mark that was stored. @returns `undefined` for what is none. */
