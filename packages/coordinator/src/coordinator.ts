@@ -108,7 +108,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       `a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`,
       {
         at: "renewMs",
-        expected: "at most a third of leaseMs, so that one renewal may be lost",
+        expected: "at most a third of leaseMs, because one renewal may be lost",
       },
     );
 
@@ -161,7 +161,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       await unmatched.sweep();
       await tokens.sweepJobs(async (token) => !(await isClaimOf({ storage, clock }, token)));
     } catch (error) {
-      log("sessions without a runner could not be looked at", error);
+      log("the coordinator could not check for sessions without a runner", error);
     }
   });
 

@@ -65,13 +65,13 @@ export class Metrics {
       ...family(
         "holdfast_queue_sessions",
         "gauge",
-        "Sessions that wait for a runner, as far as is known here.",
+        "Sessions that wait for a runner, as far as this coordinator knows.",
         [` ${waiting}`],
       ),
-      ...family("holdfast_queue_oldest_seconds", "gauge", "How long the oldest of them has waited.", [
+      ...family("holdfast_queue_oldest_seconds", "gauge", "Age of the oldest wait for a runner.", [
         ` ${age}`,
       ]),
-      ...family("holdfast_unmatched_sessions", "gauge", "Sessions that no registered runner fits.", [
+      ...family("holdfast_unmatched_sessions", "gauge", "Sessions that match no registered runner.", [
         ` ${unmatched.size}`,
       ]),
       ...family(
@@ -82,19 +82,23 @@ export class Metrics {
           (status) => `${labels({ status })} ${statuses.filter((one) => one === status).length}`,
         ),
       ),
-      ...family("holdfast_polls_waiting", "gauge", "Polls of runners that wait here.", [` ${polls}`]),
-      ...family("holdfast_streams", "gauge", "Streams that are open here.", [` ${this.#streams}`]),
+      ...family("holdfast_polls_waiting", "gauge", "Polls of runners that wait at this coordinator.", [
+        ` ${polls}`,
+      ]),
+      ...family("holdfast_streams", "gauge", "Streams that are open at this coordinator.", [
+        ` ${this.#streams}`,
+      ]),
       ...family("holdfast_requests_total", "counter", "Calls by method and outcome.", counts(this.#requests)),
       ...family(
         "holdfast_changes_total",
         "counter",
-        "Changes committed here by result.",
+        "Changes that this coordinator committed, by result.",
         counts(this.#results),
       ),
       ...family(
         "holdfast_claim_wait_seconds",
         "histogram",
-        "From when a session had something to do to its claim.",
+        "Time from when a session had something to do until its claim.",
         [],
         [
           ...WAITED_BUCKETS.map(

@@ -144,7 +144,7 @@ function ownHosts({ host, tls }: ListenOptions, { port }: Listener): string[] {
 function servePlain(exchange: Exchange, type: string, text: string): void {
   const { method } = exchange.request;
   if (method !== "GET" && method !== "HEAD") {
-    throw new Refusal("method_not_allowed", "this can only be read", {
+    throw new Refusal("method_not_allowed", "this path is read-only", {
       expected: "GET",
       headers: { Allow: "GET" },
     });
@@ -160,6 +160,6 @@ async function serveMetrics(exchange: Exchange, calls: Calls, metrics: ApiOption
       `a token of kind "${caller.kind}" may not read metrics`,
       tokenFor(new Set(["admin"])),
     );
-  if (metrics === undefined) throw new Refusal("not_found", "there is nothing under this path");
+  if (metrics === undefined) throw new Refusal("not_found", "the path does not exist");
   servePlain(exchange, "text/plain; version=0.0.4", await metrics());
 }

@@ -58,12 +58,12 @@ export class Calls {
     if (found?.status === "known") return found.caller;
     throw found?.status === "revoked"
       ? new Refusal("token_revoked", "this token was revoked, has expired or was used up", {
-          expected: "a token that is still good; a registration token is so for one runner, once",
+          expected: "a valid token; a registration token is valid for one runner, once",
           fix: ANOTHER_TOKEN,
         })
       : new Refusal(
           "unauthenticated",
-          token === undefined ? "this needs a token" : "this token is not known here",
+          token === undefined ? "the request has no token" : "the token is unknown",
           {
             expected: "the header Authorization: Bearer TOKEN, with a token of this coordinator",
             fix: ANOTHER_TOKEN,
@@ -141,7 +141,10 @@ export class Calls {
     const methods = this.#options.implementations[desc.parent.name];
     const found = methods?.[desc.localName];
     if (typeof found !== "function")
-      throw new Refusal("not_implemented", `${desc.parent.name}.${desc.name} is not offered here`);
+      throw new Refusal(
+        "not_implemented",
+        `this coordinator does not serve ${desc.parent.name}.${desc.name}`,
+      );
     return (request, context) => found.call(methods, request, context) as ReturnType<Implementation>;
   }
 
@@ -150,8 +153,8 @@ export class Calls {
     const { streamsPerToken } = this.#options.limits;
     if (isLimited(caller) && open >= streamsPerToken) {
       throw new Refusal("rate_limited", `this token has ${open} streams open`, {
-        expected: `at most ${streamsPerToken} at once`,
-        fix: "close one, or watch several things over one",
+        expected: `at most ${streamsPerToken} open streams`,
+        fix: "close one stream, or watch several things over one stream",
         retryAfterMs: 1000,
       });
     }

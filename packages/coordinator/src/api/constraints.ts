@@ -53,7 +53,7 @@ function inField(
       const { maxItems = 0n, items: itemRules } = rules?.type.case === "repeated" ? rules.type.value : {};
       if (maxItems > 0n && items.length > maxItems)
         return [
-          { pointer: at, code: "too_many", message: `has ${items.length} items, at most ${maxItems} may be` },
+          { pointer: at, code: "too_many", message: `has ${items.length} items; the limit is ${maxItems}` },
         ];
       return items.flatMap((item, index) => inItem(field, item, itemRules, `${at}/${index}`));
     }
@@ -65,7 +65,7 @@ function inField(
           {
             pointer: at,
             code: "too_many",
-            message: `has ${pairs.length} entries, at most ${maxPairs} may be`,
+            message: `has ${pairs.length} entries; the limit is ${maxPairs}`,
           },
         ];
       return pairs.flatMap(([key, item]) => {
@@ -95,7 +95,7 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
   if (typeof value === "bigint" && (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER))
     return violation("not_safe_integer", `is ${value}; integers go from -(2^53 - 1) to 2^53 - 1`);
   if (typeof value === "string" && isUnkept(value))
-    return violation("not_text", "has a NUL or half of a surrogate pair, which no storage keeps as it is");
+    return violation("not_text", "has a NUL or half of a surrogate pair, which storage cannot keep");
   switch (rules?.type.case) {
     case "string": {
       const text = value as string;
@@ -103,7 +103,7 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
       if (allowed.length > 0 && !allowed.includes(text))
         return violation("not_allowed", `is ${shown(text)}; allowed are ${allowed.join(", ")}`);
       if (maxLen > 0n && text.length > maxLen)
-        return violation("too_long", `has ${text.length} characters, at most ${maxLen} may be`);
+        return violation("too_long", `has ${text.length} characters; the limit is ${maxLen}`);
       if (pattern !== "" && !matcherOf(pattern).test(text))
         return violation("pattern", `is ${shown(text)}; it must match ${pattern}`);
       return [];
@@ -136,7 +136,7 @@ function inJson(bytes: Uint8Array, pointer: string): readonly FieldError[] {
     text = UTF8.decode(bytes);
     JSON.parse(text);
   } catch {
-    const problem = text === undefined ? "its bytes are no UTF-8" : jsonSyntaxProblem(text);
+    const problem = text === undefined ? "its bytes are not UTF-8" : jsonSyntaxProblem(text);
     return [{ pointer, code: "not_json", message: `is not JSON in UTF-8: ${problem}` }];
   }
   const problem = findPayloadProblem(text, { start: 0, end: text.length });

@@ -86,7 +86,7 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
   if (!/^\d{1,15}$/.test(header)) {
     throw new Refusal("bad_event_id", "this is not the id of an event of this stream", {
       at: "Last-Event-ID",
-      expected: "the id of the last event that was read, or no such header",
+      expected: "the id of the last event that the client read, or no such header",
     });
   }
   (message as unknown as Record<string, unknown>)[field.localName] = BigInt(header);

@@ -38,7 +38,7 @@ export function checkHead(head: Head, policy: GatePolicy): void {
   }
   if (!target.startsWith("/")) {
     throw new Refusal("bad_request", "the request's target is not a path", {
-      expected: "a path that begins with a slash: this is no proxy",
+      expected: "a path that begins with a slash; the coordinator is no proxy",
     });
   }
   const hosts = hostsOf(rawHeaders, isHttp2);
@@ -49,10 +49,10 @@ export function checkHead(head: Head, policy: GatePolicy): void {
     });
   }
   if (!policy.hosts.has(hosts[0]!.toLowerCase())) {
-    throw new Refusal("forbidden_origin", "this host is not one of ours", {
+    throw new Refusal("forbidden_origin", "the coordinator does not serve this host", {
       got: hosts[0]!.slice(0, 60),
-      expected: "the address it was started with, or one of its configured hosts",
-      fix: "call it by one of these; behind a proxy, have that pass on the host it was called by, and name it in `hosts`",
+      expected: "the coordinator's address, or one of its configured hosts",
+      fix: "use one of these; behind a proxy, forward the original Host header, and name that host in `hosts`",
     });
   }
   checkOrigin(valuesOf(rawHeaders, "origin"), policy);
@@ -91,7 +91,7 @@ function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
   };
   if (origins.length > 1 || !origins.every(isOurs)) {
     throw new Refusal("forbidden_origin", "pages of this origin may not call", {
-      expected: "no Origin, our own, or a configured one",
+      expected: "no Origin, the coordinator's own, or a configured one",
     });
   }
 }
@@ -109,7 +109,7 @@ export function checkBody(rawHeaders: readonly string[], maxBytes: number): void
     if (encoding === undefined || encoding.toLowerCase() === plain) continue;
     throw new Refusal("unsupported_media_type", "the body is compressed", {
       got: `${name}: ${encoding.slice(0, 40)}`,
-      expected: "a body that is not",
+      expected: "a body without compression",
     });
   }
   const length = valuesOf(rawHeaders, "content-length")[0];
@@ -131,7 +131,7 @@ export function checkJsonType(rawHeaders: readonly string[]): void {
 }
 
 export function tooLarge(bytes: number, maxBytes: number): Refusal {
-  return new Refusal("too_large", `the body has ${bytes} bytes or more, and ${maxBytes} is the limit`, {
+  return new Refusal("too_large", `the body has at least ${bytes} bytes; the limit is ${maxBytes}`, {
     got: `${bytes} bytes`,
     expected: `at most ${maxBytes}`,
   });

@@ -56,6 +56,6 @@ test("a stock client shows what the gates refuse as plain text", async () => {
   await open();
   const missing = { ...SessionService.method.get, name: "Missing" } as DescMethod;
   const { details } = await errorOf(missing, "admin");
-  expect(details).toBe("there is no such method");
+  expect(details).toBe("the method does not exist");
   expect((await errorOf(SessionService.method.get, "nobody")).details).not.toContain("%");
 });

@@ -55,7 +55,7 @@ export function readTexts(
       const item = scalarOfText(field.scalar, text, pointer, errors);
       if (item !== undefined) (target[field.localName] as unknown[]).push(item);
     } else if (field.fieldKind !== "scalar" || factsOf(field).isJson) {
-      errors.push({ pointer, code: "unknown_property", message: "can only be given in a body" });
+      errors.push({ pointer, code: "unknown_property", message: "is allowed only in a body" });
     } else if (seen.has(field)) {
       errors.push({ pointer, code: "duplicate", message: "is given twice" });
     } else {
@@ -82,12 +82,12 @@ export function parseBody(
   try {
     text = decoder.decode(body);
   } catch {
-    throw refused("its bytes are no UTF-8");
+    throw refused("its bytes are not UTF-8");
   }
   try {
     return { text, value: JSON.parse(text) };
   } catch {
-    throw refused(jsonSyntaxProblem(text) ?? "it is no JSON");
+    throw refused(jsonSyntaxProblem(text) ?? "it is not JSON");
   }
 }
 
@@ -131,7 +131,7 @@ function findField(
   if (field !== undefined && !elsewhere.includes(field.name)) return field;
   const names = desc.fields.filter((one) => !elsewhere.includes(one.name)).map(({ jsonName }) => jsonName);
   const isTold = errors.length < ERRORS_MAX; // What is not told costs no comparison.
-  const hint = field === undefined ? (isTold ? didYouMean(name, names) : "") : ": it stands in the path";
+  const hint = field === undefined ? (isTold ? didYouMean(name, names) : "") : ": it is part of the path";
   errors.push({ pointer, code: "unknown_property", message: `is not known${hint}` });
   return undefined;
 }

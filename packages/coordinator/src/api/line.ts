@@ -61,7 +61,7 @@ export function createLines(
   return async ({ request, response }: Exchange) => {
     const { method, headers, httpVersionMajor } = request;
     if (httpVersionMajor !== 2 || method !== "POST" || headers["content-type"] !== LINE_TYPE)
-      throw new Refusal("not_implemented", "this is no way to open a line", {
+      throw new Refusal("not_implemented", "the request does not open a line", {
         expected: `POST over HTTP/2 with Content-Type: ${LINE_TYPE}`,
       });
     const { authorization } = headers;
@@ -72,8 +72,8 @@ export function createLines(
     const lines = open.get(session) ?? 0;
     if (lines >= LINES)
       throw new Refusal("rate_limited", `this connection has ${lines} lines open`, {
-        expected: `at most ${LINES} at once`,
-        fix: "make the call as a request of its own",
+        expected: `at most ${LINES} open lines`,
+        fix: "make the call as a separate request",
       });
     open.set(session, lines + 1);
     stream.once("close", () => open.set(session, (open.get(session) ?? 1) - 1));
@@ -196,8 +196,8 @@ class Line {
     const call = readLineCall(content);
     const desc = call && UNARY.get(Buffer.from(call.path).toString("latin1"));
     if (call === undefined || desc === undefined)
-      throw new Refusal("not_implemented", "there is no such method", {
-        expected: "holdfast.v1.SERVICE/METHOD, a unary one of the contract",
+      throw new Refusal("not_implemented", "the method does not exist", {
+        expected: "holdfast.v1.SERVICE/METHOD, a unary method of the contract",
       });
     const maxBytes = this.#maxBytesOf(desc);
     if (call.request.length > maxBytes) throw tooLarge(call.request.length, maxBytes);

@@ -214,15 +214,15 @@ function brokenAs(code: string | undefined): Refusal {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return new Refusal("headers_too_large", "the headers are too large", {
-        expected: "fewer or shorter headers, and a shorter path",
+        expected: "fewer or shorter headers, or a shorter path",
       });
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new Refusal("request_timeout", "the request did not arrive in time", {
-        fix: "send all of it at once, with its right Content-Length",
+        fix: "send the whole request at once, with the right Content-Length",
       });
     default:
-      return new Refusal("bad_request", "this is not a request of HTTP/1.1 or HTTP/2", {
-        expected: "a request as these have it, by TLS where the coordinator has it and without where not",
+      return new Refusal("bad_request", "the request is neither HTTP/1.1 nor HTTP/2", {
+        expected: "an HTTP/1.1 or HTTP/2 request, over TLS exactly where the coordinator uses TLS",
       });
   }
 }

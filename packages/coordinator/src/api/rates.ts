@@ -39,8 +39,8 @@ export class Rates {
     const left = filled(bucket, rate, now);
     if (left < 1) {
       const retryAfterMs = ((1 - left) / rate.perSecond) * 1000;
-      throw new Refusal("rate_limited", `this token has used up its ${kind}s for now`, {
-        expected: `at most ${rate.perSecond} a second, and ${rate.burst} at once`,
+      throw new Refusal("rate_limited", `the token has reached its limit of ${kind}s`, {
+        expected: `at most ${rate.perSecond} ${kind}s a second, in bursts of at most ${rate.burst}`,
         fix: `try again in ${Math.ceil(retryAfterMs)} ms`,
         retryAfterMs,
       });

@@ -260,7 +260,7 @@ describe("a path and its query", () => {
     api = await startStubApi();
     const { errors } = await send("/v1/sessions/a1/signals", { body: '{"name":"go","sessionId":"other"}' });
     expect(errors).toEqual([
-      { pointer: "/sessionId", code: "unknown_property", message: "is not known: it stands in the path" },
+      { pointer: "/sessionId", code: "unknown_property", message: "is not known: it is part of the path" },
     ]);
   });
 

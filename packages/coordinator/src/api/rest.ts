@@ -99,7 +99,7 @@ async function readContent(exchange: Exchange, maxBytes: number, isNeeded: boole
 }
 
 const CREATED = 201;
-const NO_KEY = "is not known here: asked twice, this is done twice";
+const NO_KEY = "is not supported here: a repeated request would run twice";
 
 /** A message without fields: whatever is given for it is not known. */
 const NOTHING: DescMessage = GetHealthRequestSchema;
@@ -142,7 +142,7 @@ function bindIdempotencyKey(
       : [];
   if (!isFieldSet(message, field)) return readTexts(input, message, [[field.jsonName, key]]);
   const isSame = valueOf(field, message) === key;
-  const said = "is not what the header Idempotency-Key says";
+  const said = "differs from the header Idempotency-Key";
   return isSame ? [] : [{ pointer: `/${field.jsonName}`, code: "duplicate", message: said }];
 }
 

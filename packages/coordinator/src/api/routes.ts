@@ -50,8 +50,8 @@ export function findRoute(verb: string, path: string): Route {
     .toSorted((a, b) => a.params.length - b.params.length)[0];
   if (found !== undefined) return found;
   if (matches.length === 0)
-    throw new Refusal("not_found", "there is nothing under this path", {
-      fix: "`/openapi.json` says which paths there are",
+    throw new Refusal("not_found", "the path does not exist", {
+      fix: "see `/openapi.json` for the paths",
     });
   const allowed = [...new Set(matches.map(({ rule }) => rule.verb))].toSorted().join(", ");
   throw new Refusal("method_not_allowed", `${verb} is not a method of this path`, {

@@ -55,8 +55,8 @@ export function createRpc(options: RpcOptions): ServeRpc {
     if (exchange.path === LINE_PATH) return serveLine(exchange);
     const handler = handlers.get(exchange.path);
     if (handler === undefined)
-      throw new Refusal("not_implemented", "there is no such method", {
-        expected: "/holdfast.v1.SERVICE/METHOD, as the contract has them",
+      throw new Refusal("not_implemented", "the method does not exist", {
+        expected: "/holdfast.v1.SERVICE/METHOD, a method of the contract",
       });
     const { method } = handler;
     const maxBytes = maxBytesOf(method, limits);
@@ -77,13 +77,13 @@ function refuseUnspoken(handler: UniversalHandler, { method = "", headers }: Exc
   const type = headers["content-type"] ?? "none";
   if (!handler.allowedMethods.includes(method)) {
     const allowed = handler.allowedMethods.join(", ");
-    throw new Refusal("method_not_allowed", `${method} is not how a method is called`, {
+    throw new Refusal("method_not_allowed", `methods are not called by ${method}`, {
       expected: allowed,
       headers: { Allow: allowed },
     });
   }
   if (handler.supportedContentType(type)) return;
-  throw new Refusal("unsupported_media_type", "this is none of the protocols that are spoken here", {
+  throw new Refusal("unsupported_media_type", "the coordinator does not speak this protocol", {
     got: `Content-Type: ${type.slice(0, 60)}`,
     expected:
       handler.method.methodKind === "unary"

@@ -38,8 +38,8 @@ export const BINARY: Codec = {
     try {
       return fromBinary(desc, bytes);
     } catch (cause) {
-      throw new Refusal("bad_request", `the body is no ${desc.typeName} in protobuf's binary`, {
-        expected: `${desc.typeName} as the contract has it`,
+      throw new Refusal("bad_request", `the body is no ${desc.typeName} in protobuf's binary format`, {
+        expected: `${desc.typeName}, as the contract defines it`,
         fix: "use the same version on both sides",
         cause,
       });
@@ -65,9 +65,9 @@ const JSON_CODEC: Codec = {
 function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refusal {
   const field = isFieldError(cause) ? cause.field().name : undefined;
   const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];
-  return new Refusal("bad_request", `the body is no ${typeName} in protobuf's JSON`, {
+  return new Refusal("bad_request", `the body is no ${typeName} in protobuf's JSON format`, {
     ...(key === undefined ? {} : { at: key }),
-    expected: `${typeName} as the contract has it, each of its fields once; bytes are base64`,
+    expected: `${typeName}, as the contract defines it, each field once; bytes are base64`,
     fix: key === undefined ? "send an object with its fields" : `correct "${key}", or leave it out`,
   });
 }
@@ -158,7 +158,7 @@ export async function answerOf(
 function abortAfter(told: string | string[] | undefined, call: AbortController): () => void {
   if (told === undefined) return () => {};
   if (typeof told !== "string" || !TIMEOUT.test(told))
-    throw new Refusal("bad_request", "the header Connect-Timeout-Ms is no number of milliseconds", {
+    throw new Refusal("bad_request", "the header Connect-Timeout-Ms is not a number of milliseconds", {
       expected: "at most ten digits",
     });
   const timer = setTimeout(() => call.abort(OVER), Math.min(Number(told), LONGEST_TIMER_MS));

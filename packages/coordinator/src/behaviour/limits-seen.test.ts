@@ -37,8 +37,8 @@ describe("a token's rate of starts", () => {
     expect(refused.headers.get("retry-after")).toBe("1");
     expect(await refused.json()).toMatchObject({
       code: "rate_limited",
-      detail: expect.stringContaining("this token has used up its starts for now"),
-      expected: "at most 10 a second, and 50 at once",
+      detail: expect.stringContaining("the token has reached its limit of starts"),
+      expected: "at most 10 starts a second, in bursts of at most 50",
       fix: "try again in 100 ms",
     });
     expect((await start(bob)).status).toBe(201);

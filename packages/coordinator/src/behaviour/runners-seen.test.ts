@@ -87,7 +87,7 @@ describe("a runner that is gone", () => {
     expect(await metrics()).toMatch(/holdfast_runners\{status="online"\} 0\n.*\n.*status="silent"\} 1\n/);
     expect(await runOf(await fleet.admin.start())).toMatchObject({
       status: "queued",
-      blocked: "every runner that fits is silent; the last one was heard of 15 s ago",
+      blocked: "every matching runner is silent; the last call of one was 15 s ago",
     });
     await runner.poll({ waitMs: 0, free: 0 });
     expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);

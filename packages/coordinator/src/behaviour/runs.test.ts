@@ -176,12 +176,14 @@ test("a queued run tells why nobody has taken it", async () => {
   await fleet.admin.get("/v1/runners");
   expect(await why()).toBe("no registered runner has gpu=yes");
   const fitting = await fleet.runner({ labels: { gpu: "yes" }, maxRuns: 1 });
-  expect(await why()).toBe("a runner that fits has room, and is about to take it, or what is before it");
+  expect(await why()).toBe(
+    "a matching runner has a free slot and will claim this session or one ahead of it in the queue",
+  );
   await fleet.admin.start({ sessionId: "first", demands: { gpu: "yes" }, priority: 9 });
   expect((await fitting.poll({ free: 1 })).claims).toMatchObject([{ sessionId: "first" }]);
-  expect(await why()).toBe("every runner that fits is full");
+  expect(await why()).toBe("every matching runner is full");
   await fleet.admin.post(`/v1/runners/${fitting.runnerId}/drain`);
-  expect(await why()).toBe("every runner that fits drains or is silent");
+  expect(await why()).toBe("every matching runner is draining or silent");
 });
 
 test("runs are listed page by page, by status, session, agent, runner and owner; a user sees own ones", async () => {

@@ -18,7 +18,7 @@ export function textOf(bytes: Uint8Array | undefined, field: string): JsonText |
     text = decoder.decode(bytes);
     JSON.parse(text);
   } catch (cause) {
-    const problem = text === undefined ? "its bytes are no UTF-8" : jsonSyntaxProblem(text);
+    const problem = text === undefined ? "its bytes are not UTF-8" : jsonSyntaxProblem(text);
     throw new UsageError(`${field} is not JSON: ${problem}`, {
       code: "not_json",
       at: field,
@@ -27,7 +27,7 @@ export function textOf(bytes: Uint8Array | undefined, field: string): JsonText |
     });
   }
   if (depthOf(text) > FORMAT_LIMITS.jsonDepth) {
-    throw new UsageError(`${field} is nested more than ${FORMAT_LIMITS.jsonDepth} levels deep`, {
+    throw new UsageError(`${field} is more than ${FORMAT_LIMITS.jsonDepth} levels deep`, {
       code: "not_json",
       at: field,
       fix: "flatten it",

@@ -52,7 +52,7 @@ export function invalid(errors: readonly FieldError[]): Refusal {
   const more = errors.length < 2 ? "" : ` (and ${errors.length - 1} more in "errors")`;
   return new Refusal("validation", `${first?.pointer ?? ""}: ${first?.message ?? "is not valid"}${more}`, {
     ...(first === undefined ? {} : { at: first.pointer }),
-    fix: "correct what was sent, of which nothing was done; `/openapi.json` says what is taken",
+    fix: "correct the request, which changed nothing; see `/openapi.json` for what it may contain",
     errors: errors.slice(0, ERRORS_MAX),
   });
 }
@@ -149,7 +149,7 @@ function toldOf(
   const message =
     ERROR_TABLE[error.code].http === 503
       ? "the coordinator cannot do this now; try again"
-      : "the coordinator failed; its log says why, under the id of this request";
+      : "the coordinator failed; its log has the cause, under this request's id";
   return {
     code: error.code,
     message,

@@ -18,7 +18,7 @@ export function tokenFor(callers: ReadonlySet<string>): { readonly expected: str
   const kinds = (Object.keys(WAYS) as Kind[]).filter((kind) => callers.has(kind));
   const [first] = kinds;
   return first === undefined
-    ? { expected: "nobody", fix: "this is not for calling" }
+    ? { expected: "nobody", fix: "no token may call this method" }
     : { expected: `a token of kind ${kinds.join(" or ")}`, fix: WAYS[first] };
 }
 

@@ -297,7 +297,7 @@ export class Dispatcher {
     this.#isAgain = false;
     this.#round = this.#runRound()
       .catch((error: unknown) => {
-        this.#host.warn("dispatch could not ask storage", error);
+        this.#host.warn("dispatch could not read storage", error);
         this.#wakeAt(AGAIN_MS);
       })
       .finally(() => {
@@ -470,7 +470,7 @@ export class Dispatcher {
           this.#owed.delete(sessionId);
           this.#isScanWanted = true;
         } catch (error) {
-          this.#host.warn(`a claim of session ${sessionId} could not be given back`, error);
+          this.#host.warn(`a claim of session ${sessionId} could not be released`, error);
           this.#owe(sessionId, { runnerId, asked });
         }
       }),
@@ -585,7 +585,7 @@ export class Dispatcher {
         this.#isScanWanted = true;
         this.#wake(JOIN_MS);
       },
-      (error: unknown) => this.#host.warn("claims that did not arrive could not be given back", error),
+      (error: unknown) => this.#host.warn("claims that reached no runner could not be released", error),
     );
   }
 

@@ -388,7 +388,7 @@ describe("what is missing", () => {
 
 test("why nobody has taken it: a suspect waits for a runner that holds nothing else", () => {
   const runner = { ...offer("r1"), isFull: false, isDraining: false, isSilent: false, quietMs: 0 };
-  expect(whyNotTaken([runner], candidate("s1"), true)).toContain("one that holds nothing else");
+  expect(whyNotTaken([runner], candidate("s1"), true)).toContain("a runner that holds nothing else");
   expect(whyNotTaken([{ ...runner, isFull: true }], candidate("s1"), true)).toContain("is full");
 });
 

@@ -223,14 +223,14 @@ export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspe
   const fitting = runners.filter((runner) => fits(runner, needs));
   const taking = fitting.filter(({ isDraining, isSilent }) => !isDraining && !isSilent);
   if (taking.length === 0) {
-    if (fitting.some(({ isSilent }) => !isSilent)) return "every runner that fits drains or is silent";
+    if (fitting.some(({ isSilent }) => !isSilent)) return "every matching runner is draining or silent";
     const quietMs = Math.min(...fitting.map((runner) => runner.quietMs));
-    return `every runner that fits is silent; the last one was heard of ${Math.round(quietMs / 1_000)} s ago`;
+    return `every matching runner is silent; the last call of one was ${Math.round(quietMs / 1_000)} s ago`;
   }
-  if (taking.every(({ isFull }) => isFull)) return "every runner that fits is full";
+  if (taking.every(({ isFull }) => isFull)) return "every matching runner is full";
   if (suspect)
-    return "it was lost with its runner again and again, and waits for one that holds nothing else";
-  return "a runner that fits has room, and is about to take it, or what is before it";
+    return "it was lost with its runner several times in a row, and waits for a runner that holds nothing else";
+  return "a matching runner has a free slot and will claim this session or one ahead of it in the queue";
 }
 
 /** Since when there is something to do for a session that is due, as its row tells it: the same for every coordinator. */

@@ -9,7 +9,7 @@ type Row = Pick<Session, "sessionId" | "nextSeq">;
 /** rules-4. Pauses a session and releases it. @param lossesMax how often it was lost with a runner that held nothing else. */
 export function park(row: Row, token: number, lossesMax: number): readonly Change[] {
   const message = `the session was lost ${lossesMax} times in a row with a runner that held nothing else, without a commit between`;
-  const fix = "look what the session does first, correct it, and unpause the session";
+  const fix = "find out what in the session crashes its runner, correct that, then unpause the session";
   const error = { name: "HoldfastError", message, code: "session_paused", fix } as const;
   return [
     { ...emptyBatch(row, token), session: { status: "paused", pauseReason: "poison", error } },

@@ -195,10 +195,10 @@ function endOf(session: Session, token: number, unmet: string): Change {
   const error = {
     name: "HoldfastError",
     code: "no_matching_runner",
-    message: `no runner for the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
+    message: `no runner matched the session within ${NO_MATCH_MS / 60_000} minutes: ${unmet}`,
     fix: hasBegun(session)
-      ? `start a runner that fits, then let it go on: \`holdfast unpause ${sessionId}\``
-      : "start a runner that fits, or ask for less, and start it again",
+      ? `start a matching runner, then unpause the session: \`holdfast unpause ${sessionId}\``
+      : "start a matching runner, or demand less, and start the session again",
   };
   return {
     ...emptyBatch(session, token),

@@ -54,7 +54,7 @@ export function scheduleService(
         known === undefined &&
         (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId)
       )
-        throw new UsageError(`"${scheduleId}" cannot be the id of a schedule of yours`, {
+        throw new UsageError(`"${scheduleId}" cannot be the id of your schedule`, {
           at: "schedule_id",
           fix: "choose another id",
         });
@@ -178,7 +178,7 @@ export function tokenService({ tokens, clock }: ServiceHost): ServiceImpl<typeof
     async create({ kind, name, ttlMs, owner }, context) {
       const isRegistration = kind === "registration";
       if (owner !== undefined && !isRegistration)
-        throw new UsageError(`a token of the kind "${kind}" has no owner beside its name`, {
+        throw new UsageError(`a token of the kind "${kind}" has no owner other than its name`, {
           at: "owner",
           fix: 'leave the owner out, or ask for a token of the kind "registration"',
         });

@@ -87,7 +87,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     const audit = auditOf(call, "runner.admit", `runner:${wanted}`);
     const used = await tokens.use(caller.tokenId, { runnerId: wanted, process }, audit);
     if (typeof used === "string")
-      throw new HoldfastError("token_revoked", "the registration token was used already", {
+      throw new HoldfastError("token_revoked", "the registration token was already used", {
         fix: "have an admin make another one: `holdfast token create NAME --kind registration`",
       });
     const { owner } = caller;
@@ -119,9 +119,9 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           fix: "use a runner of the coordinator's version",
         });
       if ((request.process?.length ?? PROCESS_CHARS) < PROCESS_CHARS)
-        throw new UsageError("what the process calls itself could be guessed", {
+        throw new UsageError("`process` is too short: it must be impossible to guess", {
           at: "process",
-          expected: `${PROCESS_CHARS} random characters at least`,
+          expected: `at least ${PROCESS_CHARS} random characters`,
         });
       const isKnown = call.caller.kind === "runner";
       const { owner } = call.caller;
@@ -218,7 +218,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       if (!(await isClaimOf(host, { sessionId, runnerId, claimToken })))
         throw new ConflictError("fenced", `the runner does not hold session ${sessionId} by this claim`, {
           at: "token",
-          fix: "ask with the token of a claim that it holds",
+          fix: "use the token of a claim that the runner holds",
         });
       const { text } = await tokens.create(
         { kind: "job", name: sessionId, runnerId, sessionId, claimToken },
@@ -350,9 +350,9 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
   const since = new Date(processSince).toISOString();
   return new ConflictError(
     "duplicate_runner",
-    `another process is ${runnerId}: on ${hostname}, since ${since}`,
+    `another process runs as ${runnerId}: on ${hostname}, since ${since}`,
     {
-      expected: `one process for each runner's token; one that is gone is waited for, ${leaseMs / 1_000} s at most`,
+      expected: `one process for each runner's token; a process that is gone counts for at most ${leaseMs / 1_000} s`,
       fix: "give each runner a registration token of its own, or end the other process",
     },
   );
@@ -373,6 +373,6 @@ function noSuchRunner(text: string): NotFoundError {
 
 function runnerNotFound(runnerId: string): NotFoundError {
   return new NotFoundError("runner_not_found", `there is no runner ${runnerId}`, {
-    fix: "register it: what was silent for ten minutes is removed",
+    fix: "register it again: a runner that is silent for ten minutes is removed",
   });
 }

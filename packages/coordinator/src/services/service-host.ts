@@ -52,16 +52,16 @@ export function sessionNotFound(sessionId: string): NotFoundError {
 
 /** A page that begins where no page of the list ends. */
 export function unknownCursor(
-  message = "is not the cursor of a page of this list, or what stood at it was deleted",
+  message = "is not the cursor of a page of this list, or its item was deleted",
 ): Refusal {
   return invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
 }
 
 /** @param to where it lives now, or is on its way to. */
 export function sessionMoved(to: string): ConflictError {
-  return new ConflictError("session_moved", "the session does not live here any more", {
+  return new ConflictError("session_moved", "the session has moved to another place", {
     at: to,
-    fix: "ask there; a move that was cut off is finished by asking for it again",
+    fix: "use that place; to finish an interrupted move, repeat it",
   });
 }
 

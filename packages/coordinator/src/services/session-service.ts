@@ -93,7 +93,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     await ownSession(host, call.caller, change.sessionId);
     const result = await audited(host, change, auditOf(call, action, sessionObject(change)));
     if (result.status === "invalid")
-      throw new UsageError(result.reason, { fix: "ask how the session stands first; nothing was changed" });
+      throw new UsageError(result.reason, { fix: "get the session first; nothing was changed" });
     if (result.status === "not_found") throw sessionNotFound(change.sessionId);
     if (result.status !== "requested" && result.status !== "ended") throw unexpected(action, result);
     if (
@@ -118,13 +118,13 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       if (result.status === "duplicate")
         throw new NotFoundError(
           "session_not_found",
-          `the queued task ${sessionId} was made before and is removed: it is not done again`,
+          `the queued task ${sessionId} existed before and was removed: it is not done again`,
         );
       if (result.status !== "created" && result.status !== "exists") throw unexpected("starting", result);
       const session = await found(sessionId);
       if (result.status === "exists") {
         if (!(await mayTouch(host, call.caller, session)))
-          throw new ConflictError("session_exists", `session ${sessionId} cannot be made`, {
+          throw new ConflictError("session_exists", `session ${sessionId} cannot be created`, {
             fix: "choose another id, or none",
           });
         refuseOther(session, change, request);
@@ -202,7 +202,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         if (isEnded(session.status)) throw hasEnded(session);
         throw new NotFoundError("question_not_found", noSuchQuestion(session, question), {
           at: "question",
-          fix: "how the session stands says what it asks; without a question the oldest is answered",
+          fix: "get the session to see its open questions; omit `question` to answer the oldest one",
         });
       }
       refuseAnswer(wait, decodeJson(text));
@@ -323,7 +323,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const call = callOf(context);
       const scoped = await scopeChange(host, call.caller, readLines(lines, sessionId));
       if (!("change" in scoped) || scoped.change.type !== "import_session")
-        throw new UsageError("the session refers to sessions that are not there", {
+        throw new UsageError("the session refers to sessions that do not exist", {
           at: "lines",
           expected: "a session whose parent, payers and shared conversations are yours, or none",
         });
@@ -458,7 +458,7 @@ async function wasConsumed({ storage }: ServiceHost, sessionId: string, signalId
 function hasEnded({ sessionId, status }: Pick<Session, "sessionId" | "status">): ConflictError {
   return new ConflictError("session_ended", `session ${sessionId} has ended (${status})`, {
     expected: "a session that has not ended",
-    fix: "fork it to go on from where it was, or start another one",
+    fix: "fork it to continue from where it was, or start another session",
   });
 }
 

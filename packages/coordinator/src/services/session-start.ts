@@ -85,7 +85,9 @@ export async function creationOf(
 
 export function refuseTooLate({ clock }: ServiceHost, timeoutMs: number, pointer: string): void {
   if (timeoutMs === Infinity || Number.isSafeInteger(clock.now() + timeoutMs)) return;
-  throw invalid([{ pointer, code: "too_large", message: "ends after what an integer can tell" }]);
+  throw invalid([
+    { pointer, code: "too_large", message: "puts the deadline beyond the largest safe integer" },
+  ]);
 }
 
 /** Whether a session that is there is what was asked for: the answer to the first request was lost, or two came at once. */
@@ -104,13 +106,9 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
       : stored.seed === change.seed);
   if (same) return;
   if (request.idempotencyKey !== undefined && request.sessionId === undefined)
-    throw new ConflictError(
-      "idempotency_conflict",
-      "something else was asked for under this idempotency key",
-      {
-        fix: "take another key for another request",
-      },
-    );
+    throw new ConflictError("idempotency_conflict", "another request was made under this idempotency key", {
+      fix: "use another key for another request",
+    });
   throw new ConflictError("session_exists", `there is a session ${change.sessionId} already`, {
     fix: "choose another id, or none",
   });
@@ -127,12 +125,12 @@ function refuseForeignStarts(
     });
   if (agent.startsWith(taskAgent("")) && task === undefined) throw noTaskAgent(agent, "agent");
   if (claimToken !== undefined && task === undefined)
-    throw new UsageError("only a queued task is asked for under a claim", {
+    throw new UsageError("only a queued task is started under a claim", {
       at: "claim_token",
-      expected: "a task_id beside it",
+      expected: "a task_id with the claim",
     });
   if (parentSessionId !== undefined && invocation !== "async_callback")
-    throw new UsageError("a session has a parent to be called back by", {
+    throw new UsageError("only a session with a callback has a parent", {
       at: "parent_session_id",
       expected: 'invocation "async_callback"',
     });
@@ -143,10 +141,10 @@ function refuseForeignStarts(
 }
 
 export function noTaskAgent(agent: string, at: string): UsageError {
-  return new UsageError(`"${agent}" is no agent: it stands for queued tasks`, {
+  return new UsageError(`"${agent}" is no agent: the name is reserved for queued tasks`, {
     at,
     expected: "the name of an agent",
-    fix: "name the agent that asks for the task; who queues a task gives its id as task_id",
+    fix: "name the agent that asks for the task; to queue a task, give its id as task_id",
   });
 }
 
@@ -181,9 +179,9 @@ async function taskOf(
   if (caller.kind === "user" && owner !== caller.name) throw noSuchTask(taskId);
   if (session.move?.isDone === true && !isRunner) return { owner };
   if (claimToken === undefined)
-    throw new UsageError("a queued task is asked for under a claim of its session", {
+    throw new UsageError("a queued task is started under a claim of its session", {
       at: "claim_token",
-      expected: `the token of the claim by which ${sessionId} is run`,
+      expected: `the token of the claim under which ${sessionId} runs`,
     });
   const under = { sessionId, token: Number(claimToken), ...(isRunner ? { owner: caller.name } : {}) };
   return { owner, under };
@@ -197,7 +195,7 @@ function noSuchTask(taskId: string): NotFoundError {
 export function notHeld(sessionId: string): ConflictError {
   return new ConflictError("fenced", `the caller does not hold session ${sessionId} by this claim`, {
     at: "claim_token",
-    fix: "none is needed: whoever holds it now goes on with its tasks",
+    fix: "do nothing: the current holder of the claim continues the session's tasks",
   });
 }
 
@@ -207,7 +205,7 @@ async function parentOf(
   call: Call,
 ): Promise<Session> {
   if (parentSessionId === undefined)
-    throw new UsageError("nobody is named to be called back", {
+    throw new UsageError("the request names no session for its callback", {
       at: "parent_session_id",
       expected: "the id of the session that asks",
     });
@@ -218,15 +216,15 @@ async function parentOf(
   if (isEnded(parent.status))
     throw new ConflictError(
       "session_ended",
-      `session ${parentSessionId} has ended (${parent.status}): it hears nothing more`,
+      `session ${parentSessionId} has ended (${parent.status}): it receives no callback`,
     );
   if (parent.depth + 1 > LIMITS.depth)
-    throw new LimitError("depth", `session ${parentSessionId} is ${parent.depth} sessions deep already`, {
+    throw new LimitError("depth", `session ${parentSessionId} is already ${parent.depth} sessions deep`, {
       expected: `at most the limit "depth" (${LIMITS.depth})`,
     });
   const children = await childrenOf(host, parent);
   if (children.length >= LIMITS.children)
-    throw new LimitError("children", `session ${parentSessionId} has ${children.length} children already`, {
+    throw new LimitError("children", `session ${parentSessionId} already has ${children.length} children`, {
       expected: `at most the limit "children" (${LIMITS.children})`,
     });
   return parent;

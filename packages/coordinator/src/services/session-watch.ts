@@ -112,11 +112,11 @@ function nextSize(page: Page): number {
 }
 
 function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
-  return new UsageError("nobody was given an event of this number yet", {
+  return new UsageError("no event with this number has been sent yet", {
     code: "bad_event_id",
     at: "afterSeq",
     got: String(afterSeq),
-    expected: `below ${nextSeq}, or nothing`,
+    expected: `a number below ${nextSeq}, or nothing`,
   });
 }
 

@@ -225,5 +225,5 @@ async function scheduleOwner(
 }
 
 function forbidden({ type }: Change): never {
-  throw new UsageError(`a change of the type "${type}" is not for this token`, { code: "forbidden" });
+  throw new UsageError(`the token does not allow a change of the type "${type}"`, { code: "forbidden" });
 }

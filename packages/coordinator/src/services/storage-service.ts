@@ -320,7 +320,7 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
       if (caller.kind === "user") return reader.sessions({ ...read.params, owner: caller.name });
       const { parent } = read.params;
       if (parent === undefined)
-        throw new UsageError("a runner lists the children of what it holds", {
+        throw new UsageError("a runner may list only the children of sessions that it holds", {
           code: "forbidden",
           at: "params.parent",
         });
@@ -361,5 +361,5 @@ async function readScoped(host: ServiceHost, caller: Caller, read: Read): Promis
 }
 
 function refuseUnlessAdmin({ kind }: Caller, query: string): void {
-  if (kind !== "admin") throw new HoldfastError("forbidden", `"${query}" is for admins`);
+  if (kind !== "admin") throw new HoldfastError("forbidden", `only an admin may call "${query}"`);
 }

@@ -29,9 +29,9 @@ export function changeOf(bytes: Uint8Array, index: number): Change {
   const at = `changes/${index}`;
   const change = parseChange(JSON.parse(textOf(bytes, at) ?? "null"));
   if (change !== undefined) return change;
-  throw new UsageError("this is no change of the storage port", {
+  throw new UsageError("the request is no change of the storage port", {
     at,
-    expected: "a change as this version of Holdfast has it",
+    expected: "a change in the format of this version of Holdfast",
     fix: "use the same version on both sides",
   });
 }
@@ -40,9 +40,9 @@ export function changeOf(bytes: Uint8Array, index: number): Change {
 export function readOf(query: string, text: string | undefined): Read {
   const params: unknown = JSON.parse(text ?? "{}");
   if (isStorageCall(`reader.${query}`, params)) return { query, params } as Read;
-  throw new UsageError(`these are no arguments of "${query}"`, {
+  throw new UsageError(`the arguments do not fit "${query}"`, {
     at: "params",
-    expected: "its arguments as this version of Holdfast has them",
+    expected: "its arguments in the format of this version of Holdfast",
     fix: "use the same version on both sides",
   });
 }

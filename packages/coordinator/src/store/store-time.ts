@@ -98,7 +98,7 @@ export class StoreTime {
       if (this.#step !== undefined || clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
       if (clock.monotonic() - this.#toldAt >= TELL_MS) await this.#tell();
     } catch (error) {
-      warn("what time it is could not be agreed upon", error);
+      warn("could not synchronise the coordinator clock with storage", error);
     }
   }
 
