@@ -33,7 +33,7 @@ export const COORDINATOR_MUTANTS = [
     test: "a runner reads nothing of another user's session that one of its own named before it was there",
   },
   {
-    name: "K8: who took over from a session reads the conversation it was given",
+    name: "S4b: who took over from a session reads the conversation it was given",
     file: STORAGE_SERVICE,
     find: "if (shared.sessionId === sessionId) return true;",
     replace: "if (shared.sessionId === sessionId) return at.parent?.sessionId === sessionId;",
@@ -138,7 +138,7 @@ export const COORDINATOR_MUTANTS = [
     test: "only a runner that has every demanded label with that value",
   },
   {
-    name: "O8: nobody waits behind a priority for ever",
+    name: "O11: nobody waits behind a priority for ever",
     file: "packages/coordinator/src/dispatch/rules.ts",
     find: "now - since >= STARVING_MS ? Infinity : priority;",
     replace: "now - since < 0 ? Infinity : priority;",
@@ -163,7 +163,7 @@ export const COORDINATOR_MUTANTS = [
     test: "is not silent where it went to another coordinator",
   },
   {
-    name: "T4: a registration token is used once",
+    name: "tokens-4: a registration token is used once",
     file: "packages/coordinator/src/call/tokens.ts",
     find: "    if (token.usedAt !== undefined) return process",
     replace: "    if (token.usedAt === -1) return process",
@@ -171,7 +171,7 @@ export const COORDINATOR_MUTANTS = [
     test: "to register with brings its process the same again, and nobody else anything; nothing of that is kept in the clear",
   },
   {
-    name: "T3: a revoked token is nobody's",
+    name: "tokens-3: a revoked token is nobody's",
     file: "packages/coordinator/src/call/tokens.ts",
     find: 'if (revokedAt !== undefined) return "revoked";',
     replace: "void revokedAt;",
@@ -179,7 +179,7 @@ export const COORDINATOR_MUTANTS = [
     test: "that is revoked is refused here at once, and by every other coordinator within a second",
   },
   {
-    name: "W2: what did not arrive is told again",
+    name: "seat-2: what did not arrive is told again",
     file: "packages/coordinator/src/dispatch/seat.ts",
     find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
     replace: "",

@@ -5,7 +5,7 @@ const CASCADE = "packages/core/src/transaction/cascade.ts";
 
 export const FAMILY_MUTANTS = [
   {
-    name: "B1, MV3: who pays for another that goes on does not move",
+    name: "B1, moving-3: who pays for another that goes on does not move",
     file: "packages/core/src/transaction/apply-change.ts",
     find: "paid: account === undefined ? [] : paidBy(rows, session),",
     replace: "paid: [],",

@@ -52,7 +52,7 @@ export const FLEET_MUTANTS = [
     hangs: true,
   },
   {
-    name: "MV2: what is too large to move stays",
+    name: "moving-2: what is too large to move stays",
     file: "packages/storage/src/remote/remote-storage.ts",
     find: 'if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];',
     replace: "if (part.length === 1) throw error;",
@@ -308,7 +308,7 @@ export const FLEET_MUTANTS = [
     test: "ST37: a lease that is renewed as somebody is about to take it over is kept",
   },
   {
-    name: "G1: of groups in flight at once none names what another one does",
+    name: "group-committer-1: of groups in flight at once none names what another one does",
     file: "packages/runtime/src/loop/group-committer.ts",
     find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
     replace: "this.#free.push(queued);",

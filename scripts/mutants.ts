@@ -55,7 +55,7 @@ export const MUTANTS: readonly Mutant[] = [
     test: "signals that come after the wait",
   },
   {
-    name: "K10: a session that could not be claimed for a moment is tried again",
+    name: "S2: a session that could not be claimed for a moment is tried again",
     file: "packages/runtime/src/sessions/live-sessions.ts",
     find: "if (!isAway || this.#closed) return;",
     replace: "if (error.code.length > 0) return;",
@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     test: "for its row, when its pause was over already, after 3",
   },
   {
-    name: "K10: a session that may have been created is gone on with",
+    name: "S2: a session that may have been created is gone on with",
     file: "packages/runtime/src/sessions/live-sessions.ts",
     find: "this.failedToRun(sessionId, departure.error); // Also",
     replace: "if (token !== undefined) this.failedToRun(sessionId, departure.error); // Also",
@@ -457,7 +457,7 @@ export const MUTANTS: readonly Mutant[] = [
     test: "an answer that came in time, while nobody ran the session, is heard",
   },
   {
-    name: "K10: a session resumed before its driver let go is not paused again",
+    name: "S2: a session resumed before its driver let go is not paused again",
     file: "packages/runtime/src/session/session-driver.ts",
     find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',
     replace: "patch;",

@@ -22,13 +22,13 @@ const CANARIES = [
   ["S2: what arrived while a commit was in flight is looked for", 150],
   ["O1, ST2: an older token is fenced", 700],
   ["D3: a clock that was set forward is noticed", 300],
-  ["K10: a session that could not be claimed for a moment is tried again", 300],
+  ["S2: a session that could not be claimed for a moment is tried again", 300],
   ["S4: the end of a child is told", 20],
   ["S4: the end of a child is told once", 20],
   ["S4: a cancel reaches the whole tree below", 50],
   ["B1: every payer is asked", 150],
   ["B2: what a task used is settled", 50],
-  ["K10: a session resumed before its driver let go is not paused again", 100],
+  ["S2: a session resumed before its driver let go is not paused again", 100],
 ] as const;
 
 /** The promises whose mutant it must find in fleets, and within how many seeds. Every fifth seed is a fleet. */

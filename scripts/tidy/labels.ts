@@ -77,7 +77,7 @@ function definitionsIn(source: Source): Definition[] {
   });
 }
 
-/** Labels in comments, names of tests and documents, where they are not defined. */
+/** Labels in comments, documents and names of tests and mutants, where they are not defined. */
 function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
   const names = [...prefixes].toSorted((a, b) => b.length - a.length).join("|");
   const prefixed =
@@ -90,8 +90,8 @@ function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
     ...linesOfComments(source).flatMap(({ text, line }) =>
       labelsIn(text, source.file).map((label) => at(source.file, line, label, text)),
     ),
-    ...testsIn(source).flatMap(({ name, line }) => {
-      const labels = /^(?:[A-Za-z0-9-]+(?:, )?)+(?=: )/.exec(name)?.[0] ?? "";
+    ...namesIn(source).flatMap(({ name, line }) => {
+      const labels = /^(?:[A-Za-z0-9-]+(?:, )?)+(?=: |$)/.exec(name)?.[0] ?? "";
       return labelsIn(labels, source.file).map((label) => at(source.file, line, label, name));
     }),
   ]);
@@ -103,6 +103,19 @@ function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
         .flatMap((text, index) => labelsIn(text, file).map((label) => at(file, index + 1, label, text))),
     );
   return [...inSources, ...inDocuments];
+}
+
+/** Names of tests, and texts of the form `LABEL: sentence`, such as the names of mutants. */
+function namesIn(source: Source): { readonly name: string; readonly line: number }[] {
+  const names = testsIn(source).map(({ name, line }) => ({ name, line }));
+  const tests = new Set(names.map(({ name }) => name));
+  source.walk((node) => {
+    const value = node.type === "Literal" ? node["value"] : undefined;
+    if (typeof value === "string" && !tests.has(value) && /^[A-Za-z0-9, -]+: /.test(value)) {
+      names.push({ name: value, line: source.lineAt(node.start) });
+    }
+  });
+  return names;
 }
 
 function linesOfComments(source: Source) {

@@ -105,6 +105,12 @@ export const inWords: readonly Planted[] = [
   },
   {
     rule: "label-unique",
+    promise: "a mutant cites a label that is defined nowhere",
+    wrong: { "scripts/mutants.ts": 'export const M = { name: "ST7: a row survives" };' },
+    right: { "scripts/mutants.ts": 'export const M = { name: "Note: a row survives" };' },
+  },
+  {
+    rule: "label-unique",
     promise: "a comment cites a rule that its source does not have",
     wrong: { "packages/core/src/b.ts": "f(); // a-2.", "packages/core/src/a.ts": "//   a-1. A rule." },
     right: {

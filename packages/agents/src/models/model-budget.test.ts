@@ -75,7 +75,7 @@ function open(...agents: readonly Agent[]): Runtime {
   return createRuntime({ storage, prices, agents });
 }
 
-/** Look at an account after every commit, and tell what is wrong with it: B1, B2, B2. */
+/** Look at an account after every commit, and tell what is wrong with it: B1, B2, budget-3. */
 function watchAccount(sessionId: string): { last: Account | undefined; readonly wrong: string[] } {
   const watch: { last: Account | undefined; readonly wrong: string[] } = { last: undefined, wrong: [] };
   const commit = storage.commit.bind(storage);

@@ -530,7 +530,7 @@ const LIMIT_OF = {
   turns: "maxTurns",
 } as const;
 
-/** B1, B2. A limit may be set below what is spent: then nothing more is. */
+/** B1, budget-3. A limit may be set below what is spent: then nothing more is. */
 function checkAccount(
   before: Session | undefined,
   { sessionId, account }: Session,
@@ -545,7 +545,7 @@ function checkAccount(
     if (spent + reserved > Math.max(max, had))
       violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
     if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
-      violated("B3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
+      violated("budget-3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
   }
 }
 
