@@ -3,8 +3,10 @@
 //   registry-1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it
 //       polls; and at once by one that has not heard of it for a lease, so that the one before knows that it is not the
 //       one to say whether the runner lives.
-//   registry-2. One of which nothing new was written for `SILENT_MS`, as this coordinator saw it, is removed: so no
-//       clock that is set removes anybody. What it held runs out by its lease long before.
+//   registry-2. A runner of which nothing new was written for `SILENT_MS` is removed. Its claims run out by their
+//       leases long before. Each coordinator counts this time by a clock that does not jump, so no clock that is set
+//       removes a runner. The count is stored about once a minute, and the largest one counts, so a coordinator that
+//       is restarted goes on from there. Time without any coordinator does not count.
 //   registry-3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as
 //       when all were last asked for: that is at each `sweep`. What this coordinator stores it knows at once.
 //   registry-4. A name is for people, and several runners may have it: it stands for one only where one has it.
@@ -49,6 +51,8 @@ export interface StoredRunner {
   readonly leaseMs?: number;
   readonly registeredAt: number;
   readonly seenAt: number;
+  /** How long coordinators have heard nothing since a `seenAt` (registry-2). Of another `seenAt` it counts as zero. */
+  readonly silence?: { readonly seenAt: number; readonly ms: number };
   /** Which process is this runner now: the hash of what that one calls itself, and since when. */
   readonly process?: string;
   readonly processSince?: number;
@@ -70,6 +74,7 @@ const COLLECTION = "runner";
 const PAGE = 500;
 const SEEN_EVERY_MS = 60_000;
 const SILENT_MS = 10 * 60_000;
+const COUNT_EVERY_MS = 60_000;
 const KNOWN_MS = 5_000;
 /** Longer than may be between two times that it is written: it polls twice a minute at least. */
 export const QUIET_MS = 90_000;
@@ -79,7 +84,7 @@ export class Registry {
   /** Since when this coordinator hears of runners, in epoch milliseconds. */
   readonly beganAt: number;
   #known = new Map<string, Known>();
-  /** registry-2. What was written of each when it was last looked at, and since when, by a clock that does not jump. */
+  /** registry-2. By runner; the moments are monotonic milliseconds. */
   #silence = new Map<string, Silence>();
   /** registry-1. When each was heard of, of what was written by this coordinator. */
   readonly #written = new Map<string, number>();
@@ -195,21 +200,28 @@ export class Registry {
     return seen;
   }
 
-  /** registry-2. Remove who was silent for too long. @returns their ids. */
+  /** registry-2. Remove the runners that were silent for too long. @returns their ids. */
   async sweep(): Promise<readonly string[]> {
     const now = this.#host.clock.monotonic();
     const [before, silence] = [this.#silence, new Map<string, Silence>()];
     const removed: string[] = [];
-    for (const { runnerId, seenAt } of await this.all()) {
+    for (const { runnerId, seenAt, silence: stored } of await this.all()) {
       const known = before.get(runnerId);
-      const since = known?.seenAt === seenAt ? known.since : now;
+      const storedMs = stored?.seenAt === seenAt ? stored.ms : 0;
+      const since = Math.min(known?.seenAt === seenAt ? known.since : now, now - storedMs);
       silence.set(runnerId, { seenAt, since });
-      if (now - since < SILENT_MS) continue;
-      const audit: Audit = { actor: "coordinator", action: "runner.remove", object: `runner:${runnerId}` };
-      const left = await this.change(runnerId, audit, (runner) =>
-        runner?.seenAt === seenAt ? undefined : runner,
-      );
-      if (left === undefined) removed.push(runnerId);
+      const ms = now - since;
+      if (ms >= SILENT_MS) {
+        const audit: Audit = { actor: "coordinator", action: "runner.remove", object: `runner:${runnerId}` };
+        const left = await this.change(runnerId, audit, (runner) =>
+          runner?.seenAt === seenAt ? undefined : runner,
+        );
+        if (left === undefined) removed.push(runnerId);
+      } else if (ms - storedMs >= COUNT_EVERY_MS) {
+        await this.change(runnerId, undefined, (runner) =>
+          runner?.seenAt === seenAt ? { ...runner, silence: { seenAt, ms } } : runner,
+        );
+      }
     }
     this.#silence = silence;
     for (const runnerId of this.#written.keys()) if (!this.knows(runnerId)) this.#written.delete(runnerId);
