@@ -190,7 +190,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "({ asGiven }) => ({ ifUnchanged: asGiven })",
     replace: "() => ({})",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "D2: a claim under which a batch without records was committed is not given back",
+    test: "dispatcher-2: a claim under which a batch without records was committed is not given back",
   },
   {
     name: "S2: losing every notice loses no session",

@@ -107,7 +107,7 @@ export class Dispatcher {
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
 
-  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (seat-1 and seat-4 of the seat). */
+  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (seat-1 and seat-4). */
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
     const seat = this.#seatOf(runner.runnerId);
@@ -401,7 +401,7 @@ export class Dispatcher {
     await this.#waiting.prune(this.#host.clock.now());
   }
 
-  /** waiting-sessions-1 of the waiting sessions. */
+  /** waiting-sessions-1. */
   async #lookAround(offers: readonly Offer[]): Promise<void> {
     const { clock } = this.#host;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));

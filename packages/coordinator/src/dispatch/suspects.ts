@@ -17,7 +17,7 @@ export function park(row: Row, token: number, lossesMax: number): readonly Chang
   ];
 }
 
-/** rules-6. A commit takes the losses back, also one of nothing (claims-3 of core's claims). */
+/** rules-6. A commit takes the losses back, also one of nothing (claims-3). */
 export function pardon(row: Row, token: number): readonly Change[] {
   return [emptyBatch(row, token)];
 }

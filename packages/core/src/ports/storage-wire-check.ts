@@ -46,7 +46,7 @@ const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
-/** storage-wire-2 of `storage-wire.ts`: `null` is for ever. */
+/** storage-wire-2: `null` is for ever. */
 const isLease: Check = (value) => value === null || isTime(value);
 
 /** What JSON calls an object, and nothing else. */

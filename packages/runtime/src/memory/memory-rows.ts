@@ -139,7 +139,7 @@ export interface Stored extends Queued {
   seen: Seen | undefined;
   /** By task (memory-rows-4). */
   holds: Map<number, Amount> | undefined;
-  /** As the index knows it (memory-storage-2 of `memory-storage.ts`). */
+  /** As the index knows it (memory-storage-2). */
   dueAt: number;
 }
 

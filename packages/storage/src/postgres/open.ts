@@ -181,7 +181,7 @@ async function readMeta(db: Database): Promise<{ readonly version: number; reado
   }
 }
 
-/** schema-1 of `schema.ts`. Whoever comes second is refused by the row of its version, and looks anew (open-2). */
+/** schema-1. Whoever comes second is refused by the row of its version, and looks anew (open-2). */
 async function migrate(
   db: Database,
   from: number,

@@ -2,7 +2,7 @@ import { storageConformance } from "@holdfast/testkit/storage-conformance";
 import { EmptiedSchema } from "./testing/emptied.ts";
 
 const emptied = new EmptiedSchema();
-/** What is found by looking may be told once more (arrival-poll-3 of `arrival-poll.ts`), and listeners are to hear just what was done. */
+/** What is found by looking may be told once more (arrival-poll-3), and listeners are to hear just what was done. */
 const NEVER_LOOKING = { notices: false, pollMs: 2 ** 30 };
 
 storageConformance({

@@ -186,7 +186,7 @@ export class RemoteStorage implements AgentStorage {
     this.#connection.close();
   }
 
-  /** arrival-stream-1 of the stream: what is asked for after somebody subscribed is told to them. */
+  /** arrival-stream-1: what is asked for after somebody subscribed is told to them. */
   async #ask<T>(call: () => Promise<T>): Promise<T> {
     const asked = this.#connection.ask(async () => {
       await this.#stream.ready;

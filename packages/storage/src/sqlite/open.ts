@@ -197,7 +197,7 @@ async function locked(paths: DatabasePaths): Promise<ConflictError> {
   });
 }
 
-/** ownership-4 of `ownership.ts`. */
+/** ownership-4. */
 function lockedElsewhere({ file }: DatabasePaths): ConflictError {
   return new ConflictError(
     "locked",

@@ -230,7 +230,7 @@ export class SqliteStorage implements AgentStorage {
   async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
-      // What is claimed is at hand (sqlite-heads-2 of the heads).
+      // What is claimed is at hand (sqlite-heads-2).
       const held = [...this.#leases.held(query)].flatMap((sessionId) => {
         const head = unlessCorrupt(() => this.#heads.get(sessionId));
         const leaseMs = this.#leases.leaseMsOf(sessionId) ?? 0;

@@ -36,7 +36,7 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /** Tokens of the claims for ever made here that may still be held, by session (socket-server-3 of `server.ts`). */
+  /** Tokens of the claims for ever made here that may still be held, by session (socket-server-3). */
   readonly claims = new Map<string, number>();
   isSubscribed = false;
   /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (socket-connection-2). */

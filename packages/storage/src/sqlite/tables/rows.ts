@@ -206,7 +206,7 @@ export interface SessionRow {
   readonly writtenInbox: number;
   /** Whether any session names it as its parent. */
   readonly hasChildren: boolean;
-  /** Holds that its account's row keeps (accounts-1 of `accounts.ts`). */
+  /** Holds that its account's row keeps (accounts-1). */
   readonly accountHolds: readonly Hold[];
 }
 

@@ -1,4 +1,4 @@
-// What is held for the tasks of one session, and where the file has it (accounts-1 of `accounts.ts`).
+// What is held for the tasks of one session, and where the file has it (accounts-1).
 
 import type { Amount, Hold } from "@holdfast/core";
 
