@@ -23,9 +23,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K3: nothing starts before its batch is committed",
     file: "packages/runtime/src/session/session-driver.ts",
-    find: "this.#rowStale = false;\n",
+    find: "this.#isRowStale = false;\n",
     replace:
-      "this.#rowStale = false;\n    for (const task of segment.newTasks) this.#attempts.start(task);\n",
+      "this.#isRowStale = false;\n    for (const task of segment.newTasks) this.#attempts.start(task);\n",
     tests: [CRASHES, "packages/runtime/src/"],
     test: "a sequence of tasks",
   },
@@ -49,8 +49,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "S2: what arrived while a commit was in flight is looked for",
     file: "packages/runtime/src/session/session-driver.ts",
-    find: "poke(): void {\n    if (this.#over) return;",
-    replace: "poke(): void {\n    if (!this.#over) return;",
+    find: "poke(): void {\n    if (this.#isOver) return;",
+    replace: "poke(): void {\n    if (!this.#isOver) return;",
     tests: [CRASHES],
     test: "signals that come after the wait",
   },

@@ -167,7 +167,7 @@ const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
   "packages/core/src/kernel/kernel.ts: Kernel": { fields: 20, methods: 46 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { fields: 29, methods: 35 },
-  "packages/runtime/src/session/session-driver.ts: SessionDriver": { fields: 32, booleans: 11, methods: 40 },
+  "packages/runtime/src/session/session-driver.ts: SessionDriver": { fields: 26, methods: 40 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 44 },
   "packages/runtime/src/tasks/attempts.ts: Running": { fields: 16 },
   "packages/runtime/src/tasks/attempts.ts: Attempts": { methods: 27 },

@@ -47,7 +47,7 @@ import { checkRuntimeOptions, withCheckedCalls } from "./api/runtime-arguments.t
 import { checkBounds, deadlineOf } from "./agents/bounds.ts";
 import type { Agent } from "./agents/define.ts";
 import { installDevelopmentChecks } from "./isolation/development-checks.ts";
-import { awaitConversation } from "./session/conversation.ts";
+import { awaitConversation } from "./tasks/conversation.ts";
 import { DueSessions } from "./sessions/due-sessions.ts";
 import { GroupCommitter } from "./loop/group-committer.ts";
 import { arrivalsHere } from "./session/inbox.ts";

@@ -1,19 +1,20 @@
-// One live session: its kernel between the ports, from claim to release.
+// `SessionDriver`: one live session, its kernel between the ports, from claim to release.
 //
-// States. *replaying*: recorded outcomes are delivered, nothing is committed. *live*: new outcomes are delivered, and at
-// each standstill with nothing more to deliver the segment is sealed and submitted. *in flight*: a batch is submitted;
-// nothing is delivered until it is answered (K2). *over*: ended, parked or abandoned; whatever still arrives is ignored.
+// Phases. *still*: nothing is in progress. *slice*: the agent runs on one delivery. *commit*: a batch is submitted, and nothing is delivered
+// until it is answered (K2). *over*: the session has ended, is parked or was abandoned, and every later event is ignored.
+//
+// Openings. A driver first replays the journal and recovers its open tasks, then delivers what a fork needs, then the start of the turn.
+// `#openings` holds those that are still to come. Nothing is committed before the journal is replayed.
 //
 //   session-driver-1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
 //   session-driver-2. Notes are added, and segments sealed, only at a standstill.
-//   session-driver-4. When the driver is over, every attempt it started has been told to stop, or is left to whoever
-//       goes on.
-//   session-driver-5. What a person can mend stands down: nothing more is delivered, what runs is waited for and its
-//       outcomes are kept, and the last commit parks the session.
+//   session-driver-4. When the driver is over, every attempt that it started was told to stop, or is left to the next driver.
+//   session-driver-5. After an error that a person can fix, the driver drains. It delivers nothing more, waits for running tasks and keeps
+//                     their outcomes. Its last commit parks the session.
 //
-// It knows no storage and no other session: it submits changes and is told their results. What arrives is fetched by `inbox.ts`
-// (inbox-3), a cancel is watched by `cancel-watch.ts`, tasks start by `task-starts.ts` and are tried by `attempts.ts`, what the row
-// says is in `session-row.ts`, and under what it commits in `session-claim.ts`.
+// The driver knows no storage and no other session: it submits changes and is told their results. `inbox.ts` reads arrivals (inbox-3),
+// `cancel-watch.ts` watches a cancel, `task-starts.ts` and `attempts.ts` run tasks, `session-row.ts` makes the row, and
+// `session-claim.ts` commits under the claim.
 
 import {
   type HoldfastError,
@@ -46,6 +47,7 @@ import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "../agents/define.ts";
 import type { Departure } from "./driver-exit.ts";
 import { kernelWorld, type DriverOptions, type DriverWorld } from "./driver-environment.ts";
+import { OVER, SLICE, STILL, type Opening, type Phase, type Submitted } from "./driver-phase.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "../agents/call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "../agents/kernel-start.ts";
@@ -57,7 +59,7 @@ import { SessionTrace } from "./session-trace.ts";
 import { SessionWeight } from "./session-weight.ts";
 import type { SliceMember } from "../loop/slice-loop.ts";
 import { spendingOf } from "../tasks/spending.ts";
-import { TaskStarts, type Opening, type TaskStartsHost } from "../tasks/task-starts.ts";
+import { TaskStarts, type TaskStartsHost } from "../tasks/task-starts.ts";
 import { alarm } from "../loop/timers.ts";
 import { ToldAgain, type Living } from "./missed-outcomes.ts";
 
@@ -83,19 +85,13 @@ export class SessionDriver implements SliceMember {
   readonly #cancel: CancelWatch;
 
   #kernel: Kernel;
-  #recovering: boolean;
-  #startPending = true;
-  #inSlice = false;
-  #inFlight = false;
-  #wokenInFlight = false; // Then it is to have a slice once the batch is answered.
-  #over = false;
-  #isSalvaging = false; // K6. What is refused then is lost: tried again, it would be refused for ever.
+  #phase: Phase = STILL;
+  readonly #openings = new Set<Opening>(["start"]);
   #deliveries = 0;
-  /** session-driver-5. What the last commit says. */
-  #standDown: SessionPatch | undefined;
-  #forkPending: boolean;
-  /** Whether the row may say something else than is so: after a recovery it is looked at even if nothing was done. */
-  #rowStale: boolean;
+  /** session-driver-5. The patch of the last commit. */
+  #drainTo: SessionPatch | undefined;
+  /** After a recovery the row may be out of date, so it is compared even if nothing was done. */
+  #isRowStale: boolean;
 
   constructor(world: DriverWorld, { agent, snapshot, claim, acceptDrift }: DriverOptions) {
     const { session, signals } = snapshot;
@@ -109,81 +105,79 @@ export class SessionDriver implements SliceMember {
     this.#row = new SessionRow(session);
     const seen = signals.reduce((last, { order }) => Math.max(last, order), session.inbox);
     this.#inbox = new Inbox(this.#inboxHost(), seen);
-    const living: Living = () => (this.#over ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen });
+    const living: Living = () =>
+      this.#isOver ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen };
     this.#toldAgain = new ToldAgain(this.sessionId, world, living);
     this.#weight = new SessionWeight(snapshot);
     this.#nothing = new NothingWatch(world, () => this.#stoodOnNothing());
     this.#starts = this.#makeStarts(snapshot);
     this.#attempts = new Attempts(this.#attemptsHost());
-    this.#recovering = snapshot.records.length > 0;
-    this.#rowStale = this.#recovering;
+    this.#isRowStale = snapshot.records.length > 0;
+    if (this.#isRowStale) this.#openings.add("recover");
     const life = storedLife(snapshot, agent, this.#claim.token);
-    this.#forkPending = life.forkPending === true;
+    if (life.forkPending === true) this.#openings.add("fork");
     this.#kernel = this.#makeKernel(life);
     this.#cancel = new CancelWatch(this.#cancelHost(), session);
   }
 
   start(): void {
-    this.#trace.started(this.#session.agent, this.#recovering);
+    this.#trace.started(this.#session.agent, this.#openings.has("recover"));
     this.#world.loop.wake(this);
   }
 
   /** Something arrived for this session. */
   poke(): void {
-    if (this.#over) return;
+    if (this.#isOver) return;
     this.#inbox.look();
   }
 
-  /** Of its claim, once there is one. */
+  /** Token of the claim; `undefined` before there is one. */
   get token(): number | undefined {
     return this.#claim.token;
   }
 
-  /** Of its own conversation what is nowhere but here. */
+  /** The entries of the session's own conversation that storage does not have. */
   unstored(leaf: number): readonly Entry[] | undefined {
     return this.#claim.unstored(leaf);
   }
 
-  /** Whether it only waits: nothing runs, nothing is to be delivered or committed. */
+  /** Whether the session only waits: nothing runs, and nothing is to be delivered or committed. */
   get parked(): boolean {
-    return (
-      !this.#over &&
-      !this.#claim.isMinimal &&
-      !this.#starts.isAsking &&
-      !this.#inFlight &&
-      !this.#startPending &&
-      !this.#kernel.replaying &&
-      this.#kernel.open.taskCount === 0 &&
-      this.#outcomes.size === 0 &&
-      this.#notes.length === 0 &&
-      !this.#kernel.dirty
-    );
+    const { replaying, open, dirty } = this.#kernel;
+    if (this.#phase.type === "over" || this.#phase.type === "commit") return false;
+    if (this.#claim.isMinimal || this.#starts.isAsking || this.#openings.has("start") || replaying)
+      return false;
+    return open.taskCount === 0 && this.#outcomes.size === 0 && this.#notes.length === 0 && !dirty;
   }
 
-  /** What it waited for to be settled was: ask again. */
+  /** A reservation that this session waited for was settled, so it asks again. */
   retryQueued(): void {
-    if (!this.#over) this.#world.loop.wake(this);
+    if (!this.#isOver) this.#world.loop.wake(this);
   }
 
   /** Stop driving, leaving the session as its last commit left it. */
   abandon(error?: HoldfastError): void {
-    if (!this.#over) this.#depart({ type: "abandoned", error });
+    if (!this.#isOver) this.#depart({ type: "abandoned", error });
+  }
+
+  get #isOver(): boolean {
+    return this.#phase.type === "over";
   }
 
   // ---- slices ------------------------------------------------------------------------------------------------------
 
   deliver(): boolean {
     this.#world.checkLease();
-    this.#wokenInFlight = this.#inFlight;
-    if (this.#over || this.#inFlight) return false;
+    if (this.#phase.type === "commit") this.#phase.isWoken = true;
+    if (this.#phase.type === "over" || this.#phase.type === "commit") return false;
     try {
       const event = this.#next();
       if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
       if (event === undefined)
-        return this.#kernel.dirty || this.#rowStale || this.#starts.isAsking || this.#standsDown;
+        return this.#kernel.dirty || this.#isRowStale || this.#starts.isAsking || this.#isDrained;
       this.#deliveries++;
       if (isOutcome(event)) this.#starts.foresee(event.task, event.usage);
-      this.#inSlice = true;
+      this.#phase = SLICE;
       this.#kernel.openSlice();
       this.#kernel.deliver(event, this.#startAgent);
       return true;
@@ -195,10 +189,10 @@ export class SessionDriver implements SliceMember {
 
   standstill(): void {
     this.#world.checkLease();
-    if (this.#over) return;
+    if (this.#isOver || this.#phase.type === "commit") return;
     try {
-      const stands = this.#inSlice ? this.#kernel.closeSlice() : undefined;
-      this.#inSlice = false;
+      const stands = this.#phase.type === "slice" ? this.#kernel.closeSlice() : undefined;
+      this.#phase = STILL;
       for (const warning of this.#kernel.repeats.takeWarnings())
         this.#notes.push({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
       const fault = this.#kernel.fault;
@@ -210,29 +204,27 @@ export class SessionDriver implements SliceMember {
     }
   }
 
-  /** What to deliver next, or nothing. Adds notes on the way, which is why it is only called at a standstill (session-driver-2). */
+  /** The next delivery, if there is one. The search adds notes, so it runs only at a standstill (session-driver-2). */
   #next(): EventRecord | EventDraft | undefined {
     const kernel = this.#kernel;
     if (kernel.replaying) {
       const recorded = kernel.nextRecorded();
       if (recorded !== undefined) {
-        this.#startPending &&= recorded.type !== "started";
+        if (recorded.type === "started") this.#openings.delete("start");
         return recorded;
       }
       if (kernel.fault !== undefined) return undefined;
     }
     const at = Math.max(this.#world.clock.now(), kernel.now);
-    // Before anything new is asked: what is open now was recorded, and so may have been running.
-    if (this.#recovering) this.#recover(at);
+    // First: the tasks that are open now were recorded, so they may have been running.
+    if (this.#openings.has("recover")) this.#recover(at);
     this.#attempts.expireDue(at);
-    if (this.#standDown !== undefined) return this.#keepOutcomes();
-    if (this.#forkPending && this.#session.fork !== undefined) {
-      this.#forkPending = false;
+    if (this.#drainTo !== undefined) return this.#keepOutcomes();
+    if (this.#openings.delete("fork") && this.#session.fork !== undefined) {
       const { origins, seed, tasks } = this.#session.fork;
       return { type: "forked", at, from: origins[0] ?? "", seed, tasks };
     }
-    if (this.#startPending) {
-      this.#startPending = false;
+    if (this.#openings.delete("start")) {
       this.#trace.turnStarted(kernel.turn, false);
       return { type: "started", at };
     }
@@ -257,8 +249,8 @@ export class SessionDriver implements SliceMember {
   }
 
   /** session-driver-5. Whether all that ran has ended, so that the last commit may follow. */
-  get #standsDown(): boolean {
-    return this.#standDown !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
+  get #isDrained(): boolean {
+    return this.#drainTo !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
   }
 
   /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended, a cancel told of before (CancelWatch). */
@@ -292,14 +284,15 @@ export class SessionDriver implements SliceMember {
   #goOn(standsOnNothing: boolean): void {
     const kernel = this.#kernel;
     this.#nothing.watch(standsOnNothing && !kernel.replaying);
-    if (this.#standDown !== undefined && !kernel.replaying) {
-      if (this.#standsDown) this.#sealLast(this.#standDown);
+    if (this.#drainTo !== undefined && !kernel.replaying) {
+      if (this.#isDrained) this.#sealLast(this.#drainTo);
       else if (kernel.dirty) this.#seal(undefined);
       return;
     }
-    if (kernel.replaying || this.#startPending || this.#recovering || this.#hasMore()) {
+    const isOpening = kernel.replaying || this.#openings.size > 0;
+    if (isOpening || this.#hasMore()) {
       this.#world.loop.wake(this);
-      if (kernel.replaying || this.#startPending || this.#recovering || !this.#isFull) return;
+      if (isOpening || !this.#isFull) return;
     }
     this.#seal(undefined);
   }
@@ -325,12 +318,17 @@ export class SessionDriver implements SliceMember {
     const segment = this.#kernel.seal();
     this.#attempts.opened(segment.newTasks);
     this.#deliveries = 0;
-    const isFirstStand = this.#rowStale;
-    this.#rowStale = false;
+    const isFirstStand = this.#isRowStale;
+    this.#isRowStale = false;
     const patch =
       closing?.type === "ended"
-        ? endPatch(closing.ending, this.#kernel.cancelNotice !== undefined || this.#cancel.seen)
-        : this.#standPatch(closing !== undefined);
+        ? endPatch(closing.ending, this.#isCancelling)
+        : this.#row.standing({
+            kernel: this.#kernel,
+            isCheckpoint: closing !== undefined,
+            isCancelling: this.#isCancelling,
+            wakeAt: () => this.#wakeAt(),
+          });
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
       if (isFirstStand) this.#stands(this.#kernel.open.waits(), true); // As its last process committed it.
@@ -338,8 +336,11 @@ export class SessionDriver implements SliceMember {
     }
     const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
     this.#commit(segment, patch, () => {
-      if (closing?.type === "ended" && patch !== undefined) this.#end(patch);
-      else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
+      if (closing?.type === "ended" && patch !== undefined) {
+        this.#trace.turnEnded("completed");
+        const { status, output, error } = patch;
+        this.#depart({ type: "ended", status: status as "completed", output, error });
+      } else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
       else {
         this.#stands(waits, isFirstStand);
         this.#afterCommit(segment);
@@ -355,46 +356,51 @@ export class SessionDriver implements SliceMember {
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
   }
 
-  #commit(segment: SealedSegment, patch: SessionPatch | undefined, onCommitted: () => void): void {
-    this.#inFlight = true;
-    const opening = this.#starts.open(segment, this.#standDown === undefined);
+  #commit(
+    segment: SealedSegment,
+    patch: SessionPatch | undefined,
+    onCommitted: () => void,
+    isSalvage = false,
+  ): void {
+    const phase = { type: "commit", isWoken: false, isSalvage } satisfies Phase;
+    this.#phase = phase;
+    const tasks = this.#starts.open(segment, this.#drainTo === undefined);
     const onResult = (result: ChangeResult): void => {
       try {
-        this.#answered(result, segment, opening, onCommitted);
+        this.#answered(result, { phase, segment, tasks, onCommitted });
       } catch (thrown) {
         this.#crash(thrown); // The other sessions of the group are yet to be answered (K4a).
       }
     };
-    const commit = { segment, patch, status: this.#row.status, charges: opening.charges };
+    const commit = { segment, patch, status: this.#row.status, charges: tasks.charges };
     this.#claim.commit(commit, onResult, (error) => this.abandon(error));
   }
 
-  #answered(result: ChangeResult, segment: SealedSegment, opening: Opening, onCommitted: () => void): void {
+  #answered(result: ChangeResult, { phase, segment, tasks, onCommitted }: Submitted): void {
     this.#world.checkLease();
-    if (this.#over) return;
-    this.#inFlight = false;
+    if (this.#isOver) return;
+    this.#phase = STILL;
     if (result.status === "committed") {
       this.#trace.committed(segment);
       this.#weight.committed(segment);
       this.#attempts.recorded(segment.records);
-      const refused = this.#starts.committed(opening, result); // session-driver-1.
-      if (opening.charges.some(({ type }) => type === "settle")) this.#world.settled();
+      const refused = this.#starts.committed(tasks, result); // session-driver-1.
+      if (tasks.charges.some(({ type }) => type === "settle")) this.#world.settled();
       onCommitted();
-      if (refused !== undefined && !this.#over) this.#exhaust(refused);
+      if (refused !== undefined && !this.#isOver) this.#exhaust(refused);
       if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
       this.#inbox.look(result.inbox); // inbox-3.
-      this.#settleStrayFault(); // One that arose while the batch was in flight, which is older.
-      if (this.#wokenInFlight && !this.#over) this.#world.loop.wake(this);
+      this.#settleStrayFault(); // A fault that arose while the batch was in flight.
+      if (phase.isWoken && !this.#isOver) this.#world.loop.wake(this);
       return;
     }
     const refusal = refusalOf(this.sessionId, result);
     const { isMinimal } = this.#claim;
-    const isToBeKept = !this.#isSalvaging && (isMinimal || segment.records.some(isOutcome));
+    const isToBeKept = !phase.isSalvage && (isMinimal || segment.records.some(isOutcome));
     if (result.status !== "invalid" || !isToBeKept) return this.abandon(refusal);
-    // K6. It goes on here, with what was delivered: of one that keeps no journal, with all there is.
-    this.#isSalvaging = true;
+    // K6. The delivered outcomes are committed without the agent's commands; of a session without a journal, everything is.
     const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
-    this.#commit({ ...kept, enablesPersistence: isMinimal }, undefined, () => this.abandon(refusal));
+    this.#commit({ ...kept, enablesPersistence: isMinimal }, undefined, () => this.abandon(refusal), true);
   }
 
   /** session-driver-1. */
@@ -410,7 +416,7 @@ export class SessionDriver implements SliceMember {
     const patch = exhaustedPatch(exhausted);
     // It hears of its cancel first, and then that these were not done.
     if (this.#cancel.seen) this.#starts.refuseUnpaid();
-    else if (exhausted.then === "park") this.#standDown = patch;
+    else if (exhausted.then === "park") this.#drainTo = patch;
     else return this.#cancel.requestForBudget(exhausted, patch.error?.message ?? "");
     this.#world.loop.wake(this);
   }
@@ -424,14 +430,12 @@ export class SessionDriver implements SliceMember {
     const life = nextLife(last, state, this.#session);
     this.#weight.checkpointed(state.chars, last.pending.chars);
     this.#kernel = this.#makeKernel(life);
-    this.#startPending = true;
+    this.#openings.add("start");
     this.#world.loop.wake(this);
   }
 
-  #standPatch(isCheckpoint: boolean): SessionPatch | undefined {
-    const kernel = this.#kernel;
-    const isCancelling = kernel.cancelNotice !== undefined || this.#cancel.seen;
-    return this.#row.standing({ kernel, isCheckpoint, isCancelling, wakeAt: () => this.#wakeAt() });
+  get #isCancelling(): boolean {
+    return this.#kernel.cancelNotice !== undefined || this.#cancel.seen;
   }
 
   /** Only of what is committed: before, it is not so. */
@@ -442,16 +446,10 @@ export class SessionDriver implements SliceMember {
     this.#world.noteWaiting(this.sessionId, this.#weight.bytes);
   }
 
-  #end(patch: SessionPatch): void {
-    this.#trace.turnEnded("completed");
-    const { output, error } = patch;
-    this.#depart({ type: "ended", status: patch.status as "completed", output, error });
-  }
-
   // ---- faults ------------------------------------------------------------------------------------------------------
 
   #settleStrayFault(): void {
-    if (this.#over || this.#inSlice || this.#inFlight || this.#kernel.fault === undefined) return;
+    if (this.#phase.type !== "still" || this.#kernel.fault === undefined) return;
     this.#settleFault(this.#kernel.fault);
   }
 
@@ -464,12 +462,11 @@ export class SessionDriver implements SliceMember {
 
   /** A defect of ours, or bytes that are not what we wrote: the session stays as it is (K4a). */
   #crash(thrown: unknown): void {
-    this.#inSlice = false;
     this.abandon(toHoldfastError(thrown));
   }
 
   #stoodOnNothing(): void {
-    if (this.#over || this.#inSlice) return;
+    if (this.#phase.type === "slice" || this.#isOver) return;
     this.#kernel.faultStandingOnNothing();
     this.#settleStrayFault();
   }
@@ -498,8 +495,8 @@ export class SessionDriver implements SliceMember {
       wasBegun: (task) => this.#starts.wasBegun(task),
       begin: (tasks) => this.#starts.begin(tasks),
       claimToken: () => this.#claim.token,
-      openTask: (id) => (this.#over ? undefined : this.#kernel.open.get(id)?.task),
-      conversation: (leaf) => conversation(this.#session, leaf, () => this.#over),
+      openTask: (id) => (this.#isOver ? undefined : this.#kernel.open.get(id)?.task),
+      conversation: (leaf) => conversation(this.#session, leaf, () => this.#isOver),
       enter: (task, fn) => enter({ sessionId: this.sessionId, task }, fn),
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
@@ -516,13 +513,13 @@ export class SessionDriver implements SliceMember {
 
   /** Once, when the journal is used up. */
   #recover(at: number): void {
-    this.#recovering = false;
-    if (!this.#startPending) this.#trace.turnStarted(this.#kernel.turn, true);
+    this.#openings.delete("recover");
+    if (!this.#openings.has("start")) this.#trace.turnStarted(this.#kernel.turn, true);
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     const open = this.#kernel.open.tasks();
-    // A fork's tasks never ran: what is not done is asked for anew once it has heard that it is one.
-    this.#attempts.recover(this.#forkPending ? open.filter(isDone) : open, at);
+    // The tasks of a fork never ran. Those without an outcome start once the agent knows that it is a fork.
+    this.#attempts.recover(this.#openings.has("fork") ? open.filter(isDone) : open, at);
   }
 
   // ---- arrivals and time -------------------------------------------------------------------------------------------
@@ -533,14 +530,14 @@ export class SessionDriver implements SliceMember {
       timers,
       clock,
       arrivals: (after) => arrivals(this.sessionId, after),
-      isOver: () => this.#over,
+      isOver: () => this.#isOver,
       receive: (arrived) => this.#receive(arrived),
       fail: (error) => this.abandon(error),
     };
   }
 
   #receive({ signals, session, remaining }: Arrivals): void {
-    if (this.#over) return;
+    if (this.#isOver) return;
     this.#starts.noteRemaining(remaining);
     this.#weight.received(signals);
     for (const signal of signals) {
@@ -548,12 +545,12 @@ export class SessionDriver implements SliceMember {
       this.#trace.signalReceived(signal.name);
     }
     if (isEnded(session.status)) {
-      if (this.#inFlight) return; // It may be the end that is being committed: the answer to that says how.
+      if (this.#phase.type === "commit") return; // It may be the end that is being committed: the answer to that says how.
       this.#depart({ type: "ended", status: session.status, output: undefined, error: endedBy(session) });
       return;
     }
     this.#cancel.notice(session);
-    if (session.status === "paused" && !this.#cancel.seen) this.#standDown ??= PAUSED_BY_USER;
+    if (session.status === "paused" && !this.#cancel.seen) this.#drainTo ??= PAUSED_BY_USER;
     this.#world.loop.wake(this);
   }
 
@@ -565,12 +562,12 @@ export class SessionDriver implements SliceMember {
       clock,
       graceMs: limits.cancelGraceMs,
       submit,
-      isOver: () => this.#over,
+      isOver: () => this.#isOver,
       isTold: () => this.#kernel.cancelNotice !== undefined,
       tell: (event) => {
         this.#outcomes.unshift(event);
-        if (this.#standDown !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
-        this.#standDown = undefined;
+        if (this.#drainTo !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
+        this.#drainTo = undefined;
         this.#starts.refuseUnpaid();
       },
       look: () => this.poke(),
@@ -590,8 +587,7 @@ export class SessionDriver implements SliceMember {
   // ---- the end -----------------------------------------------------------------------------------------------------
 
   #depart(departure: Departure): void {
-    this.#over = true;
-    this.#inFlight = false;
+    this.#phase = OVER;
     this.#world.timers.set(this.#alarm, Infinity);
     this.#nothing.watch(false);
     this.#cancel.close();
