@@ -57,7 +57,7 @@ async function startPresent(then = ""): Promise<Present> {
   return { mark: readMark(line)!, send: (signal) => void child.kill(signal), kill };
 }
 
-/** What is found, as one word. */
+/** The state of the marked process, as one word. */
 async function look(mark: PresenceMark): Promise<string> {
   const found = await findPresence(mark);
   if (typeof found === "string") return found;
@@ -108,7 +108,7 @@ test("a stopped process is not gone, even when its queue of connections is full"
   expect(await look(mark)).toBe("gone");
 });
 
-test("a process that is busy for ever is not gone", async () => {
+test("a process that never leaves its loop is not gone", async () => {
   const { mark } = await startPresent("for (;;);");
   expect(await look(mark)).toBe("connected");
 });

@@ -1,15 +1,17 @@
-// Whether another process of this host is gone, proven by something that dies with it: a Unix socket on which it listens.
+// Presence: whether another process of this host is gone, proven by a Unix socket that dies with the process.
 //
-//   host-presence-1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a connection. A
-//       process that is stopped or busy still accepts connections, because its kernel does so in its name.
-//   host-presence-2. A missing file proves nothing: it may be in another container, or a cleaner removed it. Another
-//       file at its path proves nothing either, so the mark names device and inode; and the kernel, because a network
-//       file system or a copied disk shows the same file to a kernel in which nobody listens.
-//   host-presence-3. A mark is published only once its owner listens. A close that goes well removes the file.
-//   host-presence-4. macOS also refuses where a queue is full, so there the process id must be unused as well. It has
-//       no separate id spaces.
-//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted by an
-//       access time of zero, and removed by a start a minute later. Until then peers use it as their proof.
+//   host-presence-1. Only one thing proves a death: the socket's own file, in this very kernel, refuses a
+//       connection. A process that is stopped or busy still accepts connections, because its kernel does so
+//       in its name.
+//   host-presence-2. A missing file proves nothing: it may be in another container, or a cleaner removed it.
+//       Another file at its path proves nothing either, so the mark names device and inode. The mark names
+//       the kernel too, because a network file system or a copied disk shows the same file to another kernel,
+//       where nobody listens.
+//   host-presence-3. A mark is published only once its owner listens. A clean close removes the file.
+//   host-presence-4. macOS refuses a connection also when a queue is full, so there the process id must be
+//       unused as well. It has no separate id spaces.
+//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted by
+//       an access time of zero, and removed by a start a minute later. Until then peers use it as their proof.
 
 import { spawnSync } from "node:child_process";
 import { lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -173,7 +175,10 @@ function fileId(path: string): string | undefined {
 /** A socket's path has 104 bytes on macOS and 108 on Linux, of which a UUID takes 37. */
 const FOLDER_BYTES = 64;
 
-/** Of this user alone, so that a name in it can only be ours. Peers know it from the mark, whatever their own is. */
+/**
+ * A folder of this user alone, so that only our processes make names in it. Peers learn it from the mark,
+ * wherever their own is.
+ */
 function runtimeFolder(): string | undefined {
   const folder = join(tmpdir(), `holdfast-${process.getuid?.()}`);
   if (Buffer.byteLength(folder) > FOLDER_BYTES) return undefined;

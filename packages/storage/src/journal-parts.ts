@@ -4,7 +4,10 @@ import type { JournalRecord } from "@holdfast/core";
 
 const ROW_RECORDS = 64;
 
-/** What an imported journal is stored as: rows as they might have been committed, of which each ends with its checkpoint. */
+/**
+ * The rows in which an imported journal is stored: like rows of commits, each ends with its checkpoint, if it
+ * has one.
+ */
 export function* partsOf(records: readonly JournalRecord[]): Iterable<readonly JournalRecord[]> {
   let from = 0;
   for (let i = 0; i < records.length; i++) {

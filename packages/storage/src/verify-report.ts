@@ -1,4 +1,4 @@
-// What a full check of a database came to, while it is being made and afterwards; the same for every kind of database.
+// VerifyReport: the findings of a full check of a database, of any kind, during the check and afterwards.
 //
 //   verify-report-1. A check never stops at the first problem, and never throws for one: the report is for a person who
 //       must decide.
@@ -7,7 +7,7 @@
 import { HoldfastError, toError } from "@holdfast/core";
 
 export interface VerifyReport {
-  /** What is wrong, the first `PROBLEMS_MAX`. Empty when the database is sound. */
+  /** The first `PROBLEMS_MAX` problems. Empty when the database is sound. */
   readonly problems: readonly VerifyProblem[];
   readonly problemCount: number;
   /** Rows checked, by table. */

@@ -1,11 +1,11 @@
-// Trace events in a SQLite file of their own, to be asked with SQL.
+// sqliteTracer: writes trace events to a SQLite file of their own, to be queried with SQL.
 //
-//   sqlite-tracer-1. The file is never that of the sessions, and no transaction of theirs is touched: a database that
-//       is not one of traces is refused when it is opened.
-//   sqlite-tracer-2. Events are held in memory and written by a timer, some hundreds in a transaction, so that the
-//       process is never busy with it for long. At most `eventsMax` are held.
-//   sqlite-tracer-3. What cannot be held or written is dropped: the table `dropped` says how many and when, once
-//       writing works again, and `onProblem` is told when it begins.
+//   sqlite-tracer-1. The file is never the database of the sessions, and no transaction of theirs is touched.
+//       A database that is not one of traces is refused when it is opened.
+//   sqlite-tracer-2. Events are held in memory and written by a timer, some hundreds in a transaction. The
+//       process is thus never busy with them for long. At most `eventsMax` are held.
+//   sqlite-tracer-3. Events that cannot be held or written are dropped, and `onProblem` is called at the
+//       first. Once writing works again, the table `dropped` gets their number and their time.
 //   sqlite-tracer-4. At most `rowsMax` events are kept, the youngest.
 //   sqlite-tracer-5. Only the file's owner may read it (0600).
 
@@ -31,7 +31,7 @@ export interface SqliteTracerOptions extends TraceTextOptions {
 
 export interface SqliteTracer extends AgentTracer {
   flush(): Promise<void>;
-  /** Write what is held and let go of the file. What is traced afterwards is dropped. */
+  /** Write the held events and close the file. Later events are dropped. */
   close(): Promise<void>;
 }
 
@@ -166,7 +166,7 @@ function openTraces(path: string): DatabaseSync {
     };
     const { n } = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get() as { n: number };
     if (id !== APPLICATION_ID && n > 0) throw new Error("it is the database of something else");
-    // What a power cut takes of a trace is no loss worth a sync.
+    // Losing a few trace events in a power cut is cheaper than syncing.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
     database.exec(SCHEMA);
     return database;

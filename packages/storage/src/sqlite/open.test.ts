@@ -1,5 +1,5 @@
-// Files that are no database of ours, or not for us now: each is refused with what, where and how to go on, and left as it
-// was to the byte (D2).
+// Files that are no database of ours, or that we may not open now. Each refusal names the file, the problem
+// and a way out, and leaves the file as it was, to the byte (D2).
 
 import {
   copyFileSync,
@@ -79,7 +79,7 @@ async function newDatabaseWithEntries(texts: readonly string[]): Promise<string>
   return path;
 }
 
-/** What opening a path throws, as its owner and as a reader. */
+/** The errors that opening a path throws, as its owner and as a reader. */
 async function refusals(path: string): Promise<HoldfastError[]> {
   const asOwner: unknown = await openSqliteStorage({ path }).catch((error: unknown) => error);
   const asReader: unknown = await (async () => openSqliteReader({ path }))().catch((error: unknown) => error);
@@ -353,7 +353,7 @@ describe("paths", () => {
     });
   });
 
-  test("what is there after a refusal is usable again", async () => {
+  test("a file that was refused is usable again once it is repaired", async () => {
     const path = await newDatabase();
     const bytes = readFileSync(path);
     truncateSync(path, 10_000);

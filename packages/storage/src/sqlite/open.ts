@@ -23,7 +23,9 @@ export interface OpenSqlite {
   readonly create?: boolean;
 }
 
-/** How long whoever lost the race for the lock asks again while the same one owns it, and how often. */
+/**
+ * How long a process that lost the race for the lock retries while the same process owns it, and how often.
+ */
 const RACE_MS = 2_000;
 const RACE_STEP_MS = 25;
 /** Enough to ask a live owner for its pid; a busy one is named from its file. */
@@ -89,13 +91,13 @@ export async function connectSqliteStorage({
   return paths === undefined ? undefined : connectToOwner(paths, HELLO_TIMEOUT_MS);
 }
 
-/** What `withSqliteStorage` found. */
+/** The way in which `withSqliteStorage` reached the database. */
 export type StorageAccess =
   | { readonly role: "client"; readonly storage: AgentStorage; readonly owner: OwnerInfo }
   | { readonly role: "owner"; readonly storage: SqliteStorage };
 
 /**
- * Do something with a database whoever owns it: over the owner's socket, or else as its owner for as long as it takes.
+ * Run `work` on a database: over the socket of its owner, or as its owner until the work is done.
  *
  * @throws ConflictError `locked` when for two seconds the same one owned it, and could not be reached.
  */

@@ -3,10 +3,10 @@ import { openForWriting } from "../file/database.ts";
 import { SqliteStorage } from "../engine/sqlite-storage.ts";
 import { newFolder } from "../testing/folder.ts";
 
-// Rows are derived from the journal, the entries and the signals whenever they are not at hand. With no room to keep any,
-// that is always.
+// Rows are derived from the journal, the entries and the signals whenever they are not cached. Here no room
+// is left to cache any, so every row is derived.
 //
-// `npm test` runs the parts whose changes read what stands in the rows before; the conformance campaign runs all parts
+// `npm test` runs the parts whose changes depend on stored rows. The conformance campaign runs all parts
 // (`HOLDFAST_CAMPAIGN`).
 const READING_ROWS =
   process.env["HOLDFAST_CAMPAIGN"] === undefined

@@ -30,7 +30,7 @@ function sqliteSubject(): CrashSubject {
     name: "sqlite",
     open: () => open(nextPath()),
     tear: async (storage) => void torn.add(storage),
-    // What is on disk when the process is gone: the file and its log. Closing would tidy up, as no dead process does.
+    // A copy of the file and its log, as a dead process leaves them. Closing the storage would tidy up.
     async reopen(storage) {
       const from = paths.get(storage)!;
       const to = nextPath();

@@ -1,4 +1,4 @@
-// What was acknowledged is there, whatever ended the process and whatever that left of the write-ahead log.
+// Acknowledged commits survive, whatever ended the process and whatever that left of the write-ahead log.
 
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,11 +9,12 @@ import { SESSIONS } from "../testing/process.ts";
 import { startProcess } from "../testing/spawn.ts";
 
 const KILLS = 20;
-/** So many processes take long to start where the machine is busy. */
+/** For a busy machine, where starting this many processes takes long. */
 const LONG = { timeout: 180_000 };
 
 describe("kill -9", () => {
-  // The process cannot know that it is about to die; whoever read its acknowledgement relies on it.
+  // The process cannot know that it is about to die, and a reader of its acknowledgement relies on the
+  // commit.
   test(
     `H1: everything acknowledged before ${KILLS} kills at random moments is there, and whole`,
     LONG,
@@ -75,7 +76,8 @@ describe("a torn end of the write-ahead log", () => {
   test("H2: cut or garbled anywhere, the database opens and shows a prefix of the groups, each whole", async () => {
     const folder = newFolder();
     const path = `${folder}/test.db`;
-    // Not many more: a log that was folded into the file and begun anew has an end of its own before that of its file.
+    // Few groups, so that the log is not folded into the file. A log that is written again from its start
+    // ends before its file does.
     await startProcess("die", path, 60).ended;
     const whole = await readGroups(path);
     const wal = readFileSync(`${path}-wal`);

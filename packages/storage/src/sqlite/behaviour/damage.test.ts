@@ -1,4 +1,4 @@
-// Rows that are not what was written: each is named to whoever asks for it, and hurts nobody beside it.
+// Damaged rows: each is reported by name to the caller that reads it, and affects nothing else.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Change, CreateSession } from "@holdfast/core";
@@ -11,7 +11,7 @@ function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateS
   return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1, ...more };
 }
 
-test("what is damaged keeps nothing else from being found: not one whose time is up, nor its family, nor a schedule", async () => {
+test("damaged rows do not hide other rows, whether overdue sessions, relatives of damaged sessions or schedules", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
@@ -26,7 +26,7 @@ test("what is damaged keeps nothing else from being found: not one whose time is
     [
       creating("ses-1"),
       creating("ses-2", late), // Damaged itself.
-      creating("ses-3", { ...late, parent }), // Of a damaged parent.
+      creating("ses-3", { ...late, parent }), // Its parent is damaged.
       creating("ses-4", late),
       creating("ses-5"), // Its agent cannot be read.
       creating("ses-6"),

@@ -1,5 +1,6 @@
-// A disk that is full or read-only: a clear error, nothing half-written, reads go on, and so does everything else when the
-// disk is mended, without a restart (D1). On a real one of two megabytes, which only root may mount.
+// A disk that is full or read-only: the error is clear, nothing is half-written, and reads still work. Once
+// the disk is fixed, everything works without a restart (D1). The tests use a real disk of two megabytes,
+// which only root may mount.
 
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -116,7 +117,7 @@ function mountDisk(t: TestContext): Disk {
     folder,
     remount: (options) => expect(mount("-o", `remount,${options}`, folder)).toBe(true),
     fill: () => {
-      // What is written before the disk is full stays written.
+      // The part that was written before the disk was full stays written.
       expect(() => writeFileSync(`${folder}/filler`, Buffer.alloc(4 * MIB))).toThrow("ENOSPC");
     },
   };

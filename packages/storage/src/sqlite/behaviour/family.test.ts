@@ -1,5 +1,5 @@
-// What the conformance suite cannot see of changes to several sessions: that the file takes all of one or nothing, that damage
-// is named, and that who has no relations pays for none.
+// Changes to several sessions, as far as the conformance suite cannot see them. The file takes all of a
+// change or nothing, damage is named, and a session without relations costs no extra statements.
 
 import type { Change, CreateSession } from "@holdfast/core";
 import { DatabaseSync } from "node:sqlite";
@@ -50,7 +50,7 @@ async function open(path = `${newFolder()}/test.db`) {
   return { storage, path, step };
 }
 
-test("ST1: of a batch whose effect the file refuses nothing is left", async () => {
+test("ST1: a batch with an effect that the file refuses leaves nothing behind", async () => {
   const { storage, path, step } = await open();
   // Another connection: the file itself refuses the child's row.
   const database = new DatabaseSync(path);

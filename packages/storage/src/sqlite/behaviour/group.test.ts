@@ -1,5 +1,5 @@
-// A change that the file refuses for a reason nobody foresaw must not take its neighbours with it (ST4), and one for which
-// the environment is to blame must not be taken for its own fault.
+// Groups of changes at the file: a change that the file refuses for an unforeseen reason is refused alone
+// (ST4). A failure of the environment, however, must not be blamed on one change.
 
 import { LIMITS, type Arrival, type Change, type CreateSession, type SendSignal } from "@holdfast/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -101,7 +101,7 @@ test("ST4: one change that the file refuses is invalid, and all its neighbours a
   }
 });
 
-test("ST1: of the change that the file refuses nothing is left, and its session goes on as it was", async () => {
+test("ST1: a change that the file refuses leaves nothing behind, and its session continues unharmed", async () => {
   const [created] = await storage.commit([creating(1)], 1);
   fault = poisoned;
   const step = (text: string): Change => ({
@@ -156,7 +156,7 @@ test("ST6: tokens grow over a restart also when the transaction that took a bloc
   expect(tokenOf(second)).toBeGreaterThan(tokenOf(first));
 });
 
-// What is at hand of leases follows the file: a renewal that missed one would give a live session away.
+// Cached leases follow the file: a renewal that missed one would let another owner claim a live session.
 test("leases are as they were when the transaction that changed them failed", async () => {
   await storage.commit([1, 2].map(unclaimed), 1);
   const lease = { owner: "leased", now: 1, leaseMs: 1_000 };
@@ -189,7 +189,7 @@ test("leases are as they were when the transaction that changed them failed", as
   expect(await storage.renew({ ...lease, now: 2 })).toEqual({ sessions: 1 });
 });
 
-test("of a session that has ended no signal is kept", async () => {
+test("a session that has ended keeps no signals", async () => {
   const [created] = await storage.commit([creating(1)], 1);
   const ending: Change = {
     type: "commit_batch",
@@ -249,7 +249,8 @@ test("text that would come back changed is refused, and keeps nobody else from b
   ]);
 });
 
-// What was seen is told by the row that would say so, which a signal without room would not get to.
+// Only the row of a seen signal shows the duplicate, and a full inbox must not refuse the signal before that
+// row is read.
 test("a signal that is sent twice is a duplicate also where no other one has room", async () => {
   await storage.commit([creating(1)], 1);
   const all = Array.from({ length: LIMITS.signalsPending }, (_, i) => ({
@@ -261,7 +262,7 @@ test("a signal that is sent twice is a duplicate also where no other one has roo
   expect(again).toMatchObject([{ status: "duplicate" }, { status: "invalid" }]);
 });
 
-test("S4: claims that are asked for at once are one transaction, made before what is asked after them", async () => {
+test("sqlite-storage-4: simultaneous claims are one transaction, made before any later call", async () => {
   await storage.commit([1, 2, 3].map(unclaimed), 1);
   let commits = 0;
   fault = (sql) => (sql === "COMMIT" ? void commits++ : undefined);
@@ -279,7 +280,7 @@ test("S4: claims that are asked for at once are one transaction, made before wha
   expect(commits).toBe(1);
 });
 
-test("S4: of claims that are asked for at once those are made that can be", async () => {
+test("sqlite-storage-4: a claim that fails does not stop the claims made at the same time", async () => {
   await storage.commit([1, 2, 3].map(unclaimed), 1);
   fault = (sql, values) => (sql.includes("INTO claim") && values.includes("bad") ? IO_ERROR : undefined);
   const owners = ["good", "bad", "good"];

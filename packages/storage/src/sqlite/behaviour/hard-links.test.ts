@@ -86,7 +86,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     return { first, second, owner };
   }
 
-  test("O13: a second owner is refused and told who the owner is and under which name", async () => {
+  test("O13: a second owner is refused with the owner's pid and the name that the owner uses", async () => {
     const { first, second, owner } = await owned();
     await expect(openSqliteStorage({ path: second })).rejects.toMatchObject({
       code: "locked",

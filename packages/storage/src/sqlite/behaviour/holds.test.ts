@@ -76,7 +76,7 @@ test("a session with a budget settles and reserves in the row of its account, wr
   await again.close();
 });
 
-test("holds of a wide fan-out survive and settle, those in the account's row and those with a row of their own", async () => {
+test("the holds of a wide fan-out are kept and settled, in the account's row and in rows of their own", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   const [created] = await storage.commit([CREATED], 1);

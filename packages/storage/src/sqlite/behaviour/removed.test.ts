@@ -88,9 +88,9 @@ describe("a database that is in use acknowledges nothing more", () => {
   });
 });
 
-describe("what was stored in a database that was taken away is saved", () => {
+describe("the content of a database that was taken away", () => {
   for (const what of ["is removed", "is replaced by a copy of itself"] as const) {
-    test(`to a copy beside it when it ${what}`, async () => {
+    test(`it is saved to a copy beside the database when the database ${what}`, async () => {
       const folder = newFolder();
       const path = `${folder}/test.db`;
       const storage = await openWithSession(path);
@@ -107,7 +107,7 @@ describe("what was stored in a database that was taken away is saved", () => {
     });
   }
 
-  test("to a copy in the temporary folder when its own folder is gone", async () => {
+  test("it is saved to the temporary folder when the database's own folder is gone", async () => {
     const folder = `${newFolder()}/data`;
     const storage = await openWithSession(`${folder}/test.db`);
     rmSync(folder, { recursive: true });
@@ -119,7 +119,7 @@ describe("what was stored in a database that was taken away is saved", () => {
     reader.close();
   });
 
-  test("into the database itself when it lost its log, before it is closed", async () => {
+  test("it is written into the database itself when only the log was lost, before the storage is closed", async () => {
     const path = `${newFolder()}/test.db`;
     const storage = await openWithSession(path);
     rmSync(`${path}-wal`);
@@ -136,7 +136,7 @@ describe("what was stored in a database that was taken away is saved", () => {
   });
 
   // SQLite applies a log to whatever database it lies beside.
-  test("so that the copy, or the renamed file, can be put in its place at once", async () => {
+  test("the saved copy, or the renamed file, can be put back at once", async () => {
     for (const from of ["saved", "renamed"] as const) {
       const folder = newFolder();
       const path = `${folder}/test.db`;
@@ -170,9 +170,9 @@ test("a client that subscribed is disconnected from a lost database, and its nex
   await second.close();
 });
 
-describe("a database that nobody writes to notices by itself", () => {
+describe("a database that nobody writes to", () => {
   for (const suffix of ["", "-wal", "-shm"])
-    test(`that its file *${suffix} is gone`, async () => {
+    test(`it notices that its file *${suffix} is gone`, async () => {
       const path = `${newFolder()}/test.db`;
       const storage = await openWithSession(path);
       rmSync(path + suffix);

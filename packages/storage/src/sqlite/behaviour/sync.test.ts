@@ -1,5 +1,5 @@
-// Acknowledged means synced. kill -9 cannot tell: what a process wrote survives it in the system's cache, synced or not. So
-// this watches the system calls.
+// Acknowledged means synced. A test with kill -9 cannot show that: data that a process wrote survives in the
+// system's cache, synced or not. These tests watch the system calls instead.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,16 +1,17 @@
-// Which sessions have something to do that nobody does.
+// DueIndex: the sessions that have something to do and that nobody has claimed.
 //
-// The file has an index over times (`state.due_at`: 0 for "has something to do by itself", or when its wait ends), which
-// knows neither claims nor signals that arrived since the row was written. This adds both, in memory, so that neither an
-// arrival nor a claim costs a write. It knows nothing of rules: `dueAt` decides.
+// The file has an index over times, `state.due_at`: the time when a session's wait ends, or 0 when the
+// session can run now. That index knows neither claims nor signals that arrived since the row was written.
+// This class adds both, in memory, so that neither an arrival nor a claim costs a write. It knows nothing of
+// rules: `dueAt` decides.
 //
-//   due-index-1. `ready` holds the unclaimed sessions that are due up to the watermark, by agent: each row behind the
-//       watermark is read once, however often `due` is asked and whoever's agents stand before it. It is kept by `note`
-//       after each commit.
-//   due-index-2. A claimed session is in the file's index as well; it is passed over here. Whoever holds it gives it to
-//       `note` with the release.
-//   due-index-3. Rows are read in pages, each found by where the one before ended, also where many have the same time:
-//       what is asked costs as much as what is there, not as its square.
+//   due-index-1. `ready` holds the unclaimed sessions that are due up to the watermark, by agent. Each row
+//       behind the watermark is read once, however often `due` is asked, also when other agents' sessions
+//       come first. `note` maintains `ready` after each commit.
+//   due-index-2. A claimed session is in the file's index as well, and is skipped here. The release of its
+//       claim passes the session to `note`.
+//   due-index-3. Rows are read in pages. Each page is found by where the page before ended, also where many
+//       rows have the same time. The cost grows with the number of rows, not with its square.
 
 import { isEnded, type AgentRef, type Due, type Session, type SessionStatus } from "@holdfast/core";
 import { dueAt, isAnsweredBy, unlessCorrupt } from "@holdfast/core/internal";
@@ -25,7 +26,7 @@ export class DueIndex {
   readonly #schedules: Schedules;
   /** When each is due, by agent and session. */
   readonly #ready = new Map<string, Map<string, number>>();
-  /** Claimed sessions whose lease ends by itself. */
+  /** Claimed sessions whose claim expires. */
   readonly #leased = new Set<string>();
   /** The last row of the file's index that was looked at. */
   #watermark: Place = { at: -1, number: 0 };
@@ -59,7 +60,7 @@ export class DueIndex {
     this.#nextDeadline = driver.prepare("SELECT min(overdue_at) AS at FROM state WHERE overdue_at > ?");
   }
 
-  /** After every committed change of a session's row, claim or pending signals (due-index-1). */
+  /** To be called after every committed change of a session's row, claim or pending signals (due-index-1). */
   note({ session, claim, answered }: Head): void {
     const { sessionId, agent } = session;
     const at = dueAt(session, claim, answered);
@@ -69,7 +70,7 @@ export class DueIndex {
     else this.#leased.delete(sessionId);
   }
 
-  /** It is claimed, and its lease ends by itself: known before the session was read. */
+  /** Watch a session that is not read yet and whose claim expires. */
   watch(sessionId: string): void {
     this.#leased.add(sessionId);
   }

@@ -1,17 +1,17 @@
-// What the owner knows of a session without asking the file: its row, its claim, and which signals are pending.
+// Heads: the cached row, claim and pending signals of each session.
 //
-// Because one process owns the file, this cannot go stale behind our back, and a step need not read what it is about to
-// add to. It knows nothing of transactions: whoever changes heads in one that fails gives them to `forget`.
+// Because one process owns the file, the cache cannot become stale, and a step need not read the rows that it
+// adds to. Heads know nothing of transactions: after a failed one, its changed heads are passed to `forget`.
 //
-//   sqlite-heads-1. A head is derived from the file: forgetting one is always right, and costs a read.
-//   sqlite-heads-2. When a claim ends is not in the file, and of one without an end nothing is, so heads with a claim
-//       are kept, whatever the cache's size. What survives the owner of claims that end by themselves is in
-//       `leases.ts`. The token of a claim that is over is kept as well, for the last `TOKENS_MAX` sessions; a holder
-//       that asks after that is fenced, where before it would have been told what became of its batch. Of a session
-//       that has ended only that is kept: it is seldom asked for again.
-//   sqlite-heads-3. What a session was made with and no rule looks at (input, shared context) is kept if it is small:
-//       who starts a session, is given it or waits for its end asks for it as a whole. A few small signals are, until
-//       they are consumed: who is told that one arrived asks for it at once.
+//   sqlite-heads-1. A head is derived from the file: forgetting a head is always right, and costs a read.
+//   sqlite-heads-2. Heads with a claim are kept, whatever the cache's size. The file does not hold when such
+//       a claim expires, and holds nothing of a claim without an expiry. `leases.ts` stores the part of
+//       expiring claims that outlives the owner. The token of a past claim is kept as well, for the last
+//       `TOKENS_MAX` sessions. After that its holder is fenced, instead of learning what became of its batch.
+//       For a session that has ended only the token is kept, as such a session is seldom read again.
+//   sqlite-heads-3. Content that no rule looks at (input, shared context) is kept if it is small. Callers
+//       that start a session, claim it or wait for its end read the session whole. A few small signals are
+//       kept until they are consumed, because a notified runtime reads them at once.
 
 import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { ChurnMap, NO_CLAIM, PendingNames, releasedClaim, type Claim } from "@holdfast/core/internal";
@@ -20,18 +20,16 @@ import type { SessionHolds } from "../tables/session-holds.ts";
 
 const TOKENS_MAX = 65_536;
 
-/**
- * How many pending signals of a session are kept whole, and how long their payloads, and its input, may be: 20 MB over all heads at
- * hand.
- */
+/** How many pending signals of a session are kept whole. */
 const AT_HAND_MAX = 4;
+/** How long a kept signal's payload, and a kept session's input, may be: 20 MB over all cached heads. */
 const AT_HAND_CHARS = 1_024;
 
 export interface Head {
   /** The session's number in this file. */
   readonly number: number;
   session: Session;
-  /** Whether that is all of it (sqlite-heads-3). */
+  /** Whether `session` has its content (sqlite-heads-3). */
   readonly isWhole: boolean;
   claim: Claim;
   readonly pending: PendingSignals;
@@ -41,14 +39,14 @@ export interface Head {
   writtenInbox: number;
   /** Whether any session names it as its parent; most have none, and it is not asked for them. */
   hasChildren: boolean;
-  /** What is held for its tasks; few sessions are paid for. */
+  /** The holds of its tasks; few sessions have payers. */
   holds: SessionHolds | undefined;
 }
 
 interface PendingSignal {
   readonly order: number;
   readonly name: string;
-  /** Itself, if it is one of those kept whole (sqlite-heads-3). */
+  /** The signal, if it is one of those kept whole (sqlite-heads-3). */
   readonly signal: StoredSignal | undefined;
 }
 
@@ -70,7 +68,9 @@ export class PendingSignals {
     return this.#byId.has(signalId);
   }
 
-  /** Those after this place in the inbox, when all of them are kept whole; otherwise the file has them. */
+  /**
+   * The signals after this place in the inbox, if all of them are kept whole; otherwise the file has them.
+   */
   atHand(after: number): StoredSignal[] | undefined {
     if (this.#byId.size > AT_HAND_MAX) return undefined;
     const signals: StoredSignal[] = [];
@@ -109,7 +109,9 @@ export class PendingSignals {
 }
 
 export class Heads {
-  /** Called before the file is asked for a session: what of this transaction is not written yet is written by it. */
+  /**
+   * Called before the file is asked for a session, so that unwritten changes of this transaction get written.
+   */
   beforeRead: () => void = () => undefined;
   readonly #reads: Reads;
   readonly #claimed = new ChurnMap<string, Head>();
@@ -118,7 +120,7 @@ export class Heads {
   readonly #recentMax: number;
   /** Claims that are held or have losses, of sessions that were forgotten, or not read yet. */
   readonly #forgotten = new Map<string, Claim>();
-  /** The last tokens of sessions that are not at hand, the oldest first: their holders may still ask (ST3). */
+  /** The last tokens of sessions without a head, the oldest first: their holders may still ask (ST3). */
   readonly #tokens = new Map<string, number>();
 
   constructor(reads: Reads, recentMax: number) {
@@ -135,17 +137,17 @@ export class Heads {
     return head;
   }
 
-  /** Whether somebody holds a claim of it, without reading. */
+  /** Whether a claim of the session is held, without reading. */
   isClaimed(sessionId: string): boolean {
     return this.#claimed.has(sessionId) || this.#forgotten.get(sessionId)?.owner !== undefined;
   }
 
-  /** The head if it is at hand, without reading. */
+  /** The cached head, without reading. */
   peek(sessionId: string): Head | undefined {
     return this.#claimed.get(sessionId) ?? this.#recent.get(sessionId);
   }
 
-  /** The head if all of the session is at hand, without reading. */
+  /** The cached head, if the whole session is cached, without reading. */
   whole(sessionId: string): Head | undefined {
     const head = this.peek(sessionId);
     return head?.isWhole === true ? head : undefined;
@@ -163,13 +165,16 @@ export class Heads {
     shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
   }
 
-  /** Drop a head that nobody holds, but for what is still needed of its claim (sqlite-heads-2). */
+  /**
+   * Drop the head of a session that nobody has claimed, except what is needed of its past claim
+   * (sqlite-heads-2).
+   */
   letGo({ session, claim }: Head): void {
     const left = isEnded(session.status) ? { ...NO_CLAIM, token: claim.token } : releasedClaim(claim);
     this.forget(session.sessionId, left);
   }
 
-  /** Drop what is known of a session, but not its claim (sqlite-heads-2), which is given as it stands. Reads nothing. */
+  /** Drop a session's head, but keep its claim as given (sqlite-heads-2). Reads nothing. */
   forget(sessionId: string, claim: Claim): void {
     this.#claimed.delete(sessionId);
     this.#recent.delete(sessionId);
@@ -177,7 +182,7 @@ export class Heads {
     else if (claim.token !== NO_CLAIM.token) this.#keepToken(sessionId, claim.token);
   }
 
-  /** Change a claim that is held, reading nothing. Answers the head, if it is at hand. */
+  /** Change a claim that is held, without reading. Answers the head, if it is cached. */
   amend(sessionId: string, change: (claim: Claim) => Claim): Head | undefined {
     const head = this.peek(sessionId);
     if (head !== undefined) {
@@ -189,7 +194,7 @@ export class Heads {
     return undefined;
   }
 
-  /** It is no session any more. */
+  /** The session was deleted. */
   remove(sessionId: string): void {
     for (const known of [this.#claimed, this.#recent, this.#forgotten, this.#tokens]) known.delete(sessionId);
   }
@@ -224,7 +229,10 @@ export class Heads {
   }
 }
 
-/** Drop the oldest of a map once it has an eighth too many: dropping one at a time, each would be looked for past all before it. */
+/**
+ * Drop the oldest of a map once it has an eighth too many. Dropping one at a time would walk past all deleted
+ * keys each time.
+ */
 function shed<V>(
   map: Iterable<readonly [string, V]> & { readonly size: number },
   max: number,

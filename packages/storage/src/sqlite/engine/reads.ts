@@ -1,10 +1,10 @@
-// Every query that only reads, for the owner and for readers beside it.
+// Reads: every query that only reads, for the owner and for readers beside it.
 //
-//   sqlite-reads-1. Each method is one statement, or several whose later ones are about rows that are never changed
-//       again; so none needs a transaction, and none is held open.
+//   sqlite-reads-1. Each method is one statement, or several whose later ones read rows that never change
+//       again. No method needs a transaction, and none holds one open.
 //   sqlite-reads-2. Synchronous. `SqliteReader` wraps it in the promises of the port.
-//   sqlite-reads-3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or by none
-//       reads as many rows as it answers; filters together walk the index of one of them.
+//   sqlite-reads-3. An index finds a page of sessions. A page by one filter (owner, agent, status, parent) or
+//       by none reads as many rows as it answers. Several filters walk the index of one of them.
 
 import {
   decodeRecords,
@@ -104,7 +104,10 @@ export class Reads {
     );
   }
 
-  /** For one read, of as many rows as it takes: entries that refer to records of one row have it decoded once. */
+  /**
+   * The source for one read, of any number of rows: entries that refer to one row's records decode that row
+   * once.
+   */
   source(): RowSource {
     let at: readonly [number: number, records: readonly JournalRecord[]] | undefined;
     const recordIn = (number: number, seq: number): JournalRecord | undefined => {
@@ -127,7 +130,9 @@ export class Reads {
     return row === undefined ? undefined : readSession(row, this.#rows);
   }
 
-  /** Newest first, below session number `below`. A filter by itself reads the page's rows alone (sqlite-reads-3). */
+  /**
+   * Newest first, below session number `below`. A single filter reads the page's rows alone (sqlite-reads-3).
+   */
   sessions(below: number, query: SessionQuery): Session[] {
     const filters = FILTERS.filter(({ name }) => query[name] !== undefined);
     const tables = new Set(filters.map(({ table }) => table));
@@ -142,7 +147,7 @@ export class Reads {
       .map((row) => readSession(row, this.#rows).session);
   }
 
-  /** What is held for the tasks of a session that was read. */
+  /** The holds for the tasks of a session that was read. */
   holdsOf({ number, session, accountHolds }: SessionRow): SessionHolds | undefined {
     if (session.payers.length === 0) return undefined;
     return new SessionHolds(accountHolds, this.accounts.holds(number));
@@ -239,7 +244,7 @@ export class Reads {
     return branch.reverse();
   }
 
-  /** What is pending, without the payloads and unchecked: `signals` checks what is handed out. */
+  /** The pending signals, without the payloads and unchecked: `signals` checks those that it hands out. */
   pending(number: number, add: (signalId: string, order: number, name: string) => void): void {
     for (const row of this.#pending.all(number))
       add(row["signal_id"] as string, row["ord"] as number, row["name"] as string);

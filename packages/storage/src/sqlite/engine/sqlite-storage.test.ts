@@ -16,7 +16,7 @@ storageConformance({
   },
 });
 
-/** sqlite-heads-1: whenever a session is read, what is at hand of it is held against the file. */
+/** sqlite-heads-1: each read of a session compares the cached head with the file. */
 async function open(path: string): Promise<SqliteStorage> {
   const storage = await openSqliteStorage({ path });
   const { reader } = storage;
@@ -30,7 +30,7 @@ async function open(path: string): Promise<SqliteStorage> {
   reader.session = async (sessionId) => {
     const found = await session(sessionId);
     const filed = await (beside ??= openSqliteReader({ path })).session(sessionId);
-    // Of a clock that was set back the file tells the latest time.
+    // After a clock was set back, the file keeps the latest time.
     const updatedAt = expect.toSatisfy((at: number) => at <= (filed?.updatedAt ?? 0)) as number;
     expect(found).toEqual(filed && { ...filed, updatedAt });
     return found;
@@ -38,7 +38,7 @@ async function open(path: string): Promise<SqliteStorage> {
   return storage;
 }
 
-test("sqlite-heads-3: of a session that is at hand the file is asked only when what it was made with is large", async () => {
+test("sqlite-heads-3: a cached session is read from the file only when its input is large", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
   for (const [sessionId, chars, statements] of [

@@ -1,18 +1,18 @@
-// Sessions in one SQLite file, for the one process that owns it.
+// SqliteStorage: sessions in one SQLite file, for the one process that owns it.
 //
-// Everything runs to its end on the calling thread: a method's promise is settled when it returns (but for `claim`, sqlite-storage-4), and a
-// commit is synced before it answers. It knows nothing of sockets, locks or files; `open.ts` puts those around it.
+// Every method runs to its end on the calling thread, so its promise is settled when it returns (but for
+// `claim`, sqlite-storage-4). It knows nothing of sockets, locks or files; `open.ts` puts those around it.
 //
-//   sqlite-storage-1. `commit` is one transaction. What it answered is synced (`synchronous=FULL`), and only then do
-//       listeners hear.
-//   sqlite-storage-2. There are no savepoints. When the file refuses a statement for a reason we did not foresee, the
-//       transaction is rolled back and the group halved until the one change at fault stands alone (ST4).
-//   sqlite-storage-3. When the environment is at fault (disk full, read-only, a failing disk) nothing of the group is
-//       applied, the call rejects, and the next one starts from what the file holds.
-//   sqlite-storage-5. What was written to a file that its path does not lead to any more is not acknowledged
+//   sqlite-storage-1. `commit` is one transaction. An answered commit is synced (`synchronous=FULL`), and
+//       only then are listeners notified.
+//   sqlite-storage-2. There are no savepoints. When the file refuses a statement for an unforeseen reason,
+//       the transaction is rolled back. The group is then halved until the change at fault is alone (ST4).
+//   sqlite-storage-3. When the environment is at fault (disk full, read-only, a failing disk), nothing of the
+//       group is applied and the call rejects. The next call starts from the content of the file.
+//   sqlite-storage-5. A write to a file that its path no longer leads to is not acknowledged
 //       (`file-guard.ts`).
-//   sqlite-storage-4. Claims that are asked for at once are one transaction: whoever gives sessions to others claims
-//       many at a time. They are made before anything that is asked after them.
+//   sqlite-storage-4. Claims that are requested at the same time share one transaction, because a process
+//       that distributes sessions claims many at a time. They are made before any later call.
 
 import {
   HoldfastError,
@@ -70,9 +70,9 @@ export interface SqliteStorageOptions {
   readonly path: string;
   /** Asked before a commit is answered (sqlite-storage-5). Closed with the storage. */
   readonly guard?: FileGuard;
-  /** Sessions nobody has claimed whose row is kept at hand. */
+  /** How many heads of unclaimed sessions are cached. */
   readonly headsMax?: number;
-  /** What a person should know about how the file was found. */
+  /** Notices for people about the state in which the file was found. */
   readonly warnings?: readonly string[];
   /** Called once, by `close`, while the storage still answers. */
   readonly beforeClose?: () => Promise<void>;
@@ -175,7 +175,7 @@ export class SqliteStorage implements AgentStorage {
     } catch (error) {
       const [first, ...others] = claiming;
       if (others.length === 0) return first?.reject(error);
-      // One that cannot be claimed at all stands in the way of itself alone.
+      // A claim that fails must not make the others fail.
       for (const each of claiming) {
         this.#claiming.push(each);
         this.#claimAll();
@@ -230,7 +230,7 @@ export class SqliteStorage implements AgentStorage {
   async heldClaims(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
     return this.#guard("reading claims", () => {
       this.#beginLeases(query.now);
-      // What is claimed is at hand (sqlite-heads-2).
+      // Claimed sessions have cached heads (sqlite-heads-2).
       const held = [...this.#leases.held(query)].flatMap((sessionId) => {
         const head = unlessCorrupt(() => this.#heads.get(sessionId));
         const leaseMs = this.#leases.leaseMsOf(sessionId) ?? 0;
@@ -314,7 +314,7 @@ export class SqliteStorage implements AgentStorage {
     });
   }
 
-  /** One that is damaged, or of a damaged family, ends nobody else's. */
+  /** A damaged session, or a relative of one, does not keep other sessions from ending. */
   #actOverdue(sessionIds: readonly string[], now: number): void {
     if (sessionIds.length === 0) return;
     try {
@@ -331,7 +331,7 @@ export class SqliteStorage implements AgentStorage {
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
-    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    // Wrapped, so that a function subscribed twice is called twice and unsubscribed once.
     const told = (arrival: Arrival) => listener(arrival);
     this.#listeners.add(told);
     return () => void this.#listeners.delete(told);
@@ -378,14 +378,14 @@ export class SqliteStorage implements AgentStorage {
           ...this.#applyAll(changes.slice(half), true),
         ];
       }
-      // Alone, a damaged row is told as what it is; in a group the answers of its neighbours must not be lost with it.
+      // Only a change without neighbours may throw for a damaged row: neighbours need their answers.
       if (!hasNeighbours && HoldfastError.is(error)) throw error;
       return [{ status: "invalid", reason: describeRefusal(error) }];
     }
   }
 
   /**
-   * Run `work` in a transaction and publish what it changed; or, when anything throws, as if it had not been run.
+   * Run `work` in a transaction and publish its changes. When anything throws, undo all of them.
    *
    * @param writes whether it may write to the file at all; without it there is nothing to begin.
    */
@@ -422,7 +422,7 @@ export class SqliteStorage implements AgentStorage {
     const { touched, arrived } = this.#writer;
     for (const head of touched.keys()) {
       this.#dueIndex.note(head);
-      // One that was removed has no head any more, and one that was made anew in its place has another.
+      // A removed session has no head any more, or another one if it was created again.
       const isAtHand = this.#heads.peek(head.session.sessionId) === head;
       if (isAtHand && isEnded(head.session.status)) this.#heads.letGo(head);
     }

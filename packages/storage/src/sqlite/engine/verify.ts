@@ -173,7 +173,7 @@ class Check {
     );
   }
 
-  /** Each row by itself, and that it follows from the one before. */
+  /** Checks each row, and that it follows from the row before. */
   audit(): void {
     if (!hasTable(this.#driver, "audit")) return;
     const page = this.#driver.prepare(`${SELECT_AUDIT} WHERE seq > ? ORDER BY seq LIMIT ${PAGE_ROWS}`);

@@ -1,9 +1,10 @@
 // Opening a database file: making a new one, refusing what is not ours, bringing an old one up to date.
 //
-//   sqlite-database-1. A file is looked at before it is opened for writing, by means that change nothing and leave
-//       nothing behind; what is refused stays as it was, to the byte (D2).
-//   sqlite-database-2. A new database appears whole or not at all: it is made under another name and moved. So an empty
-//       file is never one that we began, and is refused like any other file that is no database.
+//   sqlite-database-1. A file is inspected before it is opened for writing, by means that change nothing and
+//       leave nothing behind. A refused file keeps every byte (D2).
+//   sqlite-database-2. A new database appears whole or not at all: it is made under another name and moved.
+//       An empty file is therefore never an unfinished database of ours. It is refused like any other file
+//       that is no database.
 //   sqlite-database-3. Only the owner (`ownership.ts`) opens for writing.
 
 import { accessSync, chmodSync, constants, renameSync, rmSync } from "node:fs";
@@ -128,9 +129,10 @@ export function inspectDatabase(file: string): void {
   try {
     driver = openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
     if (hasLog(file)) {
-      // With a log the file alone need not be whole: a checkpoint may have run out of room half-way. What its header says
-      // of its origin holds all the same, and the rest is judged when both are opened.
-      driver.exec("PRAGMA writable_schema = ON"); // So that SQLite lets the header of a file be read that is too short.
+      // With a log the file alone need not be whole: a checkpoint may have run out of room half-way. The
+      // header's statement of origin is valid all the same. The rest is judged when file and log are opened
+      // together.
+      driver.exec("PRAGMA writable_schema = ON"); // SQLite then reads the header even of a file that is too short.
       assertVersion(driver, file);
     } else {
       assertVersion(driver, file);

@@ -35,8 +35,8 @@ export interface SqlDriver {
 
 export interface SqlOpen {
   /**
-   * `write` needs the file's own permissions; `read` works beside an owner; `immutable` looks at the main file alone,
-   * takes no locks and leaves nothing behind, so it may be stale.
+   * `write` needs the file's own permissions. `read` works beside an owner. `immutable` reads the main file
+   * alone, takes no locks and leaves nothing behind, so it may read stale content.
    */
   readonly mode: "write" | "read" | "immutable";
   /** How long a call waits for another process's lock. It blocks the event loop: keep it at 50 or less. */
@@ -54,7 +54,7 @@ export function openDriver(path: string, { mode, busyTimeoutMs }: SqlOpen): SqlD
       timeout: busyTimeoutMs,
       enableForeignKeyConstraints: false,
       enableDoubleQuotedStringLiterals: false,
-      // What is opened immutable is looked at whatever its state; nothing can be written to it.
+      // An immutable database is read whatever its state; nothing can be written to it.
       ...(mode === "immutable" ? { defensive: false } : {}),
     }),
   );

@@ -1,18 +1,20 @@
 // FileGuard: notices that an open database is not what its path leads to any more.
 //
-// A file that was removed, renamed or replaced can still be written to through an open descriptor; what is written is gone when
-// the process ends. The write-ahead log is such a file as well. A folder that was renamed and a disk that was unmounted count as
-// removals: nobody would find the database again.
+// A file that was removed, renamed or replaced can still be written to through an open descriptor. Those
+// writes are lost when the process ends. The write-ahead log is such a file as well. A folder that was
+// renamed and a disk that was unmounted count as removals: nobody would find the database again.
 //
-//   file-guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged after a removal. The index
-//            of the log, without which nothing is lost, is looked at by a timer alone.
-//   file-guard-4. No commit asks `stat` about the log where that can be helped. A kernel with multigrain timestamps (Linux 6.13) gives
-//            the next write to a file that was asked about a new time, which its sync then has to store: 100 microseconds a commit,
-//            measured on ext4. The name of an open descriptor in `/proc` says the same, for 3 microseconds.
-//   file-guard-2. A loss is final: the storage refuses every write until it is closed. Reads go on, as they are how to save sessions.
-//   file-guard-3. At a loss the log is written into the database, and a copy is made of a database that is lost itself: this process may
-//            be about to end, and it has the only one. A log that stays beside the lost database is removed, as SQLite would
-//            apply it to whatever is put there next.
+//   file-guard-1. `check` runs between the commit of a transaction and its answer, so nothing is acknowledged
+//       after a removal. The index of the log is checked by a timer alone, as losing it loses no data.
+//   file-guard-4. No commit calls `stat` on the log where that can be avoided. A kernel with multigrain
+//       timestamps (Linux 6.13) stamps the next write to a file after a `stat` with a new time. The sync of
+//       that write then has to store the time: 100 microseconds a commit, measured on ext4. The name of an
+//       open descriptor in `/proc` answers the same question in 3 microseconds.
+//   file-guard-2. A loss is final: the storage refuses every write until it is closed. Reads still work, so
+//       that sessions can be saved.
+//   file-guard-3. At a loss the log is written into the database. A database that is lost itself is copied as
+//       well, because this process may be about to end and has its only copy. A log that stays beside the
+//       lost database is removed, as SQLite would apply it to whatever is put there next.
 
 import { lstatSync, mkdtempSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -154,7 +156,9 @@ function keep(path: string): Kept[] {
   return identity === undefined ? [] : [{ path, identity }];
 }
 
-/** Of a log alone. `undefined` where the kernel does not say its name: then `stat` has to be asked. */
+/**
+ * The open log's name in `/proc`; `undefined` where the kernel does not tell it, and `stat` has to be called.
+ */
 function nameOf({ path, identity }: Kept): Named | undefined {
   if (process.platform !== "linux") return undefined;
   let descriptor: number | undefined;
@@ -171,8 +175,8 @@ function nameOf({ path, identity }: Kept): Named | undefined {
 }
 
 /**
- * Device and inode of what stands there; `undefined` for nothing. A link to the database is something else: whoever opens that keeps
- * another log, beside the file that it leads to.
+ * Device and inode of the file at this path; `undefined` when there is none. A link to the database counts as
+ * another file. A process that opens the link keeps another log, beside the file that the link leads to.
  */
 function identityOf(path: string): string | undefined {
   try {

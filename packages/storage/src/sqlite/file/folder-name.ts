@@ -1,8 +1,8 @@
 // A name that stands for a database while its owner lives, and that nobody can delete.
 //
-// The lock, the socket and the note beside a database are files: whoever removes them all makes the owner invisible. On
-// Linux there are also names without a file. This one is made of the folder's identity and the file's name in it, so every
-// path to the database leads to it. Other systems have the lock and the socket only.
+// The lock, the socket and the note beside a database are files, so removing all of them hides the owner. On
+// Linux there are also names without a file. This one is made of the folder's identity and the file's name in
+// it, so every path to the database leads to it. Other systems have the lock and the socket only.
 
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";

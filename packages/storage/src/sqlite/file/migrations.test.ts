@@ -1,4 +1,4 @@
-// A file that an older Holdfast wrote: read as it is, and brought up to date by whoever owns it.
+// A file of an older Holdfast: readers read it as it is, and its next owner migrates it.
 
 import { DatabaseSync } from "node:sqlite";
 import { FORMAT_LIMITS, type Change } from "@holdfast/core";
@@ -106,7 +106,8 @@ test("its owner brings it up to date, and all of it is there", async () => {
   await storage.close();
 });
 
-// Of which name it was is not known any more: it counts for all, as it did.
+// An older row does not name the signal that its key belongs to, so the key counts for every signal, as it
+// did then.
 test("a dedup key that was seen before counts for every name, a new one for its own", async () => {
   const storage = await openSqliteStorage({ path: await oldDatabase() });
   const statuses = async (...changes: Change[]) =>
@@ -124,7 +125,7 @@ test("a dedup key that was seen before counts for every name, a new one for its 
   await storage.close();
 });
 
-// Who else has it was not written down then.
+// An older row does not name the other sessions that refer to the content.
 test("large content of before is kept when a session that has it is deleted", async () => {
   const path = await oldDatabase();
   const storage = await openSqliteStorage({ path });

@@ -7,29 +7,36 @@
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
-//   journal  One row per batch, in the order of commits, with an index beside it: 8 µs per batch of 100 bytes and 12 of
-//            1 KB. Clustered by session (WITHOUT ROWID) it is 15 and 69, because each session's batch dirties a page of
-//            its own and rows of a quarter page overflow. Without any index it would be 4 and 7.
-//   state    The one mutable row of a session, narrow, apart from `session` with its input, so that a suspension rewrites
-//            a hundred bytes. A step that changes neither status nor waits does not touch it: `next_seq`, `entry_count`,
-//            `inbox` and `updated_at` are those of its last write, and the rows behind them may be ahead, never behind.
-//   session  `origin` and `rest` of `state` are what few sessions have, as one JSON object each and NULL for most: relations to
-//            other sessions. A column for each would be bound and summed with every row that has none.
-//   account  Apart from `state`, because those of parents change with every task of their children. Only of payers. `reserved` also keeps
-//            the first few holds of the session's own tasks; other holds have a row in `hold` (A1 of `accounts.ts`).
-//   entry    What the agent took from an outcome or a signal as it was is not stored twice: `record` is the position of the
-//            record that holds the text.
-//   signal   Pending ones only; a consumed one lives on in the journal.
-//   seen     Ids (`i:…`) and dedup keys (`d:…` with the signal's name; `k:…` before step 2, for all names) for ever. The key
-//            leads, because ids minted in one moment are neighbours: led by the session, every signal would dirty a page of its own.
-//   claim    Only claims whose lease ends, and losses (`leases.ts`).
-//   blob_use Which sessions a blob is for, so that it goes with the last of them. Those of before step 2 are for session 0, which
-//            never was one: they stay.
-//   lists    `session_agent` and `state_status` end in the session's number, as every index does, so a page of a list is one range.
-//            Together they cost 3 µs of CPU per session; a partial index without `working` was no cheaper. A session with a damaged
-//            `agent` is in no list by agent, and one with a damaged `origin` in no list by owner: an index that refused it would keep
-//            the whole file from being opened.
-//   removed  Numbers of deleted sessions whose rows in `seen` are left until the next opening (`removal.ts`).
+//   journal    One row per batch, in the order of commits, with an index beside it. A batch of 100 bytes
+//              takes 8 µs, a batch of 1 KB 12 µs. Clustered by session (WITHOUT ROWID) they take 15 and 69.
+//              There each session's batch dirties a page of its own, and rows of a quarter page overflow.
+//              Without any index they would take 4 and 7.
+//   state      The one mutable row of a session. It is narrow and apart from `session` with its input, so
+//              that a suspension rewrites a hundred bytes. A step that changes neither status nor waits does
+//              not touch it. Its `next_seq`, `entry_count`, `inbox` and `updated_at` are therefore as of its
+//              last write. The rows behind them may be ahead, never behind.
+//   session    `origin`, and `rest` of `state`, hold the fields that few sessions have, such as relations to
+//              other sessions. Each is one JSON object, and NULL for most sessions. A column for each field
+//              would be bound and checksummed with every row that lacks the field.
+//   account    Rows of payers only. They are apart from `state`, because the account of a parent changes with
+//              every task of its children. `reserved` also keeps the first few holds of the session's own
+//              tasks; other holds have a row in `hold` (accounts-1).
+//   entry      Content that the agent took unchanged from an outcome or a signal is not stored twice.
+//              `record` is the position of the record that holds the text.
+//   signal     Pending ones only; a consumed one lives on in the journal.
+//   seen       Ids (`i:…`) and dedup keys (`d:…` with the signal's name; `k:…` before step 2, for all names),
+//              kept forever. The key leads, because ids minted in one moment are neighbours. Led by the
+//              session, every signal would dirty a page of its own.
+//   claim      Only claims whose lease ends, and losses (`leases.ts`).
+//   blob_use   The sessions that refer to a blob, so that it is deleted with the last of them. Blobs of
+//              before step 2 are for session 0, which never existed, so they stay.
+//   lists      `session_agent` and `state_status` end in the session's number, as every index does, so a page
+//              of a list is one range. Together they cost 3 µs of CPU per session; a partial index without
+//              `working` was no cheaper. A session with a damaged `agent` is in no list by agent, and a
+//              session with a damaged `origin` in no list by owner. An index that refused such a row would
+//              keep the whole file from being opened.
+//   removed    Numbers of deleted sessions whose rows in `seen` are left until the next opening
+//              (`removal.ts`).
 
 import type { SqlDriver } from "./driver.ts";
 

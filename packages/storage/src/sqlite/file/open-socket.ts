@@ -5,7 +5,8 @@ import { UnavailableError } from "@holdfast/core";
 import { errno } from "./paths.ts";
 
 /**
- * Connect to whoever listens there; `undefined` when nobody does. Needs nothing of the other side but that it lives.
+ * Connect to the process that listens there; `undefined` when none does. The other side needs only to be
+ * alive.
  *
  * @throws UnavailableError when the path cannot be used.
  */
@@ -31,5 +32,8 @@ export function openSocket(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** Nobody there; a socket left by an owner that died, or that died before it took us; or one that is just being replaced. */
+/**
+ * Nobody listens: there is no socket, or it is being replaced, or its owner has died, at the latest while it
+ * accepted the connection.
+ */
 const NOBODY: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ECONNRESET", "ENOTSOCK", "ENOTDIR"]);

@@ -1,14 +1,15 @@
-// Under which of its names a database is used.
+// The name under which a database with several names is used: `nameInUse`.
 //
-// SQLite names a write-ahead log after the database's path, and a file with hard links has several paths. A log under the other name
-// holds acknowledged data, and an owner under the other name holds the other lock. So every command uses one name of a file.
+// SQLite names a write-ahead log after the database's path, and a file with hard links has several paths. A
+// log under another name holds acknowledged data, and an owner under another name holds another lock. Every
+// command therefore uses the same name of a file.
 //
-//   other-names-1. The database says in its main file under which name its owner last opened it (`noteName`). A copy of
-//       the file, and a file that was moved, say a name that does not lead to them: then the path in use is the path
-//       that was given.
-//   other-names-2. A name is in use when an owner's note or a log lies beside it. The one name in use wins, also in a
-//       database of an older Holdfast, which says no name, as far as that name is in the same folder. Two names in use
-//       are refused: each has a log.
+//   other-names-1. The main file of a database records the name under which its owner last opened it
+//       (`noteName`). In a copy or a moved file that name does not lead to the file. Then the path in use is
+//       the path that was given.
+//   other-names-2. A name is in use when an owner's note or a log lies beside it. If exactly one known name is
+//       in use, that name wins. A database of an older Holdfast records no name, so there only the names in the
+//       same folder are known. Two names in use are refused: each has a log.
 //   other-names-3. A link count of 1 ends the question at the cost of one `stat`.
 
 import { readdirSync, realpathSync, statSync } from "node:fs";
@@ -93,7 +94,10 @@ function identityOf(path: string): string | undefined {
   }
 }
 
-/** From the main file alone: its log is not known yet. A file that cannot be read so is judged by whoever opens it. */
+/**
+ * The name in the main file alone, as its log is not known yet. A file without a readable name gets its error
+ * when it is opened.
+ */
 function saidName(file: string): string | undefined {
   let driver: SqlDriver | undefined;
   try {

@@ -34,7 +34,7 @@ async function ownerOf(path: string) {
 }
 
 describe("one owner", () => {
-  test("O13: a second process is refused and told who the owner is; afterwards it may own", async () => {
+  test("O13: a second process is refused with the pid of the owner; afterwards it may own the file", async () => {
     const path = `${newFolder()}/test.db`;
     const child = startProcess("hold", path);
     await child.said(1);
@@ -59,7 +59,8 @@ describe("one owner", () => {
     reader.close();
   });
 
-  // A reader that kept its snapshot would keep the log from being folded into the file, and the log would grow for ever.
+  // A reader that kept its snapshot would keep the log from being folded into the file, so the log would only
+  // grow.
   test("a reader that stays open holds no transaction", async () => {
     const path = `${newFolder()}/test.db`;
     const owner = await ownerOf(path);
@@ -83,9 +84,10 @@ describe("one owner", () => {
   });
 });
 
-// POSIX locks go when any descriptor of the file is closed in the process. Then an outside SQLite takes itself for the last
-// one, folds the log into the file and deletes it under the owner, whose commits go on into a file without a name.
-describe("what the owner's own process does leaves its locks alone", () => {
+// POSIX locks go when any descriptor of the file is closed in the process. An outside SQLite then believes
+// that it is the last connection: it folds the log into the file and deletes the log. The owner's later
+// commits go to a nameless file.
+describe("acts of the owner's own process leave its locks alone", () => {
   const acts: { readonly [what: string]: (path: string) => Promise<unknown> } = {
     "a reader is opened and closed": async (path) => openSqliteReader({ path }).close(),
     "a second owner is refused": async (path) => {
@@ -300,8 +302,8 @@ describe("through the owner", () => {
   });
 });
 
-describe("whoever owns it", () => {
-  test("with an owner it goes through it, without one it owns for that long", async () => {
+describe("withSqliteStorage", () => {
+  test("it goes through the owner of the file, or owns the file while its work runs", async () => {
     const path = `${newFolder()}/test.db`;
     const first = await withSqliteStorage({ path }, async ({ role, storage }) => {
       expect(await storage.commit([creating], 1)).toEqual([{ status: "created" }]);
@@ -318,7 +320,7 @@ describe("whoever owns it", () => {
     await owner.close();
   });
 
-  test("of many that race for it each gets to do its work", async () => {
+  test("each of many processes that race for the file gets to do its work", async () => {
     const path = `${newFolder()}/test.db`;
     await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating], 1));
     const ids = Array.from({ length: 12 }, (_, i) => `sig-${i}`);
@@ -379,7 +381,7 @@ describe("somebody else on the owner's socket", () => {
     });
   });
 
-  test("one that says something else is told apart", async () => {
+  test("a listener with an unknown greeting is distinguished from an owner", async () => {
     const path = await impostor("HTTP/1.1 400 Bad Request\r\n\r\n");
     await expect(connectSqliteStorage({ path })).rejects.toMatchObject({ code: "storage_unavailable" });
     const other = await impostor('{"hello":"world"}\n');

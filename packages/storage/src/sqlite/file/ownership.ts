@@ -1,14 +1,18 @@
-// One process owns a database (DESIGN section 4).
+// Ownership of a database: `acquireOwnership` makes one process its owner (ARCHITECTURE, O13).
 //
-//   ownership-1. Owning is holding an exclusive lock on a lock database beside the file. The operating system frees it
-//       at any death. It is never a file's presence, a pid or a time: those can be stale.
-//   ownership-2. A lock can be lost while its owner lives: with its file, or by anything in the owner's process that
-//       opens and closes that file. So whoever gets the lock looks whether somebody still listens on the socket, and
-//       holds a name that cannot be deleted (`folder-name.ts`), before it is the owner.
-//   ownership-3. `-owner` says who owns it and where it listens. It is for people and for finding out, under the lock,
-//       that the last owner did not close: then a write-ahead log must be there.
-//   ownership-4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name made of the
-//       file's device and inode, so two hard links have one owner even where `other-names.ts` does not know both.
+//   ownership-1. The owner is the process that holds an exclusive lock on a lock database beside the file.
+//       The operating system frees the lock at any death. A file's presence, a pid or a time decides nothing,
+//       as each can be stale.
+//   ownership-2. A lock can be lost while its owner lives: its file is removed, or code in the owner's
+//       process opens and closes it. A process that gets the lock therefore first checks that
+//       nobody still listens on the socket. It then holds a name that cannot be deleted (`folder-name.ts`),
+//       and only then is the owner.
+//   ownership-3. The note `-owner` holds the owner's pid, start and socket. It serves people, and the next
+//       holder of the lock: a note that is left there says that the last owner did not close. Then a
+//       write-ahead log must be there.
+//   ownership-4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name
+//       made of the file's device and inode. Two hard links have one owner even where `other-names.ts` does
+//       not know both.
 
 import { chmodSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -100,7 +104,7 @@ async function isListening(paths: DatabasePaths): Promise<boolean> {
   return socket !== undefined;
 }
 
-/** Who says that it owns the database. A hint: it may be dead (ownership-1). */
+/** The process that claims in its note to own the database. A hint: the process may be dead (ownership-1). */
 export function readOwner(paths: DatabasePaths): OwnerInfo | undefined {
   const said = readOwnerFile(paths);
   if (said === undefined) return undefined;
@@ -128,7 +132,8 @@ function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
   try {
     writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket })}\n`);
   } catch {
-    // On a full disk a database must still open, if only to be read; who owns it can also be asked over the socket.
+    // On a full disk a database must still open, if only to be read. The socket also says which process owns
+    // it.
   }
 }
 
@@ -164,7 +169,7 @@ function makeLockFile(path: string): void {
   }
 }
 
-/** The lock goes last: whoever takes it must find nothing of ours. */
+/** The lock is released last, so that its next holder finds nothing of ours. */
 function release(lock: SqlDriver, releaseName: () => void, paths: DatabasePaths): void {
   try {
     removeSocket(paths);
@@ -181,6 +186,6 @@ function removeSocket({ socket }: DatabasePaths): void {
   try {
     rmSync(socket, { force: true });
   } catch {
-    // Whoever listens there next finds out.
+    // The next owner that listens there gets the error.
   }
 }

@@ -1,7 +1,7 @@
-// Where a database and what belongs to it lie.
+// DatabasePaths: the paths of a database and of the files that belong to it.
 //
-//   paths-1. Two ways to write one path must meet at one lock, so everything is named after the real path, and with
-//       hard links after the one that is in use (`other-names.ts`).
+//   paths-1. Two spellings of one path must lead to one lock, so every file is named after the real path. A
+//       file with hard links is named after the link in use (`other-names.ts`).
 //   paths-2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
 //   paths-3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
 
@@ -16,9 +16,9 @@ export interface DatabasePaths {
   /** The database itself. */
   readonly file: string;
   readonly wal: string;
-  /** The lock database (DESIGN section 4). */
+  /** The lock database (ownership-1). */
   readonly lock: string;
-  /** Who owns it: a hint for people, and for finding out that an owner did not end well. */
+  /** The owner's note: a hint for people, and the sign that an owner ended without closing. */
   readonly owner: string;
   readonly socket: string;
   /** The folder of `socket` when it is not the database's own: its path was too long for a socket. */
@@ -138,7 +138,7 @@ export function fileNotFound(path: string): NotFoundError {
   });
 }
 
-/** What the file system said about a path, as an error of ours. */
+/** An error of the file system about a path, as a `HoldfastError`. */
 export function pathError(thrown: unknown, path: string): HoldfastError {
   const code = errno(thrown) ?? toError(thrown).message;
   const details = { at: path, got: toError(thrown).message, cause: thrown };

@@ -1,9 +1,10 @@
-// The only opening of files with `node:fs` in this folder (`tidy` sees to it).
+// The only functions of this folder that open files with `node:fs` (`tidy` checks that).
 //
-// Closing any descriptor of a file drops all POSIX locks that this process holds on it, SQLite's among them: a database of
-// ours would then look unowned to everybody else. So nothing here is ever given a file that SQLite may have open in this
-// process; what stands in a database is asked of SQLite. The write-ahead log is the exception: SQLite locks the database and the
-// index of the log, and never the log itself.
+// Closing any descriptor of a file drops all POSIX locks that this process holds on it, SQLite's among them.
+// A database of ours would then look unowned to every other process. These functions therefore never get a
+// file that SQLite may have open in this process; the content of a database is read through SQLite. The
+// write-ahead log is the exception: SQLite locks the database and the index of the log, and never the log
+// itself.
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 

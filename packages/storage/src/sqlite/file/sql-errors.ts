@@ -27,7 +27,7 @@ export const SQLITE = {
   notadb: 26,
 } as const;
 
-/** What a statement can be refused for because of its values. */
+/** Codes by which SQLite refuses a statement because of its values. */
 const OF_ONE_CHANGE: ReadonlySet<number> = new Set([
   SQLITE.error,
   SQLITE.toobig,
@@ -36,7 +36,7 @@ const OF_ONE_CHANGE: ReadonlySet<number> = new Set([
   SQLITE.range,
 ]);
 
-/** What the file system says of a path, in words of ours. */
+/** Our error codes for failures of the file system. */
 const OF_THE_FILE: ReadonlySet<string> = new Set(["storage_lost", "storage_unavailable", "storage_readonly"]);
 
 /** The `-shm` file could not grow: on a full disk this comes instead of `full`. */
@@ -54,8 +54,8 @@ function extendedCode(thrown: unknown): number | undefined {
 }
 
 /**
- * Whether the error says that the environment, not one change of a group, is at fault: then trying the changes one by one
- * would only fail again.
+ * Whether the error blames the environment rather than one change of a group. Trying the changes one by one
+ * would then only fail again.
  */
 export function isEnvironmental(thrown: unknown): boolean {
   if (HoldfastError.is(thrown)) return OF_THE_FILE.has(thrown.code);

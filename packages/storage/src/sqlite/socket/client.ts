@@ -1,7 +1,8 @@
 // The storage port over the owner's socket, for a process that does not own the database.
 //
-//   socket-client-1. Every request is answered or rejected: when the connection ends, all that is under way rejects as
-//       unavailable, because it is not known whether it was done. Sending it again is safe (the port says why).
+//   socket-client-1. Every request is answered or rejected. When the connection ends, all open requests
+//       reject as unavailable, because they may or may not have been done. Sending them again is safe (the
+//       port says why).
 //   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they were stored.
 //   socket-client-3. It keeps the process alive only while a request is under way.
 

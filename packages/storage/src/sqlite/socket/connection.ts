@@ -1,9 +1,9 @@
 // One client of the owner, seen from the owner: bytes in, requests out, answers back.
 //
-//   socket-connection-1. What is no request ends the connection; a request that is not of the port is answered with a
-//       usage error.
-//   socket-connection-2. Nothing piles up: while an answer is under way that may be long, and while the client has not
-//       read what it got, no further request is looked at, and none is read from the socket.
+//   socket-connection-1. A line that is no request ends the connection. A request that is not of the port is
+//       answered with a usage error.
+//   socket-connection-2. Nothing piles up. While a long answer may be under way, no further request is
+//       handled and none is read from the socket. The same holds while the client has unread answers.
 //   socket-connection-3. It keeps no process alive.
 
 import type { Socket } from "node:net";
@@ -36,7 +36,7 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /** Tokens of the claims for ever made here that may still be held, by session (socket-server-3). */
+  /** Tokens of claims without an end that were made here and may still be held, by session (socket-server-3). */
   readonly claims = new Map<string, number>();
   isSubscribed = false;
   /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (socket-connection-2). */

@@ -1,4 +1,5 @@
-// What a client does wrong is its own loss: the owner and the other clients do not notice.
+// Misbehaving clients: a client's mistake harms the client alone, and the owner and the other clients do not
+// notice.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -242,7 +243,7 @@ test("socket-server-2: a client that does not read is not served ahead, and ever
   });
 });
 
-test("socket-server-3: what a client ran to its end is nobody's to release when that client goes", async () => {
+test("socket-server-3: a claim that a client ended is not released when the client disconnects", async () => {
   const client = (await connectSqliteStorage({ path: owner.path }))!;
   const claimed = { ...creating("ses-2"), claimFor: { owner: "client", leaseMs: Infinity } };
   const [made] = await client.commit([claimed], 1);
@@ -274,7 +275,7 @@ test("the owner closes although a client reads nothing", async () => {
   await expect(client.load("ses-1")).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
-test("what was asked before the owner closes is answered", async () => {
+test("a request that arrives before the owner closes is answered", async () => {
   const client = (await connectSqliteStorage({ path: owner.path }))!;
   await client.load("ses-1");
   const sent = client.commit(
@@ -289,7 +290,7 @@ test("what was asked before the owner closes is answered", async () => {
   await closing;
 });
 
-test("socket-server-3: what a connection ended it no longer has to release", async () => {
+test("socket-server-3: a connection does not release the claims of sessions that it ended", async () => {
   const client = (await connectSqliteStorage({ path: owner.path }))!;
   const claimFor = { owner: "me", leaseMs: Infinity };
   const session = { status: "completed" } as const;

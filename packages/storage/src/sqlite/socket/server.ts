@@ -68,21 +68,21 @@ export class StorageServer {
         }
       });
       chmodSync(socket, 0o600);
-      // What a listening socket reports later (no more descriptors) is about one connection that did not come to be.
+      // Later errors of a listening socket (no more descriptors) concern one connection that was not made.
       this.#server.removeAllListeners("error").on("error", () => {});
     } catch (error) {
       throw pathError(error, socket);
     }
   }
 
-  /** What was asked before is answered; then all connections are cut. */
+  /** Answer the requests that have arrived, then cut all connections. */
   async close(): Promise<void> {
     this.#flushCommits();
     // Answers are made in promises that are settled already; this lets them be written.
     await new Promise((resolve) => setImmediate(resolve));
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const connection of this.#connections) connection.end();
-    // One that reads nothing would keep us here for ever.
+    // A client that reads nothing would delay the close without end.
     const patience = setTimeout(() => {
       for (const connection of this.#connections) connection.destroy();
     }, CLOSE_PATIENCE_MS);

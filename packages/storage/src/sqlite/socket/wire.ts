@@ -1,13 +1,14 @@
-// What the owner of a database and a process that asks it say to each other: one JSON object per line, over a socket that
-// only this user can open.
+// Request and Message: the protocol between the owner of a database and its clients. It is one JSON object per
+// line, over a socket that only this user can open.
 //
-//   owner → client   hello first; then one answer per request, and arrivals to those who subscribed
+//   owner → client   hello first; then one answer per request, and arrivals to subscribed clients
 //   client → owner   requests, each with an id of its choice; many may be under way
 //
-//   wire-1. The protocol has a number in the hello. There is no negotiation: another number is refused by the client.
-//   wire-2. A request is checked to the last field before anything is made of it; a wrong one is answered with a usage
-//       error. Whoever sends something else than requests is cut off. Neither harms anybody else, and what was done
-//       before stands.
+//   wire-1. The protocol has a number in the hello. There is no negotiation: another number is refused by the
+//       client.
+//   wire-2. A request is checked to the last field before it is handled; a wrong one is answered with a usage
+//       error. A client that sends anything else is disconnected. Neither harms other clients or undoes
+//       earlier requests.
 
 import type { Arrival } from "@holdfast/core";
 import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
@@ -45,7 +46,10 @@ export function isHello(value: unknown): value is Hello {
   );
 }
 
-/** The request of a line; only its id when what it asks for is not of the port; `undefined` when it is no request at all. */
+/**
+ * Parse a line: a request, only its id when the port has no such call, or `undefined` when it is no request
+ * at all.
+ */
 export function parseRequest(line: string): Request | { readonly id: number } | undefined {
   let value: unknown;
   try {

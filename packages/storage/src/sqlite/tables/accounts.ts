@@ -1,13 +1,14 @@
-// What payers may spend and have spent, and what is held for tasks: two narrow tables beside the sessions they belong to.
+// Accounts: the budgets and spending of payers, and the holds of tasks, in two narrow tables beside
+// `session`.
 //
-// It knows no rules and no heads; `cascade.ts` of the core decides, `writer.ts` keeps what is at hand.
+// It knows no rules and no heads: `cascade.ts` of the core decides, and `writer.ts` caches.
 //
-//   accounts-1. A session with an account keeps its first few holds in the account's own row, so that a step that
-//       settles one task and reserves for the next writes one row. Other holds have a row each: those of sessions
-//       without an account, and those beyond a few, or each commit of a wide fan-out would write all of them. Before
-//       schema 4 every hold had a row; such rows are read and settled as ever.
-//   accounts-2. What was charged for lost attempts is kept beside what was spent, in the same column: earlier versions
-//       do not look for it.
+//   accounts-1. A session with an account keeps its first few holds in the account's own row. A step that
+//       settles one task and reserves for the next thus writes one row. Further holds have a row each, as do
+//       all holds of sessions without an account. Otherwise each commit of a wide fan-out would write every
+//       hold. Before schema 4 every hold had a row; such rows are read and settled as ever.
+//   accounts-2. Charges for lost attempts are stored beside the spent amount, in the same column, where
+//       earlier versions do not look for them.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
@@ -77,10 +78,10 @@ export class Accounts {
   }
 }
 
-/** What an account's row says. */
+/** An account's row, decoded. */
 export interface AccountRow {
   readonly account: Account;
-  /** Those that are kept in it (accounts-1). */
+  /** Holds that the row itself keeps (accounts-1). */
   readonly holds: readonly Hold[];
 }
 

@@ -1,8 +1,9 @@
 // Large texts, stored once under their own hash.
 //
 //   blobs-1. A blob is written in the transaction of the row that refers to it, and never changed.
-//   blobs-2. What is read back must hash to the address it was asked for by.
-//   blobs-3. Whom a blob is for is written with it: it is removed with the last of these sessions, and not before.
+//   blobs-2. Text that is read back must hash to the address by which it was requested.
+//   blobs-3. The sessions that use a blob are stored with it. The blob is removed with the last of these
+//       sessions, and not before.
 
 import {
   CorruptRecordError,
@@ -34,7 +35,7 @@ export class Blobs implements BlobSource {
   /** @param number of the session it is for (blobs-3). */
   put(text: JsonText, number: number): string {
     const address = sha256(text);
-    // Prepared here: who only reads may have an older file before him, which knows no uses.
+    // Prepared here, because a reader may have opened an older file without the table of uses.
     this.#driver.prepare(INSERT_BLOB).run(address, text);
     this.#driver.prepare(INSERT_USE).run(address, number);
     return address;

@@ -49,7 +49,7 @@ function ending(token: number): Change {
   };
 }
 
-/** What is in the table, from a connection of its own. */
+/** The rows of the claim table, read through a connection of their own. */
 function claimRows(path: string): readonly unknown[] {
   const database = new DatabaseSync(path, { readOnly: true });
   const rows = database.prepare("SELECT owner, losses FROM claim ORDER BY session").all();
@@ -97,7 +97,7 @@ test("a commit under a lease writes no more than one under a claim without end",
   await storage.close();
 });
 
-test("what a released claim leaves is nothing, but for its losses", async () => {
+test("a released claim leaves nothing but its losses", async () => {
   const { storage, path } = await open();
   await storage.commit([creating("ses-1")], 0);
   const first = tokenOf(await claim(storage, "owner-1", 0));

@@ -1,13 +1,16 @@
-// Claims that outlive this process: those whose lease ends by itself, and losses that are yet to be taken back (ST38, ST39).
+// Leases: claims that outlive this process, with leases that expire, and losses that are not yet reset (ST38,
+// ST39).
 //
-// Claims without an end cost nothing here. Of the others the file holds token, owner, length of the lease and losses, but not
-// when it ends: a renewal writes nothing, and a lease that survived its storage begins anew.
+// Claims without an expiry cost nothing here. For the others the file holds token, owner, length of the lease
+// and losses, but no expiry time. A renewal therefore writes nothing, and a lease that outlived its storage
+// starts over in full.
 //
-//   sqlite-leases-1. `#rows` mirrors the table. It is changed in the transaction that changes the table, and read anew
-//       after one that failed, when it is next asked.
-//   sqlite-leases-2. After opening, leases last from the first time that is told: until then they have no end.
-//   sqlite-leases-3. The claim of a session that has ended is kept until its lease has passed: its holder may not have
-//       heard that the end was stored, and sends it again (ST3).
+//   sqlite-leases-1. `#rows` mirrors the table. It changes in the transaction that changes the table. After a
+//       failed transaction the next use reads the table again.
+//   sqlite-leases-2. After opening, leases count from the first time that a caller gives; until then they
+//       have no expiry.
+//   sqlite-leases-3. The claim of a session that has ended is kept until its lease expires. Its holder may
+//       have missed the answer to the ending commit, and sends it again (ST3).
 //
 // It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
 
@@ -86,12 +89,12 @@ export class Leases {
     return this.#rows.has(sessionId);
   }
 
-  /** Of a claim that is held and ends. */
+  /** The length of the lease on a session's claim, if the claim is held and expires. */
   leaseMsOf(sessionId: string): number | undefined {
     return this.#rows.get(sessionId)?.leaseMs;
   }
 
-  /** Those that are held, or have losses, with the claim each is (sqlite-leases-2). */
+  /** Claims that are held or have losses, by session; none of them has an expiry yet (sqlite-leases-2). */
   *claims(): Iterable<readonly [sessionId: string, claim: Claim]> {
     for (const { sessionId, token, owner, losses } of this.#rows.values())
       yield [
@@ -100,7 +103,7 @@ export class Leases {
       ];
   }
 
-  /** Sessions whose claim is held and ends by itself; of this one or of this owner alone, where one is given. */
+  /** Sessions whose claim is held and expires: all, or only the given session's or the given owner's. */
   *held({ sessionId, owner }: { readonly sessionId?: string; readonly owner?: string }): Iterable<string> {
     if (sessionId !== undefined) yield* this.#rows.has(sessionId) ? [sessionId] : [];
     else if (owner !== undefined) yield* this.#owned.get(owner) ?? [];
@@ -120,7 +123,7 @@ export class Leases {
     return begun;
   }
 
-  /** What this owner holds of sessions that go on. */
+  /** Active sessions that this owner has claimed. */
   ofOwner(owner: string): readonly string[] {
     return [...(this.#owned.get(owner) ?? [])];
   }
@@ -169,7 +172,7 @@ export class Leases {
     this.#spent.set(sessionId, until);
   }
 
-  /** sqlite-leases-3. Those whose lease has passed. */
+  /** Ended sessions whose lease has expired (sqlite-leases-3). */
   spentBy(now: number): readonly string[] {
     if (this.#spent.size === 0) return [];
     return [...this.#spent].flatMap(([sessionId, until]) => (until <= now ? sessionId : []));
@@ -197,7 +200,7 @@ export class Leases {
 
 const NONE: readonly never[] = [];
 
-/** What the file is to hold of a claim; `undefined` when it is to hold nothing. */
+/** The row that the file keeps for a claim; `undefined` when it keeps none. */
 function toLease(number: number, claim: Claim, leaseMs: number): Lease | undefined {
   const { token, owner, until, losses } = claim;
   if (owner !== undefined && until !== Infinity) return { number, token, owner, leaseMs, losses };

@@ -1,4 +1,4 @@
-// The audit in the file: its chain is looked at by the check, too, where rows by themselves are sound.
+// The audit in the file: `verify` checks its chain as well, even where each row is sound.
 
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";

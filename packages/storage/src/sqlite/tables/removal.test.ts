@@ -1,4 +1,4 @@
-// What a deletion leaves in the file: nothing of the session, and everything of others.
+// The rows of a deleted session: nothing of it stays in the file, and everything of others does.
 
 import { DatabaseSync } from "node:sqlite";
 import { FORMAT_LIMITS, type Change, type CreateSession } from "@holdfast/core";
@@ -84,7 +84,7 @@ test("nothing of a deleted session is left, and of its large content what others
   expect((await storage.verify()).problems).toEqual([]);
   await storage.commit([remove("ses-2")], 2);
   await storage.close();
-  // What it saw of signals goes at the next opening.
+  // The next opening removes the marks of the signals that the session has seen.
   expect(counts(path)).toEqual({ seen: 4, removed: 2 });
   await (await openSqliteStorage({ path })).close();
   expect(counts(path)).toEqual({});
@@ -104,7 +104,7 @@ test("the number of a deleted session is not given to another that would seem to
 });
 
 // An inbox of 0 does not say that it has seen nothing.
-test("what a deleted session had seen when it was imported, or made under its claim, goes as well", async () => {
+test("the marks of a deleted session go also when it was imported, or made under a claim", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   const agent = { name: "agent", version: "1" };

@@ -1,8 +1,8 @@
-// Taking a session out of the file.
+// Removal: deletes a session's rows from the file.
 //
-//   removal-1. Everything that was its own goes in the transaction of its deletion, but for `seen`: its rows are led by
-//       their keys, so finding those of a session is reading all of them. That is done once, for all that were deleted,
-//       at the next opening.
+//   removal-1. The transaction of a deletion removes all rows of the session except those in `seen`. Those
+//       rows are led by their keys, so finding the rows of one session means reading all of them. The next
+//       opening does that once, for all deleted sessions.
 //   removal-2. The number of a session whose rows in `seen` are left is not given to another.
 
 import type { SqlDriver } from "../file/driver.ts";

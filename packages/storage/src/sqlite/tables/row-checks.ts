@@ -1,4 +1,4 @@
-// What reading rows of any table needs: lists of columns, and finding rows that are not what was written.
+// Helpers for reading rows of any table: lists of columns, and detection of rows that are not as written.
 
 import { CorruptRecordError } from "@holdfast/core";
 import type { SqlRow, SqlValue } from "../file/driver.ts";

@@ -1,7 +1,7 @@
 // Rows of the file and values of the port, in both directions. The only file where snake_case meets camelCase.
 //
-//   sqlite-rows-1. Whatever is read is checked against its row's checksum before anything is made of it; what does not
-//       fit is a `CorruptRecordError` naming file, table and row, never a default.
+//   sqlite-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
+//       `CorruptRecordError` that names file, table and row; no default stands in for it.
 //   sqlite-rows-2. An absent value is NULL, and NULL comes back as absent.
 //   sqlite-rows-3. `state` may be behind the journal, the entries and the pending signals of its session (see
 //       `migrations.ts`); what is read is brought up to them. It is never ahead: rows that were lost are found.
@@ -27,7 +27,7 @@ import { journalChecksum, rowChecksum } from "./checksum.ts";
 import type { SqlRow, SqlValue } from "../file/driver.ts";
 import { assertChecksum, corruptRow, list, marks, valuesOf } from "./row-checks.ts";
 
-/** What reading a row needs besides the row: the file's name for errors, and the large texts in it. */
+/** The context for reading a row: the file's name for errors, and the large texts that rows refer to. */
 export interface RowPlace {
   readonly path: string;
   readonly blobs: Blobs;
@@ -35,7 +35,7 @@ export interface RowPlace {
 
 /** For a row that refers to others. */
 export interface RowSource extends RowPlace {
-  /** Of the record at this position of a session's journal. */
+  /** The payload of the record at this position of a session's journal. */
   payloadAt(session: number, seq: number): JsonText | undefined;
 }
 
@@ -116,7 +116,7 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
   return values;
 }
 
-/** What only some sessions are made with, and never changes. */
+/** Fields that only some sessions are created with, and that never change. */
 function originOf({
   parent,
   depth,
@@ -139,7 +139,7 @@ function originOf({
   } satisfies Partial<Record<keyof Session, unknown>>);
 }
 
-/** What only some sessions come to, and may change. */
+/** Fields that only some sessions acquire later, and that may change. */
 function restOf({
   exhausted,
   children,

@@ -1,4 +1,4 @@
-// What is held for the tasks of one session, and where the file has it (accounts-1).
+// SessionHolds: the holds of one session's tasks, and where the file stores each (accounts-1).
 
 import type { Amount, Hold } from "@holdfast/core";
 

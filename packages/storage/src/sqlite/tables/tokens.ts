@@ -1,8 +1,8 @@
 // Tokens of claims: numbers that only grow, also over restarts (ST6), without a write per claim.
 //
-// The file holds the number of the last block handed out. A process takes a whole block, in a transaction, before it uses
-// the first token of it, so no other process and no later one can use a token of that block. Tokens that are left over
-// when it ends are never used.
+// The file holds the number of the last block handed out. A process takes a whole block, in a transaction,
+// before it uses the first token of the block. No other process and no later one can then use a token of that
+// block. Tokens that are left over when the process ends are never used.
 
 import type { SqlDriver } from "../file/driver.ts";
 

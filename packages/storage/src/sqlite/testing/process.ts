@@ -1,10 +1,10 @@
 // A process of its own that uses a storage, to be watched and killed by tests.
 //
-//   hold PATH            own the database, say `ready`, and close when stdin ends
-//   own PATH             own the database, say `ready` or the code of what refused it, and close
-//   commit PATH COUNT    own it, and commit groups of steps; after each, say `ack N` on stdout
-//   die PATH COUNT       the same, and then kill itself: whoever has to be told first comes later than one likes
-//   unsynced PATH COUNT  `commit` with synchronous=OFF, which no storage of ours has: for proving that a test sees it
+//   hold PATH             own the database, say `ready`, and close when stdin ends
+//   own PATH              own the database, say `ready` or the code of what refused it, and close
+//   commit PATH COUNT     own it, and commit groups of steps; after each, say `ack N` on stdout
+//   die PATH COUNT        the same, and then kill itself, as a kill from outside may come too late
+//   unsynced PATH COUNT   `commit` with synchronous=OFF, so that a test can see a missing sync
 //
 // Each group N is one batch for every session of `SESSIONS`, and an entry that says N.
 

@@ -11,7 +11,7 @@ export const PROCESS_FILE = fileURLToPath(new URL("process.ts", import.meta.url)
 
 export interface Watched {
   readonly pid: number;
-  /** What it said so far, line by line. */
+  /** The lines that it has printed so far. */
   readonly lines: readonly string[];
   /** Resolves when it has said so many lines, or has ended. */
   said(count: number): Promise<void>;
