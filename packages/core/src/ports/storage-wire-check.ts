@@ -1,8 +1,9 @@
-// Whether what came over a wire is of the storage port, to the last field that we act on.
+// `readChange`, `readCall`: whether a received value belongs to the storage port, checked to the last field
+// that we act on.
 //
-// For an owner's socket the other side is the same user's process, so there it is no defence against an attacker: it keeps a
-// mistake (another version, a hand-made client) from becoming a record that cannot be read back. Who may ask for what is
-// not decided here.
+// On an owner's socket the peer is a process of the same user, so the check is no defence against an attacker
+// there. It keeps a mistake, such as another version or a hand-made client, from becoming a record that
+// cannot be read back. Permissions are not decided here.
 
 import { isRecordType } from "../journal/record.ts";
 import type { Charge } from "../session/budget.ts";
@@ -14,16 +15,16 @@ type Check = (value: unknown) => boolean;
 type Shape = Readonly<Record<string, Check>>;
 
 const isText: Check = (value) => typeof value === "string";
-/** Of a session that is made: an id that a user may choose, or a place below one. */
+/** The id of a created session: an id that a user may choose, or a position below another id. */
 const isNewId: Check = (value) =>
   typeof value === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,255}$/.test(value);
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isToken: Check = (value) => Number.isSafeInteger(value);
-/** What the contract has as an integer of 32 bits. */
+/** A number that the contract has as an integer of 32 bits. */
 const isSmall: Check = (value) => isCount(value) && (value as number) < 2 ** 31;
-/** Above it no integer is exact, and a database gives none back. */
+/** Integers above this are not exact, and a database does not return them. */
 const isTime: Check = (value) => typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-/** What stands in answers as it is: one that is no JSON would break all that is told with it. */
+/** Text that answers include unchanged. Text that is no JSON would break the whole answer. */
 const isJson: Check = (value) => {
   if (typeof value !== "string") return false;
   try {
@@ -46,10 +47,10 @@ const optional =
   (check: Check): Check =>
   (value) =>
     value === undefined || check(value);
-/** storage-wire-2: `null` is for ever. */
+/** storage-wire-2: `null` is a lease without end. */
 const isLease: Check = (value) => value === null || isTime(value);
 
-/** What JSON calls an object, and nothing else. */
+/** A JSON object, and no other kind of value. */
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -59,7 +60,7 @@ function hasShape(shape: Shape): Check {
   return (value) => isObject(value) && fields.every(([field, check]) => check(value[field]));
 }
 
-/** One of several shapes, by its `type`. */
+/** A check for several shapes, chosen by `type`. */
 function isOfType(checks: Shape): Check {
   return isOfTypeBy("type", checks);
 }
@@ -85,7 +86,10 @@ const WAITS: { readonly [type in Wait["type"]]: Check } = {
   }),
 };
 const isWait = isOfType(WAITS);
-/** What a record of its type must have beyond this is for the kernel to judge; it is kept as it is. But rows are made of checkpoints. */
+/**
+ * The kernel judges the further fields that a record of its type must have; they are kept unchanged.
+ * Checkpoints are an exception, because rows are made of them.
+ */
 const isAnyRecord = hasShape({ type: isRecordType, seq: isCount, payload: optional(isText) });
 const isCheckpoint = hasShape({ turn: isSmall, entryCount: isSmall });
 const isRecord: Check = (value) =>
@@ -409,14 +413,14 @@ const PARAMS: { readonly [method in StorageMethod]: Check } = {
   "reader.audit": hasShape({ after: optional(isCount), limit: isCount }),
 };
 
-/** Whether a method of the port is asked for with what it takes. */
+/** Whether a call names a method of the port and has that method's arguments. */
 export function isStorageCall(method: unknown, params: unknown): method is StorageMethod {
   return (
     typeof method === "string" && Object.hasOwn(PARAMS, method) && PARAMS[method as StorageMethod](params)
   );
 }
 
-/** A change as it was meant; `undefined` for what is none. */
+/** The change that the sender meant; `undefined` for a value that is no change. */
 export function parseChange(value: unknown): Change | undefined {
   return isChange(value) ? withLease(value as Change) : undefined;
 }

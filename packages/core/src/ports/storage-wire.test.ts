@@ -1,4 +1,4 @@
-// What comes over a wire is of the port or is nothing: no field of another type, and no method that is none.
+// Reading received values: a value is a change or a call of the port only if every field has its type.
 
 import { describe, expect, test } from "vitest";
 import {
@@ -65,7 +65,7 @@ const session: Session = {
   home: { number: 1, moveId: "mov-0" },
 };
 
-/** One of each, with everything that it may have. */
+/** A change of each type, with all its fields. */
 const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type }> } = {
   create_session: creation,
   import_session: {
@@ -144,7 +144,10 @@ const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type
   },
 };
 
-/** Every value in it replaced, one at a time, by one that nothing of the port is. Of a record more is for the kernel to judge. */
+/**
+ * Every value in it replaced, one at a time, by one that nothing of the port is. The kernel judges the other
+ * fields of a record.
+ */
 function* spoiled(value: unknown): Iterable<unknown> {
   if (typeof value !== "object" || value === null) return;
   for (const [field, inner] of Object.entries(value)) {
@@ -162,7 +165,7 @@ describe("changes", () => {
       expect(parseChange(JSON.parse(JSON.stringify(change)))).toEqual(change);
     });
 
-    test(`${type} with any field of another type is none`, () => {
+    test(`${type} with any field of another type is refused`, () => {
       const wrong = [...spoiled(change)];
       expect(wrong.length).toBeGreaterThan(1);
       const taken = wrong.filter((value) => parseChange(value) !== undefined);
@@ -170,12 +173,12 @@ describe("changes", () => {
     });
   }
 
-  test("what is no change is none", () => {
+  test("a value that is not a change is refused", () => {
     for (const value of [undefined, null, 1, "x", [], {}, { type: "toString" }, { type: "drop" }, [creation]])
       expect(parseChange(value)).toBeUndefined();
   });
 
-  test("an audited change has no audited one inside", () => {
+  test("an audited change inside an audited change is refused", () => {
     const { audited } = CHANGES;
     expect(parseChange({ ...audited, change: audited })).toBeUndefined();
     expect(parseChange({ type: "audited", audit: audited.audit })).toEqual({
@@ -184,7 +187,7 @@ describe("changes", () => {
     });
   });
 
-  test("a lease without end comes back as one, also in an audited change", () => {
+  test("a lease without end is read back as one, also in an audited change", () => {
     const forEver: CreateSession = { ...creation, claimFor: { owner: "o", leaseMs: Infinity } };
     const sent = (change: Change) => parseChange(JSON.parse(JSON.stringify(change)));
     expect(sent(forEver)).toEqual(forEver);
@@ -192,7 +195,7 @@ describe("changes", () => {
     expect(sent(audited)).toEqual(audited);
   });
 
-  test("numbers that JSON can write and nothing here means are refused", () => {
+  test("numbers that JSON can write but the port does not have are refused", () => {
     expect(parseChange(JSON.parse('{"type":"release_claim","sessionId":"s","token":1e999}'))).toBeUndefined();
     expect(parseChange({ ...CHANGES.commit_batch, firstSeq: -1 })).toBeUndefined();
     expect(parseChange({ ...CHANGES.commit_batch, firstSeq: 0.5 })).toBeUndefined();
@@ -202,7 +205,7 @@ describe("changes", () => {
       expect(parseChange({ ...CHANGES.create_session, placement: { priority } })).toBeUndefined();
   });
 
-  test("a session is made under an id that is good as a file's name and in a URL, or not at all", () => {
+  test("a session id is accepted only if it is safe as a file's name and in a URL", () => {
     const { create_session, import_session } = CHANGES;
     for (const sessionId of ["", "a/b", "../a", "a b", "ä", "a".repeat(257)]) {
       expect(parseChange({ ...create_session, sessionId }), sessionId).toBeUndefined();
@@ -211,7 +214,7 @@ describe("changes", () => {
     expect(parseChange({ ...create_session, sessionId: `${"a".repeat(100)}-123-45` })).toBeDefined();
   });
 
-  test("a text that stands in answers as it is must be JSON", () => {
+  test("text that answers include unchanged must be JSON", () => {
     const { create_session, commit_batch, send_signal, put_schedule } = CHANGES;
     expect(parseChange({ ...create_session, input: "{bad" })).toBeUndefined();
     expect(parseChange({ ...send_signal, payload: '1,"status":2' })).toBeUndefined();
@@ -224,7 +227,7 @@ describe("changes", () => {
 });
 
 describe("calls", () => {
-  test("a method of the port is asked for with what it takes", () => {
+  test("a call of a method of the port with its arguments is accepted", () => {
     for (const [method, params] of [
       ["commit", { changes: Object.values(CHANGES), now: 1 }],
       ["claim", { sessionId: "s", owner: "o", now: 1, leaseMs: null }],
@@ -242,7 +245,7 @@ describe("calls", () => {
     }
   });
 
-  test("anything else is no call", () => {
+  test("any other value is refused as a call", () => {
     for (const method of ["close", "constructor", "reader", "reader.all", "", 1, undefined])
       expect(isStorageCall(method, {})).toBe(false);
     expect(isStorageCall("renew", { owner: "o", now: 1, leaseMs: null })).toBe(false);
@@ -251,7 +254,7 @@ describe("calls", () => {
 });
 
 describe("errors", () => {
-  test("an error comes back in the class that says who must act, with all its words", () => {
+  test("an error is read back in the class of its code, with its text", () => {
     const details = { at: "a", got: "g", expected: "e", fix: "f" };
     for (const error of [
       new NotFoundError("session_not_found", "m", details),
@@ -267,7 +270,7 @@ describe("errors", () => {
     }
   });
 
-  test("a code that is not known here is an internal error", () => {
+  test("an error with an unknown code is read as an internal error", () => {
     expect(fromWireError({ code: "from_the_future" as never, message: "m" })).toMatchObject({
       code: "internal",
       message: "m",

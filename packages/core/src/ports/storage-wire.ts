@@ -1,11 +1,13 @@
-// The storage port as JSON, for whoever speaks it over a wire: an owner's socket, a coordinator's API. What is checked of it is in
-// `storage-wire-check.ts`.
+// The storage port as JSON, for any connection: an owner's socket, a coordinator's API.
+// `storage-wire-check.ts` has the checks of received values.
 //
-//   storage-wire-1. Values of the port are their own JSON, field by field. What is `undefined` is left out.
+//   storage-wire-1. Values of the port are their own JSON, field by field. Fields that are `undefined` are
+//                   left out.
 //   storage-wire-2. JSON has no Infinity: a lease that never ends is `null`.
-//   storage-wire-3. Errors keep their code and their words. Who gets one has the class that says who must act.
+//   storage-wire-3. Errors keep their code and their text. The receiver gets an error of the class that
+//                   belongs to the code.
 //
-// It knows no transport.
+// This file knows no transport.
 
 import {
   ConflictError,
@@ -20,7 +22,7 @@ import {
 import type { AgentStorage, StorageReader } from "./storage.ts";
 import type { Change } from "../session/changes.ts";
 
-/** Everything that can be asked for, by the port's own names. */
+/** All methods that can be called over a connection, by the port's own names. */
 export type StorageMethod =
   | Exclude<
       keyof AgentStorage,
@@ -28,7 +30,7 @@ export type StorageMethod =
     >
   | `reader.${keyof StorageReader}`;
 
-/** A change as it was meant, from one that has the shape of a change (storage-wire-2). */
+/** The change that the sender meant, from a value that has the shape of a change (storage-wire-2). */
 export function withLease(change: Change): Change {
   if (change.type === "audited" && change.change !== undefined)
     return { ...change, change: withLease(change.change) as typeof change.change };
@@ -80,7 +82,7 @@ export function fromWireError(error: WireError): HoldfastError {
   }
 }
 
-/** These classes add to the message what it has already. */
+/** These classes would add to a message that is complete already. */
 function rename(error: HoldfastError, message: string): HoldfastError {
   error.message = message;
   return error;

@@ -1,10 +1,10 @@
-// Whoever wraps a storage passes on all that it does not change.
+// `storageWith` passes on every member that the wrapper does not change.
 
 import { expect, test, vi } from "vitest";
 import type { AgentStorage, StorageReader } from "./storage.ts";
 import { storageWith } from "./storage-with.ts";
 
-/** Each member, also those that a storage may leave out. */
+/** All members, also optional ones. */
 function everything() {
   return {
     name: "whole",
@@ -27,7 +27,7 @@ function everything() {
   } satisfies Required<AgentStorage>;
 }
 
-test("what is not changed is passed on, as it is when it is asked for", () => {
+test("a member that the wrapper does not change is passed on as it is at the time of the call", () => {
   const storage = everything();
   const wrapped = storageWith(storage, {});
   expect(Object.keys(wrapped).sort()).toEqual(Object.keys(storage).sort());
@@ -46,7 +46,7 @@ test("what is not changed is passed on, as it is when it is asked for", () => {
   }
 });
 
-test("what a storage leaves out is left out, and what is changed is changed", () => {
+test("a member that the storage leaves out is left out, and a changed member is changed", () => {
   const { groupsMax: _groupsMax, now: _now, follow: _follow, lost: _lost, ...rest } = everything();
   const commit = vi.fn();
   const wrapped = storageWith(rest, { commit, name: "other" });

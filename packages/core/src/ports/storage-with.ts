@@ -1,11 +1,12 @@
-// A storage around another one. Whoever wraps one says what he changes; all else is passed on, also what the port is given later.
+// `storageWith`: a storage around another one. The wrapper names the members that it changes; every other
+// member is passed on, also a member that the port gets later.
 
 import type { AgentStorage } from "./storage.ts";
 
-/** Each member there is: one that is forgotten is an error of the compiler's. */
+/** All members of the port, so that a forgotten one is a compiler error. */
 type EveryMember = { readonly [Member in keyof Required<AgentStorage>]: AgentStorage[Member] | undefined };
 
-/** The storage, with these members instead of its own. What it leaves out is left out. */
+/** The storage with these members in place of its own. A member that the storage leaves out is left out. */
 export function storageWith(storage: AgentStorage, changes: Partial<AgentStorage>): AgentStorage {
   const members: EveryMember = {
     name: storage.name,

@@ -1,6 +1,7 @@
-// Where sessions live between runs, and while they run.
+// `AgentStorage`: the port to the storage of sessions, and the clauses that every adapter keeps.
 //
-// The port knows nothing of agents, tasks or kernels: it keeps what it is given, in order, or says why not.
+// The port does not know agents, tasks or kernels. It stores what it is given, in order, or says why it does
+// not.
 
 import type { JournalRecord } from "../journal/record.ts";
 import type { Session, SessionStatus } from "../session/session.ts";
@@ -22,129 +23,167 @@ import type {
 } from "../session/changes.ts";
 
 /**
- * Storage of agent sessions. Every method is one transaction; every method that depends on time is told the time.
- * Expected outcomes are values. An adapter passes when `storageConformance` passes; the clauses below are its tests.
+ * Storage of agent sessions. Every method is one transaction, and every method that depends on time is told
+ * the time. Expected outcomes are values. An adapter passes when `storageConformance` passes, and its tests
+ * are named by the clauses below. Where a clause names a file or a type, the details are there.
  *
- *   ST1.  A change of `commit` is applied whole or not at all; its result says which.
- *   ST2.  A batch under anything but the newest claim's token is `fenced`: it changes nothing, and in particular
- *         consumes no signal.
- *   ST3.  A batch whose `firstSeq` is not the journal's length is `invalid`, unless it has records and the journal already
- *         holds these very ones there: then it is `committed`, as it was the first time, and nothing is applied again,
- *         whatever became of the session since. So is one without records, of a session that is minimal or ephemeral and goes
- *         on, when of the signals it consumes none is pending any more.
- *   ST4.  A change that is fenced, invalid or refused leaves its neighbours in the group untouched.
- *   ST5.  Changes of one group are applied in the order given, and later ones see earlier ones.
- *   ST6.  Tokens of a session's claims only grow, also over restarts.
- *   ST7.  A claimed session is not claimed by another owner before its lease has passed or it was released. Its own owner
- *         may claim it again, with a higher token, as the reply to the first claim may have been lost; `unlessHeld` it is busy
- *         for that one, too. A release `ifUnchanged` is `fenced` once anything was committed under the claim, also a batch
- *         without records, or has arrived.
- *   ST8.  Signals of a session are numbered in the order they were stored; `arrivals` gives them in that order.
- *   ST9.  A signal whose id the session has already seen, or whose `dedupKey` it has seen on a signal of this name, is
- *         `duplicate` and stores nothing, also after the first one was consumed.
- *   ST10. A consumed signal is never given again; a batch that consumes a signal that is not pending is `invalid`.
- *   ST11. A signal to a session that has ended is `ended`, to one that does not exist `not_found`.
- *   ST12. Every arrival (a stored signal, a cancel request that changes something) raises the session's `inbox`, and `commit` of a batch answers the inbox as it stands in the same
- *         transaction (S2: no lost wake-up).
+ * Creation
+ *
  *   ST13. Creating a session that exists changes nothing and answers `exists`.
- *   ST14. `load` gives the last checkpoint, every record after it, and all pending signals; after a commit it gives
- *         exactly what was committed.
- *   ST15. A session that has ended never changes again: batches are `invalid`, cancels `ended`.
- *   ST16. After an acknowledged cancel the session cannot become `completed`: such a batch is `invalid`. One that says
- *         `working`, `waiting`, `input_required`, or `paused` for `budget_exceeded` or `agent_fault`, was made before its agent heard of
- *         it: it is committed, the session stays `cancelling` and stands on nothing, so it is due. An agent that has heard says
- *         `cancelling`.
- *   ST17. A hard cancel ends the session at once; a graceful one sets its deadline, and past it `due` ends the session. A
- *         second graceful one changes nothing.
- *   ST18. `due` names the sessions that are unclaimed (never claimed, released, or the lease has passed) and have something
- *         to do by `now`, and when to look again. An ephemeral one that has begun always has: it is lost.
- *   ST19. Entries are numbered 0..n-1 without gap, each beside its `append_entry` record, keep their content to the byte,
- *         and are only ever appended.
+ *   ST25. A session may be created with its first batch, and then both are stored or neither.
+ *   ST49. With `under`, a session is created only while that claim is its session's newest, unreleased and of
+ *         an active session; otherwise the answer is `fenced`. Each claim creates an id once: the answer is
+ *         then `exists`, or `duplicate` after its deletion.
+ *
+ * Batches
+ *
+ *   ST1.  `commit` applies each change whole or not at all, and the change's result says which.
+ *   ST4.  A change that is fenced, invalid or refused leaves the other changes of its group untouched.
+ *   ST5.  The changes of one group are applied in the order given, and later changes see what earlier ones
+ *         did.
+ *   ST2.  A batch under any token but the newest claim's is `fenced`: it changes nothing, and consumes no
+ *         signal.
+ *   ST3.  A batch whose `firstSeq` is not the journal's length is `invalid`, unless the journal holds these
+ *         very records there. It was committed before, and is `committed` again without effect
+ *         (`rules/batches.ts`).
+ *   ST15. An ended session never changes again: batches are `invalid`, cancels `ended`.
+ *   ST19. Entries are numbered 0..n-1 without a gap, each beside its `append_entry` record. They keep their
+ *         content to the byte, and are only ever appended.
  *   ST20. Text is kept exactly: any JSON text, NUL and lone surrogates as JSON escapes, blobs of any size.
- *   ST21. What `commit` answered survives closing and opening again (durable adapters only).
- *   ST22. `subscribe` hears of every arrival at a session, and of an end by `due`, after it is stored, in this process.
- *   ST23. Undeclared transitions of a session's status are `invalid` (L1), and so is waiting for nothing, or pausing without
- *         a reason.
- *   ST24. The reader gives the same session, journal, entries and signals as were stored, and pages sessions newest first. A
- *         session's `updatedAt` is when the last change was applied to it, also a batch that holds nothing.
- *   ST25. A session may be created with its first batch: it is stored with both or not at all.
- *   ST26. A batch's effects on other sessions (creating them, signalling them, cancelling them) are applied with it, in order,
- *         in the same transaction; sent again, none is applied again. One that finds its target ended or gone does nothing
- *         and refuses nothing; where another took over from it, a cancel and an agent's signal are for that one. A child that
- *         cannot be made, as another session has its id, is told to its parent as one that failed; what is asked of it does nothing.
- *         One that is there already, asked for in the same way, is that child, and if it has ended its end is told again.
- *   ST27. What a change does to those above and below follows in the same transaction: a session that ends tells its parent
- *         once (or, when another took over from it, not at all), answers what its children asked of it and wait for, and has
- *         them cancelled unless they were to be left; what is asked of one that has ended is answered at once; a cancel
- *         reaches the whole tree below, whenever it came to be; a pause is told to the parent, and so is a cancel because of a
- *         budget, with the limit, before the end.
- *   ST28. Charges are decided in order, each against all payers, in the batch's transaction. Nothing is admitted above a limit
- *         (B1). Asking again for a task that is held for answers `admitted` and holds nothing more; settling one that is not
- *         held changes nothing: it was settled before. Accounts and holds survive like everything else (B2). Who takes over from
- *         a session has its payers, besides its own budget, and no later deadline. `load`, `commit` and `arrivals` answer what
- *         is left.
- *   ST29. Below a tenth of a limit the payer's parent is told `budget-low`, once until it is raised.
- *   ST30. A paused session is not due and stays paused whatever its driver commits, short of an end. Resuming makes it `working`;
- *         what it stood on stays named until its agent stands again, as it can be answered.
- *         Raising a budget resumes whoever below it is paused for want of one; that of a session that has ended can be raised
- *         as long as one below it goes on. Who was refused a turn pays for it when it is resumed, or stays paused.
- *   ST31. A session past its `deadlineAt` is cancelled by `due` as if asked gracefully, with the cause `deadline`.
- *   ST32. An imported session is stored whole or not at all, with the signals that come along, and is as if it had been made
- *         here; one that exists is `exists`.
- *   ST33. `load` gives the states a checkpoint's changes build on: of the checkpoints from its `base` to the one before it.
- *   ST34. A schedule fires once for each time it is due: its effect and its next time are one transaction, and whoever comes
- *         second is told `fenced`. Schedules that are due are found by `due`, those to come by its `nextAt`.
- *         It sends no signal as long as the one it sent last is unread. Put again with the same cron and zone it keeps its next
- *         time, put again at all what it fired last. Putting it answers it as it is stored.
- *   ST35. A session keeps its placement, also when it is imported. What has no owner of its own takes its parent's, and nothing
- *         else of its placement. What a session or a schedule with an owner makes is that owner's, whatever it says.
- *   ST36. An effect of a session or a schedule with an owner on a session of another owner, or of none, does nothing, as if that
- *         one were gone (ST26); a session reaches its parent of no owner all the same. Nor does what another owner's session is named as in
- *         a row that was brought in: a parent hears nothing of it and has it not below itself, a payer pays nothing for it, and an
- *         heir is none.
- *   ST37. `renew` makes every claim of an owner, or those of the sessions it names, last until `now + leaseMs` at least, also one whose lease has passed and that
- *         nobody else took, and answers how many they are. Claims that were released or taken over, and those of sessions that
- *         have ended, are none of them.
- *   ST38. A claim whose lease ends survives closing and opening again, with its token and its owner, and lasts its `leaseMs`
- *         at least from the first `now` that is told after that (durable adapters only).
- *   ST39. A claim is told how many before it ran out, unreleased, since the session's last commit that says more than which
- *         attempts were lost.
- *   ST40. A document is put or removed only at the version that is `expected`, if one is, else `conflict` says which it has;
- *         0 is that of one that does not exist. Each put makes the version one higher. A body is kept to the byte.
- *   ST41. The reader gives documents of a collection in the order of their ids, but those that are damaged.
- *   ST42. An audited change and its row are one transaction, whatever becomes of the change; its result is the change's. Rows are
- *         a chain of hashes, in the order they were written.
- *   ST43. Only a session that has ended is deleted, with all below it or with none there, and only when no session that took over
- *         from one of them goes on. Nothing of it is left that was its own, and a session of its id may be created anew.
- *   ST45. From `begin_move` on nothing changes a session but `end_move`: it is not due, batches of it are `fenced`, and other
- *         changes and claims of it are `moved`, saying where to. One that `stayed` goes on as before.
- *   ST46. An imported session brings what is held for its tasks and what it has seen of signals. Where it moved away from, its
- *         tombstone is deleted, alone, before it can come back.
- *   ST47. Who follows a session is told after each change of its row is stored, at once of what this process stores, soon of what
- *         others do, and not after having left (adapters that have `follow` only).
- *   ST48. `heldClaims` tells who holds which sessions by a lease that ends and has not passed by `now`, in the order of their ids. It
- *         tells the `leaseMs` of the last claim or renewal, how much has arrived for each session, and the losses before each claim
- *         that no commit has taken back yet (ST39). It changes nothing.
- *   ST49. A session made `under` a claim of another one is made only while that is the other's newest claim, unreleased, and its session
- *         has not ended, else `fenced`; and once under it: made before and deleted since it is `duplicate`. One that exists is `exists`.
- *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the session's document of ended runs
- *         (`transaction/ended-runs.ts`), in the same transaction. A change that is not applied adds none; deletion removes the document.
- *         A cancel that ends a session adds the run of its unreleased claim, with the owner as its holder, if the lease ends. A run is
- *         added once.
- *   ST51. An account says which part of what it has spent was charged for lost attempts. `set_budget` with `releaseLost` makes that part
- *         of this account unspent, once, and resumes as a raise does (ST30). The accounts above and below keep theirs.
+ *   ST21. Everything that `commit` acknowledged survives closing and reopening (durable adapters only).
+ *   ST23. A batch with an undeclared status transition is `invalid` (L1), and so is a batch that waits for
+ *         nothing or pauses without a reason.
+ *
+ * Signals
+ *
+ *   ST8.  A session's signals are numbered in the order they were stored, and `arrivals` returns them in that
+ *         order.
+ *   ST9.  A signal is `duplicate` when the session has seen its id, or its `dedupKey` under the same name,
+ *         even if that signal was consumed. A duplicate is not stored.
+ *   ST10. A consumed signal is never returned again, and a batch that consumes a signal that is not pending
+ *         is `invalid`.
+ *   ST11. A signal to an ended session answers `ended`, and a signal to a session that does not exist
+ *         `not_found`.
+ *   ST12. Every arrival (a stored signal, or a cancel request that changes something) raises the session's
+ *         `inbox`. A committed batch answers the `inbox` as of its own transaction, so no wake-up is lost
+ *         (S2).
+ *   ST22. `subscribe` reports every arrival at a session, and every end by `due`, in this process after it is
+ *         stored.
+ *
+ * Claims and leases
+ *
+ *   ST6.  The tokens of a session's claims only grow, also across restarts.
+ *   ST7.  Another owner cannot claim a claimed session before its lease has passed or the claim was released.
+ *         The same owner may claim it again, with a higher token, unless it asks `unlessHeld`.
+ *   ST18. `due` returns the unclaimed sessions (never claimed, released, or the lease has passed) that have
+ *         something to do by `now`, and when to look again. An ephemeral session that has begun is lost, and
+ *         therefore due unless it is paused.
+ *   ST37. `renew` extends the claims of an owner, or of the sessions that it names, to `now + leaseMs` at
+ *         least, and answers their number. A lapsed claim that nobody took over is extended too, but no
+ *         released claim and no claim of an ended session.
+ *   ST38. A claim whose lease ends survives closing and reopening with its token and owner (durable adapters
+ *         only). Its lease then lasts at least `leaseMs` from the first `now` that the reopened storage is
+ *         told.
+ *   ST39. A claim is told how many claims before it ran out unreleased since the session's last commit. A
+ *         commit that records only lost attempts does not count as one.
+ *   ST48. `heldClaims` lists the claims whose lease ends and has not passed by `now`, in the order of their
+ *         sessions' ids, and changes nothing. It returns the length of each lease, the session's `inbox`, and
+ *         the losses (ST39).
+ *   ST50. A release, or a batch that ends its session, adds the run that its `run` note names to the
+ *         session's document of ended runs. A cancel that ends a session adds the run of its claim
+ *         (`transaction/ended-runs.ts`).
+ *
+ * Cancel and pause
+ *
+ *   ST16. After an acknowledged cancel a batch that says `completed` is `invalid`. A batch whose agent had
+ *         not seen the cancel is committed, but the session stays `cancelling` without waits, and is
+ *         therefore due (batches-4).
+ *   ST17. A hard cancel ends the session at once. A graceful cancel sets a deadline, past which `due` ends
+ *         the session, and a second graceful cancel changes nothing.
+ *   ST30. A paused session is not due, and stays paused whatever its driver commits, short of an end. A
+ *         resume, also by `SetBudget`, makes it `working` and keeps its recorded waits until its agent blocks
+ *         again.
+ *   ST31. `due` cancels a session past its `deadlineAt` as a graceful request would, with the cause
+ *         `deadline`.
+ *
+ * Families
+ *
+ *   ST26. A batch's effects on other sessions are applied with it, in order, in one transaction, and only
+ *         once. An effect on an ended or missing target does nothing, or reaches the target's successor
+ *         (`transaction/cascade.ts`).
+ *   ST27. The consequences of a change for the sessions above and below it are applied in the same
+ *         transaction (`rules/consequences.ts`).
+ *   ST35. A session keeps its placement, also when it is imported; without an owner it takes its parent's
+ *         owner, and nothing else. All that an owner's session or schedule creates is that owner's, whatever
+ *         its placement says.
+ *   ST36. An effect of an owner's session or schedule on a session of another owner or of none does nothing,
+ *         unless that session is the parent. An imported row cannot create a relationship with another
+ *         owner's session.
+ *
+ * Budgets
+ *
+ *   ST28. A batch's charges are decided and stored in its transaction, in order, each against the limits of
+ *         all payers (B1, B2). A reservation or a settlement that is repeated changes nothing
+ *         (`session/budget.ts`).
+ *   ST29. Below a tenth of a limit the payer's parent is sent `budget-low`, once until the limit is raised.
+ *   ST51. An account says which part of its spent amount was charged for lost attempts. `set_budget` with
+ *         `releaseLost` makes that part of this account unspent, once, and resumes sessions as a raise does.
+ *
+ * Import and moves
+ *
+ *   ST32. An imported session is stored whole or not at all, with the signals that come along. It behaves as
+ *         if it had been created here, and if it exists the answer is `exists`.
+ *   ST45. From `begin_move` on only `end_move` changes a session: it is not due, its batches are `fenced`,
+ *         and anything else answers `moved` with the destination. A session that `stayed` continues as
+ *         before.
+ *   ST46. An imported session keeps the reservations for its tasks and the signals that it has seen. Before a
+ *         session moves back, its tombstone is deleted, alone.
+ *
+ * Deletion
+ *
+ *   ST43. Only an ended session is deleted, with all sessions below it or only if there are none. A deletion
+ *         is refused while any of them or of their successors is active, leaves nothing of them behind, and
+ *         frees their ids.
+ *
+ * Schedules
+ *
+ *   ST34. A schedule fires once for each of its times: the effect and the next time are one transaction, and
+ *         a second attempt is `fenced`. A put does not change what has fired (`session/schedules.ts`).
+ *
+ * Documents and audit
+ *
+ *   ST40. A document is put or removed only at its `expected` version, if one is given; otherwise `conflict`
+ *         names its version, 0 if there is none. Each put makes the version one higher, and the body is kept
+ *         to the byte.
+ *   ST41. The reader returns the documents of a collection in the order of their ids, without the damaged
+ *         ones.
+ *   ST42. An audited change and its row are one transaction, whatever the change's result, which is returned.
+ *         The rows are a chain of hashes in the order they were written.
+ *
+ * Reading
+ *
+ *   ST14. `load` returns the last checkpoint, every record after it and all pending signals, exactly as
+ *         committed.
+ *   ST33. `load` returns the states that a checkpoint's changes build on, from its `base` to the checkpoint
+ *         before it.
+ *   ST24. The reader returns sessions, journals, entries and signals as they were stored, and pages sessions
+ *         newest first. A session's `updatedAt` is the time of the last change that was applied, also of an
+ *         empty batch.
  *   ST44. The reader's filters of sessions (owner, agent, status, parent) hold together, page by page.
+ *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
+ *         process's changes, soon of others'. It is not notified after it left (adapters that have `follow`
+ *         only).
  */
 export interface AgentStorage {
   readonly name: string;
-  /** Whether what was acknowledged survives the end of the process. */
+  /** Whether acknowledged changes survive the end of the process. */
   readonly durable: boolean;
-  /** How many groups it may be given at once, of changes that name nothing in common; 1 when absent. */
+  /** How many groups may be committed at once, if they name nothing in common; 1 when absent. */
   readonly groupsMax?: number;
 
   /**
-   * What time it is to this storage, where that is not the wall clock of whoever asks: whoever drives sessions over it tells it this
-   * time, and sets timers by it.
+   * This storage's time, where it is not the caller's wall clock. A caller that drives sessions over this
+   * storage passes this time back, and sets its timers by it.
    */
   now?(): number;
 
@@ -157,37 +196,41 @@ export interface AgentStorage {
   commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]>;
 
   /**
-   * Take the right to advance a session until `now + leaseMs` (which may be Infinity under one owner process). `owner` names
-   * one process, or one part of it that keeps its own account of what it runs (ST7).
+   * Claim the right to advance a session until `now + leaseMs`, which may be Infinity under one owner
+   * process. `owner` names a process, or a part of one that keeps track of its own sessions (ST7).
    */
   claim(claim: {
     readonly sessionId: string;
     readonly owner: string;
     readonly now: number;
     readonly leaseMs: number;
-    /** Refuse it to the owner itself, too, while it holds it: for who claims in the name of others. */
+    /** Refuse the claim also to the owner that holds it: for callers that claim on behalf of others. */
     readonly unlessHeld?: boolean;
   }): Promise<ClaimResult>;
 
-  /**
-   * Go on with claims of an owner until `now + leaseMs` (ST37). Claims for ever are none of its affair: they stay so.
-   */
+  /** Extend claims of an owner until `now + leaseMs` (ST37). Claims without an end stay as they are. */
   renew(renewal: {
     readonly owner: string;
-    /** The sessions it knows that it holds; all it has claimed when absent. What it was given and never heard of must run out. */
+    /**
+     * The sessions that the owner knows it holds; all its claims when absent. A claim whose reply was lost
+     * must run out.
+     */
     readonly sessionIds?: readonly string[];
     readonly now: number;
     readonly leaseMs: number;
   }): Promise<{ readonly sessions: number }>;
 
-  /** Claims that are held by a lease that ends (ST48). Those of one owner process, which never end, are its own affair. */
+  /**
+   * Claims that are held by a lease that ends (ST48). An owner whose claims never end keeps track of them
+   * itself.
+   */
   heldClaims(query: HeldClaimsQuery): Promise<readonly HeldClaim[]>;
 
-  /** Everything a process that never saw the session needs to go on with it. */
+  /** Everything that a process needs to continue a session that it has never seen. */
   load(sessionId: string): Promise<SessionSnapshot | undefined>;
 
   /**
-   * Pending signals with a number above `after`, and what others decide of the session: a cancel, a move.
+   * Pending signals with a number above `after`, and what others decided about the session: a cancel, a move.
    *
    * @throws NotFoundError when there is no such session.
    */
@@ -202,9 +245,11 @@ export interface AgentStorage {
   conversation(sessionId: string, leaf: number): Promise<readonly Entry[]>;
 
   /**
-   * Sessions to run now: submitted or working, waiting with `wakeAt` passed, waiting on something that has arrived, or
-   * cancelling and told to wait for nothing; at most `limit`. Before it answers, it ends sessions whose cancel deadline has
-   * passed (ST17) and cancels those past their own (ST31).
+   * At most `limit` sessions that have something to do now (ST18). They are submitted, working, cancelling
+   * without waits, waiting past their `wakeAt`, or waiting for something that has arrived.
+   *
+   * The call first ends sessions whose cancel deadline has passed (ST17), and cancels those past their own
+   * deadline (ST31).
    */
   due(query: {
     readonly now: number;
@@ -213,20 +258,23 @@ export interface AgentStorage {
     readonly agents?: readonly string[];
   }): Promise<Due>;
 
-  /** Be told of arrivals. The listener must not throw and must not call back synchronously. Returns the unsubscriber. */
+  /**
+   * Report arrivals to a listener, which must not throw or call back synchronously. Returns the unsubscriber.
+   */
   subscribe(listener: (arrival: Arrival) => void): () => void;
 
   /**
-   * Have `onNotice` called whenever a session's row has changed (ST47), whether there is such a session or not; a notice is only a
-   * reason to look, and may be one too many; `goesOn` when it is known that it has not ended and has not moved away. It must not throw and must not
-   * call back synchronously. Returns how to leave. An adapter that cannot tell leaves it out: then whoever wants to know looks again
-   * and again.
+   * Call `onNotice` after each change of a session's row (ST47), whether or not the session exists. A notice
+   * is only a reason to read, and there may be one too many. `goesOn` says that the session is known to be
+   * active here. `onNotice` must not throw or call back synchronously. Returns the unsubscriber.
+   *
+   * An adapter that receives no change notifications leaves this method out, and callers poll.
    */
   follow?(sessionId: string, onNotice: (goesOn: boolean) => void): () => void;
 
   /**
-   * Resolves, with the reason, when nothing can be stored here any more: `commit` and `claim` reject with it from then on, and reads
-   * still answer. Never rejects. An adapter that cannot be lost, or does not know, leaves it out.
+   * Resolves with the reason when nothing can be stored here any more: `commit` and `claim` then reject, and
+   * reads still answer. Never rejects. An adapter that cannot be lost, or does not know, leaves it out.
    */
   readonly lost?: Promise<HoldfastError> | undefined;
 
@@ -248,11 +296,11 @@ export interface StorageReader {
     readonly limit: number;
     readonly before?: string;
     readonly status?: SessionStatus;
-    /** Only those whose placement names this owner. */
+    /** Only sessions whose placement names this owner. */
     readonly owner?: string;
-    /** Only those of the agent of this name. */
+    /** Only sessions of the agent with this name. */
     readonly agent?: string;
-    /** Only the children of this one. */
+    /** Only the children of this session. */
     readonly parent?: string;
   }): Promise<readonly Session[]>;
   session(sessionId: string): Promise<Session | undefined>;
@@ -261,9 +309,9 @@ export interface StorageReader {
   /** Entries from index `from` on, at most `limit`. */
   entries(sessionId: string, from: number, limit: number): Promise<readonly Entry[]>;
   pendingSignals(sessionId: string): Promise<readonly StoredSignal[]>;
-  /** Of all its signals, those that wait for it too. Nothing for a session that has ended. */
+  /** All signals that the session has seen, also its pending ones. Empty for a session that has ended. */
   seenSignals(sessionId: string): Promise<SeenSignals>;
-  /** All of them, the next to fire first. */
+  /** All schedules, the next to fire first. */
   schedules(): Promise<readonly Schedule[]>;
   document(collection: string, id: string): Promise<StoredDocument | undefined>;
   /** In the order of their ids, behind `after`. Fewer than `limit` are the last. */

@@ -1,37 +1,45 @@
-// Who does tasks. One call is one attempt: retries are decided by the session that asked, because they must be durable.
+// `TaskExecutor`: the port to whatever performs tasks. One call is one attempt. The session that asked
+// decides about retries, because retries must be durable.
 
 import type { RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import type { RetryPolicy, TokenUsage } from "../journal/record.ts";
 
 export interface TaskExecutor {
-  /** What is known of a kind of task before it is asked for; `undefined` when it cannot be done here. */
+  /**
+   * The traits of a kind of task, which are known before a task is asked for; `undefined` when this executor
+   * cannot perform the kind.
+   */
   describe(kind: string): TaskTraits | undefined;
-  /** Kinds that can be done here, for error messages. */
+  /** The kinds that this executor can perform, for error messages. */
   kinds(): readonly string[];
   /**
    * Start one attempt. Must not throw; `onEnd` is called exactly once, never synchronously, also after `abort`.
    */
   start(attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt;
   /**
-   * An attempt was running when its process ended, and no other will follow: end what it may have left behind. Must not
-   * throw; `undefined` when there is nothing to do. No `input` is checked against a schema here.
+   * End what a lost attempt may have left behind: it was running when its process ended, and no other attempt
+   * will follow. Must not throw; `undefined` when there is nothing to do. The `input` is not checked against
+   * a schema here.
    */
   endLost?(attempt: LostAttempt): Promise<void> | undefined;
   /**
-   * An attempt was running when the process of its session ended: whether it goes on without it, so that to start it again, with
-   * the same number, is to find it again. Never rejects; `undefined` when what it runs ends with the process.
+   * Whether an attempt is still running after the process of its session ended. Starting it again with the
+   * same number then attaches to it. Never rejects; `undefined` when work of this kind ends with the process.
    */
   goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
   /**
-   * An attempt may have been begun here by another process of its session, and is lost, because its task is done elsewhere now, or is not
-   * wanted any more: end it, so that it is not done beside the next one, or after its outcome. Never rejects.
+   * End a lost attempt that another process of its session may have begun here. Its task is performed
+   * elsewhere now, or is no longer wanted. Otherwise it would run beside the next attempt, or after its
+   * outcome. Never rejects.
    */
   withdraw?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<void> | undefined;
   /**
-   * Abort what runs and resolve when nothing runs any more, or what runs does not heed it.
+   * Abort all running attempts. Resolves when no attempt runs any more, except those that ignore their
+   * signal.
    *
-   * @param graceMs how long handlers that heed their signal are waited for; the adapter's own time when absent.
+   * @param graceMs how long handlers that heed their signal are waited for; the adapter's own time when
+   * absent.
    * @returns the tasks whose handlers heed their signal and had not settled by then.
    */
   close(graceMs?: number): Promise<readonly UnsettledTask[] | void>;
@@ -52,7 +60,10 @@ export interface TaskTraits {
   readonly deadlineMs?: number;
   /** Ask a person when the same input has had the same result ten times, one after another. */
   readonly guardRepeats?: boolean;
-  /** The most an attempt with this input may cost; asked for only when somebody pays. What it throws fails the task. */
+  /**
+   * The most that an attempt with this input may cost. It is called only when an account pays. An exception
+   * fails the task.
+   */
   readonly cost?: (input: JsonText | undefined) => TaskCost;
 }
 
@@ -60,15 +71,18 @@ export interface TaskTraits {
 export interface TaskCost {
   /** All tokens, those of the input included. */
   readonly maxTokens: number;
-  /** Of `maxTokens`, at most this many are output; all of them when it is not known. */
+  /** The part of `maxTokens` that may be output; all of `maxTokens` when absent. */
   readonly maxOutputTokens?: number;
-  /** What prices are known by: `provider/model`. */
+  /** The name of the model in price tables: `provider/model`. */
   readonly model?: string;
-  /** Where prices know nothing of the model, or there is none. */
+  /** The highest cost, where the price table does not have the model, or there is no model. */
   readonly maxCostMicroUsd?: number;
 }
 
-/** What this many tokens of a model cost, in whole millionths of a US dollar, rounded up; `undefined` for an unknown model. */
+/**
+ * The cost of this many tokens of a model, in whole millionths of a US dollar, rounded up; `undefined` for an
+ * unknown model.
+ */
 export type Prices = (usage: Omit<TokenUsage, "costMicroUsd">) => number | undefined;
 
 export interface TaskAttempt {
@@ -78,12 +92,15 @@ export interface TaskAttempt {
   readonly input: JsonText | undefined;
   /** From 1. */
   readonly attempt: number;
-  /** Of the claim under which its session is run: what is done elsewhere for that one is done under it. */
+  /**
+   * Token of the claim under which the session runs. Work that another process performs for the session is
+   * done under this claim.
+   */
   readonly claimToken: number | undefined;
-  /** The same for every attempt of this task: for effects on the outside world. */
+  /** The same for every attempt of this task, for effects on the outside world. */
   readonly idempotencyKey: string;
   readonly timeoutMs: number | undefined;
-  /** When its whole task must have ended; who asked aborts it then. Epoch milliseconds. */
+  /** When the whole task must have ended; the session aborts it then. Epoch milliseconds. */
   readonly deadlineAt: number | undefined;
   /** W3C trace context of this attempt, or of its session, if it is traced. */
   readonly traceparent: string | undefined;
@@ -91,11 +108,14 @@ export interface TaskAttempt {
   readonly closure: ((task: unknown) => unknown) | undefined;
   /** Whether `input` has references to the conversation. */
   readonly hasConversation: boolean;
-  /** The entries such a reference stands for; `null` is the beginning. */
+  /** The entries that such a reference means; `null` is the beginning. */
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
   /** Tokens and progress while it runs; provisional. Must not throw. */
   onDelta(delta: TaskDelta): void;
-  /** Calls what does the work in this process, so that a rejection in it that nobody handles is known to be this attempt's. */
+  /**
+   * Call the function that does the work in this process. An unhandled rejection in it is then known to be
+   * this attempt's.
+   */
   within<T>(work: () => T): T;
 }
 
@@ -130,10 +150,10 @@ export interface RunningAttempt {
   /** Ask it to stop: the handler's abort signal fires. Idempotent. */
   abort(reason: string): void;
   /**
-   * Nobody in this process listens any more, and whoever goes on with the session wants its outcome. For what goes on without the
-   * process; everything else is aborted.
+   * Stop listening: this process no longer needs the outcome, but the next driver of the session will. An
+   * attempt that can outlive the process continues, and any other attempt is aborted.
    */
   leave?(): void;
-  /** Its outcome is committed, or nobody wants it any more: nobody will ask for it again. */
+  /** Called when the attempt's outcome is committed or no longer wanted. No caller will ask for it again. */
   recorded?(): void;
 }

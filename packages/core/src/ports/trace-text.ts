@@ -1,7 +1,7 @@
-// A trace event as text: the one form that files, databases and terminals keep it in.
+// `traceJson`, `traceLine`: a trace event as text, for files, databases and terminals.
 //
-//   trace-text-1. What users' data is (inputs, outputs, contents, tokens, prompts) stays out unless asked for: a trace
-//       is read by more people than a session.
+//   trace-text-1. Users' data (inputs, outputs, contents, tokens, prompts) is left out unless it is asked
+//                 for, because more people read a trace than a session.
 //   trace-text-2. Every text of unknown origin goes through `redact`, if there is one, before it leaves.
 //
 // Pure. It knows no tracer.
@@ -13,7 +13,10 @@ import type { TraceEvent } from "./tracer.ts";
 export interface TraceTextOptions {
   /** Keep inputs, outputs, contents and tokens too. */
   readonly payloads?: boolean;
-  /** What a text looks like outside: secrets taken out. Called for every text. A trace line for which it throws is lost. */
+  /**
+   * A text as it may leave the process, with its secrets removed. Called for every text. A trace line for
+   * which it throws is lost.
+   */
   readonly redact?: (text: string) => string;
 }
 
@@ -84,7 +87,7 @@ function withoutPayloads(event: TraceEvent): object {
   }
 }
 
-/** Recorded text becomes the value it is the text of: JSON in JSON is for nobody. */
+/** Recorded text becomes the value that it encodes, because JSON within JSON is hard to read. */
 function withPayloads(event: TraceEvent): object {
   switch (event.type) {
     case "task_started":

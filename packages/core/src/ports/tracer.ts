@@ -1,4 +1,5 @@
-// Who watches. Called at every turn, task, token report, wait, error and commit, in every mode.
+// `AgentTracer`: the port to observers of running sessions. It is called at every turn, task, token report,
+// wait, error and commit, in every mode.
 
 import type { RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
@@ -6,29 +7,29 @@ import type { SessionStatus, Wait } from "../session/session.ts";
 import type { TaskDelta } from "./task-executor.ts";
 
 /**
- * A tracer can neither throw into nor delay what it watches: it is called synchronously, its exceptions are dropped, and
- * nobody waits for what it does with an event.
+ * An observer of sessions. A tracer can neither throw into a session nor delay it. It is called
+ * synchronously, its exceptions are dropped, and no caller waits for its work on an event.
  *
- * Sessions, turns and attempts are spans: each has a start and exactly one end in every process it lived to see the end of. A
- * session's is `session_started` to `session_ended` or `session_released`, once per process that drove it; within it lie its
- * turns, within a turn its attempts, told apart by `taskId` and `attempt`. Where a process died there is no end, and the next
- * one says `recovered`.
+ * Sessions, turns and attempts are spans. Each has a start, and exactly one end in every process that lives
+ * to see the end. A session's span is `session_started` to `session_ended` or `session_released`, once per
+ * process that drove it. Its turns lie within that span, and a turn's attempts within the turn, distinguished
+ * by `taskId` and `attempt`. Where a process died there is no end, and the next process says `recovered`.
  */
 export interface AgentTracer {
   trace(event: TraceEvent): void;
   /**
-   * The W3C trace context of a session that was started, or of one attempt, for whoever goes on with the trace elsewhere.
-   * Asked after its start was traced; an exception is no context.
+   * The W3C trace context of a session that was started, or of one attempt, for a process that continues the
+   * trace. It is called after the start was traced; an exception counts as no context.
    */
   traceparent?(
     sessionId: string,
     attempt?: { readonly taskId: string; readonly attempt: number },
   ): string | undefined;
-  /** Write out what is held back. Resolves soon, also when that cannot be done; never rejects. */
+  /** Write out buffered events. Resolves soon, even if they cannot be written; never rejects. */
   flush?(): Promise<void>;
 }
 
-/** Values come as recorded text: who watches and does not look at them pays nothing. */
+/** Values are recorded text, so a tracer that does not read them pays nothing. */
 interface Traced {
   readonly sessionId: string;
   /** Epoch milliseconds. */
@@ -42,12 +43,12 @@ export type TraceEvent = Traced &
         readonly agent: string;
         readonly version: string;
         readonly recovered: boolean;
-        /** The trace it belongs to: its starter's, or the one it was first traced in. */
+        /** The trace that the session belongs to: its starter's, or the trace of its first tracing. */
         readonly traceparent?: string;
       }
-    /** `recovered`: it was begun before, in another process or before the session left memory. */
+    /** `recovered`: the turn began before, in another process or before the session left memory. */
     | { readonly type: "turn_started"; readonly turn: number; readonly recovered: boolean }
-    /** `interrupted`: the session was paused or released in the middle of it, or ended from outside. */
+    /** `interrupted`: the session was paused or released during the turn, or ended from outside. */
     | {
         readonly type: "turn_ended";
         readonly turn: number;
@@ -79,7 +80,7 @@ export type TraceEvent = Traced &
         readonly output?: JsonText | undefined;
         readonly error?: RecordedError;
       }
-    /** Its process ended before it did; another attempt follows. */
+    /** The process of the attempt ended first; another attempt follows. */
     | {
         readonly type: "task_lost";
         readonly taskId: string;
@@ -92,15 +93,15 @@ export type TraceEvent = Traced &
         readonly role: string;
         readonly content: JsonText;
       }
-    /** Committed: this is what the session stands on. */
+    /** The waits of a commit, on which the session is blocked. */
     | { readonly type: "waiting"; readonly waits: readonly Wait[] }
-    /** It arrived while the session was live. */
+    /** The signal arrived while the session was live. */
     | { readonly type: "signal_received"; readonly name: string }
     | { readonly type: "committed"; readonly records: number; readonly nextSeq: number }
     | { readonly type: "warned"; readonly message: string }
-    /** It ended for good, or was paused for a person to mend it. */
+    /** The session ended for good, or was paused until a person fixes the cause. */
     | { readonly type: "session_ended"; readonly status: SessionStatus; readonly error?: RecordedError }
-    /** It is driven here no longer, and stands as its last commit left it. */
+    /** This process no longer drives the session, whose state is that of its last commit. */
     | { readonly type: "session_released"; readonly error?: RecordedError }
   );
 

@@ -9,7 +9,8 @@ import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
 /**
  * The row of a new session.
  *
- * @param parent the row of `change.parent`, if that session is stored.
+ * @param predecessor the session that the new one takes over from. Its payers pay for its successor, and its
+ * deadline is the latest for it.
  * @param predecessor the session that the new one takes over from. The accounts that paid for the predecessor pay for its successor.
  */
 export function createSession(

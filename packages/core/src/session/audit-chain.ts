@@ -1,13 +1,14 @@
-// The chain that makes a change of an audit row, or its removal, show: each row's hash holds the one before it.
+// `nextAuditRow`, `verifyAudit`: the chain of hashes that reveals a changed or removed audit row. Each row's
+// hash covers the hash of the row before it.
 //
-//   audit-chain-1. A row's text has its fields in one order, whoever stored it and in whatever order it keeps them.
-//   audit-chain-2. Rows that are cut off at the end are missed by nobody who has not kept the last hash: an operator
-//       keeps it elsewhere.
+//   audit-chain-1. A row's text has its fields in one order, however its storage orders them.
+//   audit-chain-2. Rows that were cut off at the end are noticed only by an operator who kept the last hash
+//                  elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";
 
-/** Where a chain is continued: the last row, or what is known of it. */
+/** The point where a chain continues: the last row, or its known part. */
 export type AuditLink = Pick<AuditRow, "seq" | "hash">;
 
 /** Before the first row. */
@@ -15,10 +16,10 @@ export const AUDIT_START: AuditLink = { seq: 0, hash: "" };
 
 export type AuditVerdict =
   | { readonly status: "intact"; readonly last: AuditLink }
-  /** The first row that is not what was written behind the ones before it. */
+  /** The first row that differs from the row that was written there. */
   | { readonly status: "broken"; readonly seq: number; readonly got: string; readonly expected: string };
 
-/** What could not be kept to the byte by every storage, or `undefined`. */
+/** Why some storage could not keep this audit to the byte, or `undefined`. */
 export function findAuditProblem(audit: Audit): string | undefined {
   const wrong = Object.entries(audit).find(
     ([, text]: [string, string]) => !text.isWellFormed() || text.includes("\0"),
@@ -44,7 +45,7 @@ export function nextAuditRow(
   return { ...row, hash: hash(chained(last, row)) };
 }
 
-/** Whether rows, read in their order, are a chain behind `from`. */
+/** Whether rows, read in their order, continue the chain from `from`. */
 export function verifyAudit(
   rows: readonly AuditRow[],
   hash: Hash,

@@ -1,14 +1,17 @@
-// Who did what to what, in a chain of hashes. What is asked for, and what is stored.
+// `Audit`, `AuditRow`: the record of an action of a user or a process, as it is asked for and as it is
+// stored.
+//
+// Stored rows are a chain of hashes (`audit-chain.ts`).
 
-/** What a change is recorded as. */
+/** The description of an action. */
 export interface Audit {
-  /** Who did it. */
+  /** The person or the process that acted. */
   readonly actor: string;
   readonly action: string;
-  /** What it was done to. */
+  /** The thing that the action was for. */
   readonly object: string;
   readonly requestId?: string;
-  /** What became of it, where no change says so; `done` when absent. */
+  /** The outcome, where no change has a result; `done` when absent. */
   readonly outcome?: string;
 }
 
@@ -18,6 +21,6 @@ export interface AuditRow extends Omit<Audit, "outcome"> {
   readonly at: number;
   /** The result's `status`. */
   readonly outcome: string;
-  /** Of the hash of the row before, a line break and this row (`session/audit-chain.ts`). */
+  /** Hash of the hash of the row before, a line break and this row (`session/audit-chain.ts`). */
   readonly hash: string;
 }

@@ -59,7 +59,9 @@ const ACT = fc.oneof(
 
 type Act = typeof ACT extends fc.Arbitrary<infer T> ? T : never;
 
-/** What a session that keeps its word charges: it starts what was admitted, and uses no more than it said. */
+/**
+ * The charges of an honest session: it starts only admitted tasks, and uses no more than their worst case.
+ */
 function chargeOf(act: Act, holds: ReadonlyMap<number, Amount>): Charge | undefined {
   if (act.type === "turn") return { type: "turn" };
   if (act.type === "reserve") {
@@ -146,7 +148,7 @@ describe("charging", () => {
     expect(decideAdmission(both, NO_AMOUNT)).toEqual({ status: "admitted" });
   });
 
-  test("of what was decided before only the holds are known", () => {
+  test("only the reservations are known of charges that were decided before", () => {
     const amount = { ...NO_AMOUNT, tokens: 1 };
     const charges: Charge[] = [
       { type: "reserve", task: 1, amount },
@@ -161,15 +163,15 @@ describe("charging", () => {
   });
 });
 
-describe("what is left", () => {
-  test("is the least of all payers, never below zero, and absent without a limit", () => {
+describe("the remaining amount", () => {
+  test("the remaining amount is the least of all payers, never below zero, and absent without a limit", () => {
     const over = { ...openAccount({ maxTokens: 10 }), spent: { ...NO_AMOUNT, tokens: 15 } };
     const other = openAccount({ maxTokens: 7, maxSteps: 3 });
     expect(remainingOf([over, other])).toEqual({ tokens: 0, steps: 3 });
     expect(remainingOf([openAccount({})])).toEqual({});
   });
 
-  test("is low when less than a tenth is, and not low once raised", () => {
+  test("an account is low when less than a tenth is left, and not low once raised", () => {
     const at = (tokens: number, limits: Budget = { maxTokens: 100 }): Account => {
       return { ...openAccount(limits), spent: { ...NO_AMOUNT, tokens }, low: true };
     };

@@ -1,31 +1,35 @@
-// What a session and those below it may spend: limits, reservations and what they become, as pure functions.
+// `Budget`, `Account`, `applyCharges`: limits of what a session and the sessions below it may spend, as pure
+// functions.
 //
-// A *payer* is a session with a budget of its own; what is spent below it is spent from it as well. A task that declares its
-// worst case is *held* for by every payer before it starts and *settled* at what it used when it ends.
+// A *payer* is a session with a budget of its own. Amounts that sessions below it spend are spent from its
+// account as well. Every payer reserves the worst case of a task before the task starts, if the task declares
+// one. When the task ends, the reservation is *settled* at the amount that the task used.
 //
-//   B1. Nothing is admitted when spent + reserved + its worst case is above any payer's limit: with true worst cases
-//       nothing is ever overspent.
-//   B2. Decided and stored in the commit that asks, task by task in the order asked. What was spent only grows, until a person
-//       releases the part of it that was charged for lost attempts.
-//   budget-3. Integers only: tokens, micro-dollars, counts.
+//   B1. Nothing is admitted when spent + reserved + its worst case is above any payer's limit. If the worst
+//       cases are true, no budget is ever overspent.
+//   B2. Charges are decided and stored in the commit that asks, task by task in the order asked. Spent
+//       amounts only grow, until a person releases the part that was charged for lost attempts.
+//   budget-3. All amounts are integers: tokens, micro-dollars, counts.
 
 import { UsageError } from "../errors/errors.ts";
 import type { Amount, Remaining } from "../journal/amounts.ts";
 
-/** Limits of a session and those below it. Integers above zero. What is absent has no limit. */
+/**
+ * Limits of a session and the sessions below it. They are integers above zero. An absent limit is no limit.
+ */
 export interface Budget {
   readonly maxTokens?: number;
   /** Millionths of a US dollar. */
   readonly maxCostMicroUsd?: number;
-  /** What one model call may use at most; refused when it declares more. */
+  /** The most that one model call may use. A call that declares more is refused. */
   readonly maxTokensPerCall?: number;
-  /** Tasks started, attempts not counted apart. */
+  /** The number of tasks. Further attempts of a task do not count. */
   readonly maxSteps?: number;
-  /** Checkpoints. */
+  /** The number of checkpoints. */
   readonly maxTurns?: number;
-  /** From its start on; then it is cancelled. */
+  /** The time from the session's start until it is cancelled. */
   readonly ttlMs?: number;
-  /** What reaching a limit does: `park` it until the budget is raised, or `cancel` it. */
+  /** The reaction to a reached limit: `park` the session until the budget is raised, or `cancel` it. */
   readonly onExhausted?: "park" | "cancel";
 }
 
@@ -37,35 +41,36 @@ export interface Account {
   readonly reserved: Amount;
   /** The part of `spent` that was charged for attempts lost with their process. Absent when it is zero. */
   readonly lost?: Amount;
-  /** Whether the parent was told that less than a tenth is left. */
+  /** Whether the parent was notified that less than a tenth is left. */
   readonly low: boolean;
 }
 
-/** What is held for a task that has been admitted and not settled. */
+/** The reservation for a task that was admitted and has not settled. */
 export interface Hold {
   /** Number of the task's command. */
   readonly task: number;
   readonly amount: Amount;
 }
 
-/** What a batch wants to be accounted for, in the order it happened. */
+/** An item that a batch charges to the accounts, in the order it happened. */
 export type Charge =
-  /** Before a task starts. Asking twice for one task is asking once. */
+  /** A reservation before a task starts. Reserving twice for one task is reserving once. */
   | { readonly type: "reserve"; readonly task: number; readonly amount: Amount }
   /**
-   * When an attempt is over: what was held is given back, what was used is spent. Settling twice is settling once. An attempt is
-   * `lost` when it ended with its process: `used` is then an assumption, which a person may take back.
+   * The end of an attempt: its reservation is released, and the used amount is spent. Settling twice is
+   * settling once. An attempt is `lost` when it ended with its process. `used` is then an assumption, which a
+   * person may take back.
    */
   | { readonly type: "settle"; readonly task: number; readonly used: Amount; readonly lost?: true }
   /** A turn begins. */
   | { readonly type: "turn" };
 
-/** What became of a `reserve` or a `turn`. */
+/** The answer to a `reserve` or a `turn`. */
 export type Admission =
   | { readonly status: "admitted" }
-  /** It fits once others have settled: ask again. */
+  /** The amount fits once other tasks have settled: ask again. */
   | { readonly status: "queued" }
-  /** It cannot fit unless the limit is raised. */
+  /** The amount cannot fit unless the limit is raised. */
   | ({ readonly status: "refused" } & Exhausted);
 
 export interface Exhausted {
@@ -91,7 +96,10 @@ export function openAccount(limits: Budget): Account {
   return { limits, spent: NO_AMOUNT, reserved: NO_AMOUNT, low: false };
 }
 
-/** B1. Whether an amount may be spent, by every payer; the first that refuses decides, before any that only lets it wait. */
+/**
+ * B1. Whether every payer admits an amount. A payer that refuses decides, before any payer that only makes it
+ *     wait.
+ */
 export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
   let queued = false;
   for (const [payer, { limits, spent, reserved }] of payers) {
@@ -109,7 +117,7 @@ export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Am
   return { status: queued ? "queued" : "admitted" };
 }
 
-/** The least that any payer has left, spent and reserved taken off; never below zero. */
+/** The least that any payer has left, without spent and reserved amounts; never below zero. */
 export function remainingOf(payers: Iterable<Account>): Remaining {
   const remaining: { -readonly [kind in keyof Remaining]: number } = {};
   for (const { limits, spent, reserved } of payers) {
@@ -134,14 +142,14 @@ export function isLow({ limits, spent }: Account): boolean {
   });
 }
 
-/** Limits replaced by those given; the others stay. A raise may make it low no longer. */
+/** The account with these limits; other limits stay. After a raise the account may no longer be low. */
 export function raise(account: Account, limits: Budget): Account {
   const given = Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
   const raised = { ...account, limits: { ...account.limits, ...given } };
   return { ...raised, low: raised.low && isLow(raised) };
 }
 
-/** What was charged for lost attempts is spent no longer (ST51). Released twice is released once. */
+/** The account without the charges for lost attempts (ST51). Releasing twice is releasing once. */
 export function releaseLost(account: Account): Account {
   const { lost, ...rest } = account;
   if (lost === undefined) return account;
@@ -207,23 +215,23 @@ function subtract(a: Amount, b: Amount): Amount {
 
 // ---- charges -----------------------------------------------------------------------------------------------------
 
-/** The accounts that pay and what is held, as a batch finds them. */
+/** The accounts that pay and their reservations, as a batch finds them. */
 export interface Ledger {
   readonly payers: ReadonlyMap<string, Account>;
   held(task: number): Amount | undefined;
 }
 
-/** What a batch's charges make of the ledger they found. */
+/** The result of a batch's charges. */
 export interface Charged {
   /** One for each `reserve` and `turn`. */
   readonly admissions: readonly Admission[];
   /** All payers, as they are now. */
   readonly payers: ReadonlyMap<string, Account>;
-  /** Holds that changed: what is held now, `undefined` for nothing. */
+  /** The reservations that changed, with their new amount; `undefined` for none. */
   readonly holds: ReadonlyMap<number, Amount | undefined>;
 }
 
-/** B2. Decide charges in order, later ones seeing what earlier ones did. */
+/** B2. Decide charges in order; later charges see the effect of earlier ones. */
 export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charged {
   const admissions: Admission[] = [];
   const holds = new Map<number, Amount | undefined>();
@@ -233,7 +241,7 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
   for (const charge of charges) {
     if (charge.type === "settle") {
       const had = held(charge.task);
-      if (had === undefined) continue; // It was settled before, by the same batch, which nothing else is known by (ST3).
+      if (had === undefined) continue; // The same batch settled it before; a batch without records is known by nothing else (ST3).
       for (const draft of drafts.values()) settle(draft, had, charge);
       holds.set(charge.task, undefined);
       continue;
@@ -257,7 +265,7 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
   return { admissions, payers, holds };
 }
 
-/** An account that is written over, as one batch may charge thousands of tasks. */
+/** An account that is changed in place, because one batch may charge thousands of tasks. */
 interface Draft extends Account {
   readonly spent: Writable<Amount>;
   readonly reserved: Writable<Amount>;
@@ -271,7 +279,7 @@ function draftOf(account: Account): Draft {
   return { ...account, spent: { ...account.spent }, reserved: { ...account.reserved }, isChanged: false };
 }
 
-/** What is counted when it starts cannot be given back: it is spent at once. */
+/** Amounts that count at the start are spent at once, because they cannot be released. */
 function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): void {
   const { spent, reserved } = draft;
   spent.steps += steps;
@@ -281,17 +289,17 @@ function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): 
   draft.isChanged = true;
 }
 
-/** @param held what was reserved for it. */
+/** @param held the amount that was reserved for the attempt. */
 function settle(draft: Draft, held: Amount, { used, lost }: Extract<Charge, { type: "settle" }>): void {
   const { spent, reserved } = draft;
   spent.tokens += used.tokens;
   spent.costMicroUsd += used.costMicroUsd;
   reserved.tokens -= held.tokens;
   reserved.costMicroUsd -= held.costMicroUsd;
-  // A step was counted when it began, and begins once whatever becomes of its attempts.
+  // A step counts when its task begins, and a task begins once, however its attempts end.
   if (lost === true && hasCost(used))
     draft.lost = add(draft.lost ?? NO_AMOUNT, { ...used, steps: 0, turns: 0 });
-  // Of a task that only counts as a step nothing is left: its account need not be stored anew.
+  // A task that only counts as a step leaves its account unchanged, so the account need not be stored again.
   draft.isChanged ||= hasCost(held) || hasCost(used);
 }
 
@@ -300,8 +308,9 @@ function hasCost({ tokens, costMicroUsd }: Amount): boolean {
 }
 
 /**
- * The answer to charges that were decided before, for one who did not hear it. Only what is held is known to have been admitted;
- * of the rest it is to be asked again. Where nobody pays everything is admitted.
+ * The answer to charges that were decided before, for a caller that did not receive it. Only the reservations
+ * are known to have been admitted. The caller must ask again for the others. Without payers everything is
+ * admitted.
  */
 export function admitAgain(
   charges: readonly Charge[],
@@ -315,9 +324,10 @@ export function admitAgain(
 }
 
 /**
- * An attempt without an outcome counts as what was held for it: so do all of a session that has ended.
+ * Settlements for attempts without an outcome: each is charged the amount that was reserved for it. They are
+ * also made for all reservations of a session that ends.
  *
- * @param areLost whether they ended with their process.
+ * @param areLost whether the attempts ended with their process.
  */
 export function settleAll(holds: readonly Hold[], areLost: boolean): Charge[] {
   const mark = areLost ? ({ lost: true } as const) : {};

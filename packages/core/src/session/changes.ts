@@ -52,7 +52,7 @@ export interface CreateSession {
   readonly flags: number;
   readonly format: number;
   readonly parent?: ParentRef;
-  /** 0 for one that nobody asked for. */
+  /** 0 for a session that no other session created. */
   readonly depth?: number;
   readonly shared?: SharedContext;
   readonly persistence?: Exclude<Persistence, "full">;
@@ -60,46 +60,58 @@ export interface CreateSession {
   readonly deadlineAt?: number;
   readonly resumedFrom?: JsonText;
   readonly placement?: Placement;
-  /** Claim it in the same transaction for this owner; the result carries the token. */
+  /** Claim the session in the same transaction for this owner; the result has the token. */
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
-  /** What its agent did before it first waited, in the same transaction and under that claim, which it needs. */
+  /**
+   * The batch of its agent up to the first wait, in the same transaction. It is committed under the claim of
+   * `claimFor`.
+   */
   readonly first?: FirstBatch;
-  /** Only while another session is held so, and once (ST49). Not for effects: they go with a batch, which says both. */
+  /**
+   * Create the session only while this claim of another session is held, and once (ST49). Not for effects,
+   * because a batch has its own claim.
+   */
   readonly under?: HeldAs;
 }
 
-/** A claim of a session, as who says that it holds it knows it. */
+/** A claim of a session, as its holder knows it. */
 export interface HeldAs {
   readonly sessionId: string;
   readonly token: number;
-  /** Whose it must be; anybody's when absent. */
+  /** The owner that the claim must have; any owner when absent. */
   readonly owner?: string;
 }
 
-/** A batch at the beginning of a journal, when nothing can have arrived yet. */
+/** A batch at the beginning of a journal, when no signal can have arrived yet. */
 export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session" | "effects" | "charges">;
 
-/** A session made elsewhere, or from another one: everything it is, under an id that is not taken yet. Nobody holds it. */
+/**
+ * A session that comes from elsewhere, or a fork: everything it has, under an id that is not taken. It has no
+ * claim.
+ */
 export interface ImportSession {
   readonly type: "import_session";
   readonly sessionId: string;
-  /** Its row. `inbox` is 0, and it has no claim. */
+  /** Its row, with an `inbox` of 0. */
   readonly session: Session;
-  /** From position 0 on, `session.nextSeq` of them. */
+  /** All `session.nextSeq` records, from position 0 on. */
   readonly records: readonly JournalRecord[];
-  /** All of them, in order. */
+  /** All entries, in order. */
   readonly entries: readonly Entry[];
-  /** Nobody has read them; they arrive with it, oldest first. */
+  /** Its unread signals. They arrive with the session, oldest first. */
   readonly signals?: readonly ImportedSignal[];
-  /** What is held for its tasks: together what its account has reserved. None by default. */
+  /** The reservations for its tasks. Together they are what its account has reserved. Empty when absent. */
   readonly holds?: readonly Hold[];
   readonly seen?: SeenSignals;
 }
 
-/** What a session remembers of signals it once took, and of what was made under its claims, so that neither comes again (ST9, ST49). */
+/**
+ * The marks of signals that a session took and of sessions that were created under its claims. A known mark
+ * makes a duplicate (ST9, ST49).
+ */
 export interface SeenSignals {
   readonly ids: readonly string[];
-  /** Name and key of each. */
+  /** The name and the key of each. */
   readonly dedupKeys: readonly (readonly [name: string, dedupKey: string])[];
 }
 
@@ -125,45 +137,54 @@ export interface RequestCancel {
   readonly exhausted?: Exhausted;
 }
 
-/** A person wants it to stand still. */
+/** Pause a session because a person asks for it. */
 export interface PauseSession {
   readonly type: "pause_session";
   readonly sessionId: string;
 }
 
-/** A person has mended what it was paused for. */
+/** Resume a session after a person has fixed the cause of the pause. */
 export interface ResumeSession {
   readonly type: "resume_session";
   readonly sessionId: string;
 }
 
-/** Replace limits of a session that has a budget; what is absent stays. */
+/**
+ * Replace limits of a session's budget; absent limits stay. Sessions that are paused because this account was
+ * exhausted are resumed (ST30). A resumed session pays for a turn that was refused to it, or stays paused.
+ * The account of an ended session can change while it pays for an active session.
+ */
 export interface SetBudget {
   readonly type: "set_budget";
   readonly sessionId: string;
   readonly limits: Budget;
-  /** What its account was charged for lost attempts is to be unspent (ST51). */
+  /**
+   * Make unspent what the account was charged for lost attempts (ST51). The accounts above and below do not
+   * change.
+   */
   readonly releaseLost?: true;
 }
 
-/** Forget a session that has ended, and with `delete` all below it. */
+/** Delete a session that has ended, and with `delete` all sessions below it. */
 export interface DeleteSession {
   readonly type: "delete_session";
   readonly sessionId: string;
-  /** What becomes of sessions below it: they stand in its way, or go with it. */
+  /** Whether sessions below it refuse the deletion or are deleted with it. */
   readonly subtree: "refuse" | "delete";
 }
 
-/** Freeze a session that goes to live in another storage. The same again is the same. */
+/** Freeze a session that moves to another storage. Freezing it again for the same move changes nothing. */
 export interface BeginMove {
   readonly type: "begin_move";
   readonly sessionId: string;
   readonly moveId: string;
-  /** For people: where to. */
+  /** The destination, for people to read. */
   readonly to: string;
 }
 
-/** It lives there, for good; or it is known not to, and goes on here. */
+/**
+ * End a move: the session lives at its destination for good, or is known not to be there and continues here.
+ */
 export interface EndMove {
   readonly type: "end_move";
   readonly sessionId: string;
@@ -171,14 +192,16 @@ export interface EndMove {
   readonly outcome: "moved" | "stayed";
 }
 
-/** Apply a change, and record that it was asked for and what became of it. Without a change: record something that was done. */
+/**
+ * Apply a change, and record the request and its result. Without a change, record something that was done.
+ */
 export interface Audited {
   readonly type: "audited";
   readonly change?: Exclude<Change, Audited>;
   readonly audit: Audit;
 }
 
-/** What a batch does to other sessions. */
+/** A change that a batch makes to another session. */
 export type Effect = CreateSession | SendSignal | RequestCancel;
 
 /** One segment: everything asked for, and everything delivered, between two commits. */
@@ -186,13 +209,13 @@ export interface CommitBatch {
   readonly type: "commit_batch";
   readonly sessionId: string;
   readonly token: number;
-  /** The journal's length before this batch; `records` are contiguous from here. May be empty of records. */
+  /** The journal's length before this batch. The `records`, if there are any, are contiguous from here. */
   readonly firstSeq: number;
   readonly records: readonly JournalRecord[];
   readonly entries: readonly NewEntry[];
   /** Ids of pending signals these records consume, each once. */
   readonly consumed: readonly string[];
-  /** What becomes of the session; what is absent stays. */
+  /** The change of the session's row; absent fields stay. */
   readonly session?: SessionPatch;
   readonly effects?: readonly Effect[];
   readonly charges?: readonly Charge[];
@@ -204,7 +227,7 @@ export interface SessionPatch {
   readonly status: SessionStatus;
   readonly pauseReason?: PauseReason;
   readonly exhausted?: Exhausted;
-  /** What it stands on; replaces the former waits. */
+  /** The waits that the session is blocked on; they replace the former ones. */
   readonly waits?: readonly Wait[];
   /** `undefined` clears it whenever `waits` is given. */
   readonly wakeAt?: number;
@@ -212,11 +235,11 @@ export interface SessionPatch {
   readonly output?: JsonText;
   readonly error?: RecordedError;
   readonly progress?: JsonText;
-  /** The session that takes over from this one, which ends by it. */
+  /** The successor of the session, which ends by this hand-over. */
   readonly handedOffTo?: string;
-  /** From now on everything of it survives. */
+  /** Everything of the session survives from now on. */
   readonly persistence?: "full";
-  /** What its agent was told of an earlier try: with all else that survives from now on. */
+  /** The progress of an earlier try that its agent was told. It survives from now on like all else. */
   readonly resumedFrom?: JsonText;
 }
 
@@ -224,7 +247,10 @@ export interface ReleaseClaim {
   readonly type: "release_claim";
   readonly sessionId: string;
   readonly token: number;
-  /** What its row said when it was claimed: then it is released only if it says so still. */
+  /**
+   * Release the claim only while the row is as it was when the claim was made (ST7). Any commit, also of an
+   * empty batch, and any arrival changes the row.
+   */
   readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
   /** Keep a record of the run that ends with this claim (ST50). */
   readonly run?: RunNote;
@@ -238,7 +264,7 @@ export interface RunNote {
   readonly since?: number;
 }
 
-/** It is due at `dueAt`, as stored: do what it says, and set when it fires next. */
+/** Fire a schedule that is due at `dueAt`, as stored: apply its effect, and set the next time. */
 export interface FireSchedule {
   readonly type: "fire_schedule";
   readonly scheduleId: string;
@@ -247,15 +273,15 @@ export interface FireSchedule {
   readonly effect: CreateSession | SendSignal;
 }
 
-/** What became of a batch's charges. */
+/** The results of a batch's charges. */
 export interface Paid {
-  /** One for each `reserve` and `turn` among them. */
+  /** One admission for each `reserve` and `turn` among the charges. */
   readonly admissions?: readonly Admission[];
-  /** What is left to spend, when anybody pays for the session. */
+  /** The amount left to spend, if an account pays for the session. */
   readonly remaining?: Remaining;
 }
 
-/** Results by what was asked; `invalid` carries a reason for people. */
+/** The results of changes. `invalid` has a reason for people to read. */
 export type ChangeResult =
   | ({ readonly status: "created"; readonly token?: number } & Paid)
   | { readonly status: "exists" }
@@ -266,20 +292,24 @@ export type ChangeResult =
   | { readonly status: "requested"; readonly sessionStatus: SessionStatus }
   | ({ readonly status: "committed"; readonly inbox: number } & Paid)
   /**
-   * A schedule or a document was stored or removed, or it has fired. `version` is that of a document that was put, `schedule` what is
-   * stored of a schedule that was: a coordinator of an earlier version does not say it.
+   * A schedule or a document was stored or removed, or a schedule fired. `version` is the version of a
+   * document that was put. `schedule` is the stored schedule after a put; coordinators of earlier versions
+   * leave it out.
    */
   | { readonly status: "done"; readonly version?: number; readonly schedule?: Schedule }
-  /** The version the document has. */
+  /** The version that the document has. */
   | { readonly status: "conflict"; readonly version: number }
   | { readonly status: "deleted"; readonly sessions: number }
-  /** This one stands in the way: the session itself, one below it, or one that took over from one of them. */
+  /**
+   * The active session that prevents the deletion: the session itself, one below it, or a successor of one of
+   * them.
+   */
   | { readonly status: "not_ended"; readonly sessionId: string; readonly sessionStatus: SessionStatus }
   | { readonly status: "has_children" }
-  /** It is on its way to another storage, or there. */
+  /** The session is moving to another storage, or has moved. */
   | { readonly status: "moved"; readonly to: string }
   | { readonly status: "fenced" }
-  /** `isTooLarge`: it is never taken as it is, whatever else becomes of the session. */
+  /** `isTooLarge`: storage never accepts this change, whatever happens to the session. */
   | { readonly status: "invalid"; readonly reason: string; readonly isTooLarge?: true }
   | { readonly status: "released" };
 
@@ -288,7 +318,7 @@ export interface NewEntry {
   readonly id: number;
   /** 0..n-1 over the session. */
   readonly index: number;
-  /** Number of the entry it hangs under; absent for a root. */
+  /** Number of the parent entry; absent for a root. */
   readonly parent?: number;
   readonly role: string;
   readonly turn: number;
@@ -303,7 +333,7 @@ export interface StoredSignal {
   readonly signalId: string;
   readonly name: string;
   readonly payload: JsonText | undefined;
-  /** The session's `inbox` when it was stored: grows, with gaps. */
+  /** The session's `inbox` when the signal was stored. The numbers grow, with gaps. */
   readonly order: number;
   readonly sentAt: number;
 }
@@ -312,7 +342,7 @@ export interface Arrivals {
   readonly inbox: number;
   readonly signals: readonly StoredSignal[];
   readonly session: Pick<Session, "status" | "cancel" | "move">;
-  /** What is left to spend, when anybody pays for the session: others may have spent of it. */
+  /** The amount left to spend, if an account pays for the session. Other sessions may have spent from it. */
   readonly remaining?: Remaining;
 }
 
@@ -323,9 +353,9 @@ export interface SessionSnapshot {
   readonly signals: readonly StoredSignal[];
   /** Payloads of the checkpoints the last one builds on, from its `base` on; empty when it holds its state whole. */
   readonly states: readonly JsonText[];
-  /** Tasks that are paid for in advance. */
+  /** The reservations of tasks that have not settled. */
   readonly holds: readonly Hold[];
-  /** What is left to spend, when anybody pays for the session. */
+  /** The amount left to spend, if an account pays for the session. */
   readonly remaining?: Remaining;
 }
 
@@ -338,6 +368,9 @@ export interface Arrival {
 export interface Due {
   readonly sessionIds: readonly string[];
   readonly schedules: readonly Schedule[];
-  /** The earliest time after `now` when there can be more without an arrival: a `wakeAt`, a cancel deadline, a lease's end. */
+  /**
+   * The earliest time after `now` when more sessions can be due without an arrival. It is a `wakeAt`, a
+   * cancel deadline or a lease's end.
+   */
   readonly nextAt?: number;
 }

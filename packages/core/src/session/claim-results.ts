@@ -1,4 +1,4 @@
-// What storage answers about claims: that one was made or why not, and which are held.
+// `ClaimResult`, `HeldClaim`: a storage's answers about claims.
 
 import type { SessionStatus } from "./session.ts";
 
@@ -28,10 +28,10 @@ export interface HeldClaim {
   readonly token: number;
   /** When its lease ends, in epoch milliseconds. */
   readonly until: number;
-  /** The length of its lease, as its last claim or renewal gave it. */
+  /** The length of the lease that the last claim or renewal gave. */
   readonly leaseMs: number;
-  /** The session's. */
+  /** The `inbox` of the session. */
   readonly inbox: number;
-  /** What ST39 says of it now. */
+  /** The losses before this claim that no commit has reset (ST39). */
   readonly losses: number;
 }

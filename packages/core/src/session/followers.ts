@@ -1,6 +1,7 @@
-// Who follows which sessions in this process. What storages share for `follow`: each tells of what it has stored.
+// `Followers`: the callbacks of `follow`, by session. Each storage calls them for the changes that it has
+// stored.
 //
-//   followers-1. A follower that leaves while others are told is not told any more.
+//   followers-1. A follower that leaves while others are notified is not notified any more.
 
 export class Followers {
   readonly #followers = new Map<string, Set<(goesOn: boolean) => void>>();
@@ -9,7 +10,7 @@ export class Followers {
     return [...this.#followers.keys()];
   }
 
-  /** Sessions that somebody follows. */
+  /** The number of sessions that have followers. */
   get size(): number {
     return this.#followers.size;
   }
@@ -18,9 +19,9 @@ export class Followers {
     return this.#followers.has(sessionId);
   }
 
-  /** @returns how to leave. */
+  /** @returns the unsubscriber. */
   follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
-    // Wrapped, so that a function that follows twice is told twice and leaves once.
+    // Wrapped, so that a function that follows twice is notified twice and leaves once.
     const notice = (goesOn: boolean): void => onNotice(goesOn);
     const others = this.#followers.get(sessionId);
     if (others === undefined) this.#followers.set(sessionId, new Set([notice]));
@@ -31,7 +32,7 @@ export class Followers {
     };
   }
 
-  /** @param goesOn whether the session is known to go on here. */
+  /** @param goesOn whether the session is known to be active here. */
   tell(sessionId: string, goesOn = false): void {
     for (const notice of this.#followers.get(sessionId) ?? []) notice(goesOn);
   }

@@ -1,4 +1,4 @@
-// Where a session can be forked, and what of it a fork is made of.
+// `forkSession`: the points at which a session can be forked, and the contents of a fork.
 
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors/errors.ts";
@@ -72,7 +72,7 @@ const TURNS = [STARTED, task(0), done(0), checkpoint(1, 1), STARTED, task(2), lo
 const FAILED: Draft = { type: "fail", id: 3, payload: "{}" };
 
 describe("fork-1: a point", () => {
-  test("is wherever an event or a note follows, and the end", () => {
+  test("a point is wherever an event or a note follows, and the end", () => {
     const origin = whole(TURNS);
     const points = Array.from({ length: TURNS.length + 1 }, (_, at) => at).filter((at) => {
       try {
@@ -84,7 +84,7 @@ describe("fork-1: a point", () => {
     expect(points).toEqual([0, 2, 4, 6, 7, 8]);
   });
 
-  test("is a checkpoint by the checkpoint's own position", () => {
+  test("a checkpoint's own position is a point", () => {
     expect(fork(whole(TURNS), { at: 3 }).records).toHaveLength(4);
   });
 
@@ -101,13 +101,13 @@ describe("fork-1: a point", () => {
     expect(expected).toBe(`a position between two commits; the nearest: ${nearest}`);
   });
 
-  test("is by default the last checkpoint, else the end", () => {
+  test("the last checkpoint is the default point, or else the end", () => {
     expect(fork(whole(TURNS)).records).toHaveLength(4);
     expect(fork(whole([STARTED, task(0)])).records).toHaveLength(2);
   });
 });
 
-describe("fork-2: what ended the session is not part of a fork", () => {
+describe("fork-2: the end of a session is not part of a fork", () => {
   test.each<[string, readonly Draft[], number]>([
     ["it failed", [STARTED, task(0), done(0), task(1), done(1), FAILED], 4],
     ["it completed at once", [STARTED, { type: "complete", id: 0 }], 0],
@@ -126,7 +126,7 @@ describe("fork-2: what ended the session is not part of a fork", () => {
     expect(expected).toContain(`nearest: ${end}`);
   });
 
-  test("a checkpoint that knows of a cancel is no place to go on from", () => {
+  test("a checkpoint that knows of a cancel is no point", () => {
     const cancel: Draft = { type: "cancel_requested", at: 2, deadlineAt: 9 };
     const drafts = [STARTED, checkpoint(0, 1), STARTED, task(1), cancel, checkpoint(2, 2), STARTED];
     expect(fork(whole(drafts)).records).toHaveLength(2);
@@ -136,7 +136,7 @@ describe("fork-2: what ended the session is not part of a fork", () => {
 
 describe("fork-3: nothing of a fork belongs to others", () => {
   const spent = { tokens: 5, costMicroUsd: 0, turns: 1, steps: 1 };
-  test("no parent, children, signals, spend, trace; a budget and a deadline anew", () => {
+  test("a fork has no parent, children, signals, spend or trace, and a new budget and deadline", () => {
     const origin = whole(TURNS, {
       parent: { sessionId: "ses-0", child: 3, onEnd: "cancel" },
       depth: 2,
@@ -186,23 +186,23 @@ describe("fork-3: nothing of a fork belongs to others", () => {
     });
   });
 
-  // It would be nobody's, and run on any runner.
-  test("whose it is, and where it may run", () => {
+  // Without these the fork would have no owner, and would run on any runner.
+  test("a fork keeps the owner, the demands and the priority", () => {
     const placement = { owner: "anna", demands: { os: "linux" }, priority: 2 };
     expect(fork(whole(TURNS, { placement })).session.placement).toEqual(placement);
     expect(fork(whole(TURNS)).session).not.toHaveProperty("placement");
   });
 
-  test("entries up to the point, and what they hang under", () => {
+  test("a fork has the entries up to the point, with their parents", () => {
     const origin = whole([STARTED, entry(0), task(1), done(1), entry(2), task(3)]);
     expect(fork(origin, { at: 3 }).entries.map(({ id }) => id)).toEqual([0]);
     expect(fork(origin).entries.map(({ id }) => id)).toEqual([0, 2]);
   });
 });
 
-describe("fork-4: input and chance", () => {
+describe("fork-4: input and randomness", () => {
   const input = { text: '"new"' };
-  test("another input at a checkpoint and at 0, nowhere else", () => {
+  test("another input is possible at a checkpoint and at 0, and nowhere else", () => {
     expect(fork(whole(TURNS), { input }).session.input).toBe('"new"');
     expect(fork(whole(TURNS), { at: 0, input }).session).toMatchObject({
       input: '"new"',
@@ -215,10 +215,10 @@ describe("fork-4: input and chance", () => {
     expect(refusal(whole(TURNS), { at: 2, input }).expected).toBe("position 0");
   });
 
-  test("the old chance up to the point, another from it on, also in a fork of a fork", () => {
+  test("a fork has the old randomness up to the point and its own after it, also as a fork of a fork", () => {
     const first = fork(whole([STARTED, task(0), done(0)]), { at: 2, seed: 11 });
     expect([seedAt(first.session, 0), seedAt(first.session, 2)]).toEqual([7, 11]);
-    // It went on past a checkpoint, and is forked in the turn after it.
+    // The fork continued past a checkpoint, and is forked in the turn after it.
     const gone = whole(
       [STARTED, task(0), { type: "forked", at: 3, from: "ses-1", seed: 11, tasks: "rerun" }],
       {
@@ -236,7 +236,7 @@ describe("fork-4: input and chance", () => {
     });
   });
 
-  test("a fork hears once that it is one, if it goes through what the origin did", () => {
+  test("a fork is told once that it is a fork, if it runs through the origin's part", () => {
     const { session, records } = fork(whole([STARTED, task(0), done(0)]), { at: 2 });
     const forked: JournalRecord = { type: "forked", seq: 3, at: 3, from: "ses-1", seed: 99, tasks: "rerun" };
     const note: JournalRecord = { type: "warned", seq: 2, at: 3 };
@@ -247,7 +247,7 @@ describe("fork-4: input and chance", () => {
     expect(isForkPending(fork(whole(TURNS)).session, 4, [])).toBe(false);
   });
 
-  test("knows the parent its origin told things, as long as it goes through that", () => {
+  test("a fork knows the origin's parent while it runs through the origin's part", () => {
     const parent = { sessionId: "ses-0", child: 3, onEnd: "cancel" } as const;
     const { session } = fork(whole([STARTED, task(0), done(0)], { parent }), { at: 2 });
     expect(parentAt(session, 0)).toEqual(parent);

@@ -1,17 +1,19 @@
-// A session made from another one: its state, journal and entries up to a point, under an id of its own. Pure.
+// `forkSession`: a session made from another one, its origin. The fork has the origin's state, journal and
+// entries up to a point, and an id of its own. Pure.
 //
-//   fork-1. A point is a standstill: the agent had been told everything before it and had asked for all it would. In
-//       the journal that is wherever an event or a note follows, or nothing. Each commit ends at one, and each
-//       checkpoint is one.
-//   fork-2. What ended the session, or was to end it, is not part of a fork: the outcome its agent returned or threw
-//       upon, and a cancel.
-//   fork-3. Nothing of it belongs to others: no parent, children, signals or spend. What a budget or a deadline allowed
-//       is allowed anew; where others paid for it, what the nearest of them was allowed.
-//   fork-4. At a checkpoint, or at the beginning, chance is another from the first line on, and the input may be.
-//       Anywhere else the agent's function is gone through again: under the old ids, on the old input and the old
-//       chance up to the point, on its own from the `forked` event on.
+//   fork-1. A point is a standstill: the agent had been told everything before it and had asked for
+//           everything that it would. In the journal a point is wherever an event, a note or nothing follows.
+//           Each commit ends at a point, and each checkpoint is one.
+//   fork-2. The end of the origin is not part of a fork: neither the outcome upon which its agent returned or
+//           threw, nor a cancel.
+//   fork-3. A fork has no parent, children, signals or spent amounts. Its budget and deadline allow as much
+//           as the origin's did at its start. If other sessions paid for the origin, the fork gets the limits
+//           of the nearest payer.
+//   fork-4. A fork at a checkpoint, or at the beginning, has other randomness from its first line on, and may
+//           have another input. Elsewhere the agent's function runs again under the old ids, on the old input
+//           and, up to the point, the old randomness. From the `forked` event on the fork has its own.
 //
-// It knows no storage: it is handed a session as a whole and gives what `import_session` stores.
+// This file knows no storage: it takes a whole session and returns what `import_session` stores.
 
 import { UsageError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
@@ -23,24 +25,24 @@ import { refuseNewerSession, type ForkOrigin, type ParentRef, type Session } fro
 /** A session as a whole. */
 export interface WholeSession {
   readonly session: Session;
-  /** From position 0 on, `session.nextSeq` of them. */
+  /** All `session.nextSeq` records, from position 0 on. */
   readonly records: readonly JournalRecord[];
   readonly entries: readonly Entry[];
-  /** Of the nearest that pays for it, when it has no budget of its own. */
+  /** The limits of the nearest payer, if the session has no budget of its own. */
   readonly payerLimits?: Budget;
 }
 
 export interface ForkRequest {
-  /** Of the fork. */
+  /** The id of the fork. */
   readonly sessionId: string;
   /**
-   * How many records it begins with, or the `seq` of a checkpoint; the last checkpoint when absent, or as far as it goes where there
-   * is none.
+   * The number of records that the fork begins with, or the `seq` of a checkpoint. When absent, it is the
+   * last checkpoint or, without a checkpoint, the last point.
    */
   readonly at?: number;
-  /** Instead of the origin's. */
+  /** Another input than the origin's. */
   readonly input?: { readonly text: JsonText | undefined };
-  /** What becomes of tasks without an outcome. */
+  /** The treatment of tasks without an outcome. */
   readonly tasks: ForkOrigin["tasks"];
   readonly seed: number;
   readonly now: number;
@@ -99,18 +101,24 @@ export function forkSession(origin: WholeSession, request: ForkRequest): ImportS
   return { type: "import_session", sessionId, session: row, records, entries };
 }
 
-/** Whose journal a fork begins with that is made here: of what a fork begins with itself, its origin's, by whose name it was done (fork-4). */
+/**
+ * The origins of a fork that is made here. The part of the journal that a fork itself began with is its
+ * origin's, and was done under the origin's ids (fork-4).
+ */
 function originsAt({ sessionId, fork }: Session, at: number): readonly string[] {
   if (fork === undefined) return [sessionId];
   return at > 0 && at <= fork.at ? fork.origins : [sessionId, ...fork.origins];
 }
 
-/** Chance of a life that begins at this position (fork-4). */
+/** The seed of an incarnation that begins at this position (fork-4). */
 export function seedAt({ seed, fork }: Pick<Session, "seed" | "fork">, baseSeq: number): number {
   return fork !== undefined && baseSeq >= fork.at ? fork.seed : seed;
 }
 
-/** The parent that an agent knows of in a life that begins at this position: a fork's, as long as it goes through the origin's. */
+/**
+ * The parent as an incarnation that begins at this position knows it. A fork has the origin's parent while it
+ * runs through the origin's part.
+ */
 export function parentAt(
   { parent, fork }: Pick<Session, "parent" | "fork">,
   baseSeq: number,
@@ -118,7 +126,7 @@ export function parentAt(
   return fork !== undefined && baseSeq < fork.at ? fork.parent : parent;
 }
 
-/** Whether a fork has yet to hear that it goes on by itself. */
+/** Whether a fork is still to be told that it has left the origin's part. */
 export function isForkPending(
   { fork }: Pick<Session, "fork">,
   baseSeq: number,
@@ -128,7 +136,7 @@ export function isForkPending(
   return !recorded.some(({ type, seq }) => type === "forked" && seq >= fork.at);
 }
 
-/** fork-1. How many records to begin with. */
+/** fork-1. The number of records to begin with. */
 function findPoint({ session, records }: WholeSession, wanted: number | undefined): number {
   const end = usableEnd(records);
   if (wanted === undefined) {
@@ -165,7 +173,7 @@ function describePlace(records: readonly JournalRecord[], at: number, end: numbe
   return `${at}, in the middle of what the agent did at once`;
 }
 
-/** The last point before, the first one after. */
+/** The last point before, and the first point after. */
 function nearest(records: readonly JournalRecord[], at: number, end: number): number[] {
   const wanted = Math.min(Math.max(0, Math.floor(at) || 0), end);
   let before = wanted;
@@ -183,7 +191,7 @@ function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): Usag
   });
 }
 
-/** Its spans are no part of the origin's trace. */
+/** Without the trace context, because a fork's spans are not part of the origin's trace. */
 function agentOf({ agent: { name, version, file } }: Session): Session["agent"] {
   return { name, version, ...(file === undefined ? {} : { file }) };
 }

@@ -1,4 +1,5 @@
-// What nobody may ask of a session, whoever is asked: names and sizes of signals, and which question an answer is for. Pure.
+// `refuseSignalName`, `openQuestion`, `refuseAnswer`: the checks of requests to a session that hold
+// everywhere. They concern names and sizes of signals, and the question that an answer is for. Pure.
 
 import { UsageError } from "../errors/errors.ts";
 import { isName } from "../ids.ts";
@@ -6,10 +7,10 @@ import { isApproval } from "../journal/approval.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Session, Wait } from "./session.ts";
 
-/** A question a session stands on. */
+/** A question that a session is blocked on. */
 export type OpenQuestion = Extract<Wait, { type: "input" }>;
 
-/** @throws UsageError for what nobody may send by name. */
+/** @throws UsageError for a name that no caller may send. */
 export function refuseSignalName(name: string): void {
   if (isName(name) && !isReservedName(name)) return;
   throw new UsageError(`"${name}" cannot be the name of a signal`, {
@@ -28,10 +29,10 @@ export function refuseIfLarge(text: string | undefined, what: string, max: numbe
 }
 
 /**
- * The question that is meant; when none is named the oldest open one that nobody has answered, or, when all are, the oldest: the first
- * answer stands. `undefined` when there is no such.
+ * The question with this number. Without a number it is the oldest open question that has no answer yet, or
+ * else the oldest one, whose first answer counts. `undefined` when there is none.
  *
- * @param pending names of signals that are stored and not read.
+ * @param pending names of signals that are stored and unread.
  */
 export function openQuestion(
   { waits }: Pick<Session, "waits">,
@@ -43,12 +44,15 @@ export function openQuestion(
   return open.find(({ name }) => pending?.has(name) !== true) ?? open[0];
 }
 
-/** By which a second answer is known: the first counts. What a life of which nothing is left was answered is no answer to the next. */
+/**
+ * The dedup key of an answer, by which only the first answer counts. An answer to an earlier incarnation, of
+ * which nothing is left, is no answer to the next incarnation.
+ */
 export function answerKey({ name, life }: OpenQuestion): string {
   return life === undefined ? name : `${name}:${life}`;
 }
 
-/** Why there is nothing to answer. */
+/** Why there is no question to answer. */
 export function noSuchQuestion(
   { sessionId, status, waits }: Pick<Session, "sessionId" | "status" | "waits">,
   question: number | string | undefined,
@@ -59,7 +63,7 @@ export function noSuchQuestion(
     : `session ${sessionId} has no open question ${JSON.stringify(question)}; open: ${open.map(({ id }) => id).join(", ")}`;
 }
 
-/** @throws UsageError for an answer that the question does not take. */
+/** @throws UsageError for an answer that does not fit the question. */
 export function refuseAnswer({ id, answer: shape }: OpenQuestion, answer: unknown): void {
   if (shape !== "approval" || isApproval(answer)) return;
   throw new UsageError(`question ${id} asks for yes or no`, {

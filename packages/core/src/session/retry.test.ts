@@ -5,7 +5,7 @@ import { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./retry.ts";
 const failure = { error: { name: "Error", message: "no" }, retryable: true } as const;
 
 describe("the delay before the next attempt", () => {
-  test("lies between half and all of the back-off, and the back-off doubles up to its maximum", () => {
+  test("the delay lies between half and all of the back-off, which doubles up to its maximum", () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constant(5_000)),
@@ -43,7 +43,7 @@ describe("the delay before the next attempt", () => {
     ).toBeDefined();
   });
 
-  test("is at least what the failure asks for", () => {
+  test("the delay is at least what the failure asks for", () => {
     expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 9_000 }, 0)).toBe(9_000);
     expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 1 }, 0)).toBe(100);
     expect(retryDelayMs(undefined, 1, { ...failure, retryAfterMs: 1e300 }, 0)).toBe(86_400_000);
@@ -60,7 +60,7 @@ describe("the delay before the next attempt", () => {
     expect(retryDelayMs(policy, 3, failure, 0)).toBeUndefined();
   });
 
-  test("is a number of milliseconds however high the attempt", () => {
+  test("the delay is a number of milliseconds, however high the attempt", () => {
     expect(retryDelayMs({ maxAttempts: Infinity }, 5_000, failure, 0.5)).toBe(22_500);
   });
 });

@@ -1,11 +1,12 @@
-// When a failed attempt is tried again. Pure: randomness and time are given.
+// `retryDelayMs`, `mayRetryLost`: when a failed attempt is tried again. Pure: randomness and time are
+// arguments.
 
 import type { RecordedError } from "../errors/errors.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;
 
-/** No failure may ask for more patience than this. */
+/** The longest delay that a failure may ask for. */
 const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
 
 /**
@@ -14,7 +15,7 @@ const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
  * Full jitter over the upper half (AWS Architecture Blog, "Exponential Backoff and Jitter"): sessions that failed
  * together do not come back together.
  *
- * @param attempt the one that failed, from 1.
+ * @param attempt number of the failed attempt, from 1.
  * @param random in [0, 1).
  */
 export function retryDelayMs(
@@ -32,7 +33,7 @@ export function retryDelayMs(
   if (!failure.retryable || attempt >= maxAttempts) return undefined;
   const { name, code } = failure.error;
   if (policy?.nonRetryable?.some((listed) => listed === name || listed === code) === true) return undefined;
-  const growth = Math.min(factor ** (attempt - 1), Number.MAX_VALUE); // Of no delay at all any multiple is none.
+  const growth = Math.min(factor ** (attempt - 1), Number.MAX_VALUE); // A delay of zero stays zero.
   const full = Math.min(maxDelayMs, initialDelayMs * growth);
   return Math.max(
     Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS),
@@ -41,8 +42,9 @@ export function retryDelayMs(
 }
 
 /**
- * Whether an attempt that died with its process is followed by another. A policy its author wrote counts every attempt
- * (H8), so `maxAttempts: 1` is at most once; without one, losing a process is nobody's fault and never uses them up.
+ * Whether another attempt follows an attempt that died with its process. A policy that the author wrote
+ * counts every attempt (H8), so `maxAttempts: 1` is at most once. Without such a policy, lost attempts do not
+ * count, because they are not the task's fault.
  */
 export function mayRetryLost(policy: RetryPolicy | undefined, attempt: number): boolean {
   return policy?.maxAttempts === undefined || attempt < policy.maxAttempts;

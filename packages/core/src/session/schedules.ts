@@ -1,4 +1,5 @@
-// What is done again and again, as storage has it (ST34). When that is, is worked out by who puts and fires it.
+// `Schedule`: an action that is repeated at times of a cron expression, as it is stored (ST34). The process
+// that puts and fires the schedule computes the times.
 
 import type { JsonText } from "../json/json.ts";
 import type { Budget } from "./budget.ts";
@@ -7,28 +8,28 @@ import type { AgentRef, Placement } from "./session.ts";
 /** A schedule as it is stored. Times in epoch milliseconds. */
 export interface Schedule {
   readonly scheduleId: string;
-  /** Whose it is, and whose is what it starts. */
+  /** The owner of the schedule and of the sessions that it starts. */
   readonly owner?: string;
   /** Five or six fields of cron. */
   readonly cron: string;
   /** IANA name. */
   readonly timeZone: string;
   readonly action: ScheduledAction;
-  /** When it fires next. */
+  /** The next time at which it fires. */
   readonly nextAt: number;
   readonly lastAt?: number;
-  /** The signal it sent last: it sends none as long as that is unread. */
+  /** The signal that it sent last. It sends no signal while this one is unread. */
   readonly unread?: string;
   readonly createdAt: number;
 }
 
-/** Start a session of an agent, or signal one that lives. */
+/** The start of a session of an agent, or a signal to an existing session. */
 export type ScheduledAction =
   | {
       readonly type: "start";
       readonly agent: AgentRef;
       readonly input: JsonText | undefined;
-      /** Of each session it starts; whose it is, the schedule says. */
+      /** The budget of each session that it starts. The owner of the session is the schedule's. */
       readonly budget?: Budget;
       readonly placement?: Omit<Placement, "owner">;
     }
@@ -39,7 +40,10 @@ export type ScheduledAction =
       readonly payload: JsonText | undefined;
     };
 
-/** Store a schedule, in place of one of this id; in its times it stays where that one was (ST34). */
+/**
+ * Store a schedule in place of the schedule with this id (ST34). Its next time stays if cron and time zone
+ * stay, and its last time and unread signal always stay.
+ */
 export interface PutSchedule {
   readonly type: "put_schedule";
   readonly schedule: Schedule;

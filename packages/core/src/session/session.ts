@@ -1,14 +1,19 @@
-// A session's row and its transitions, as pure functions.
+// The row of a session (`Session`) and its transitions, as pure functions.
 //
 //   submitted → working ⇄ waiting | input_required → completed | failed | cancelled
 //   working, waiting, input_required → cancelling → cancelled | failed
 //   anything that has not ended ⇄ paused(reason)
 //
-// `submitted`: stored, its agent never called. `working`: it has something to do, whoever does it. `waiting`: it stands on
-// what its `waits` name. `input_required`: the same, and one of them is a person. `cancelling`: a graceful cancel was
-// acknowledged; from here no path leads to `completed`. `paused`: a person can mend what is in `reason`; what its driver did
-// before it heard of it still counts, so that even its end may follow. `completed`, `failed`, `cancelled`: final. What is not
-// listed in `NEXT` does not happen (L1).
+// - `submitted`: stored, and its agent was never called.
+// - `working`: the session has something to do, whether or not a process is doing it.
+// - `waiting`: the session is blocked on its `waits`.
+// - `input_required`: the session is blocked on its `waits`, and one of them is for a person.
+// - `cancelling`: a graceful cancel was acknowledged. No path leads to `completed` any more.
+// - `paused`: a person can fix the cause in `reason`. All that the driver did before it saw the pause still
+//   counts, so even an end may follow.
+// - `completed`, `failed`, `cancelled`: final.
+//
+// A transition that is not listed in `NEXT` does not happen (L1).
 
 import { HoldfastError, type RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
@@ -29,7 +34,7 @@ export type SessionStatus =
   | "failed"
   | "cancelled";
 
-/** `agent_fault`: the agent did what no agent may, or ran into a mistake of its own code. */
+/** `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. */
 export type PauseReason =
   | "by_user"
   | "nondeterminism"
@@ -38,7 +43,7 @@ export type PauseReason =
   | "poison"
   | "no_matching_runner";
 
-/** What may become of a session that has begun and has not ended. */
+/** The statuses that may follow for a session that has begun and has not ended. */
 const OPEN: readonly SessionStatus[] = [
   "working",
   "waiting",
@@ -62,7 +67,7 @@ const NEXT: { readonly [from in SessionStatus]: readonly SessionStatus[] } = {
   cancelled: [],
 };
 
-/** Every status there is, in the order a session meets them. */
+/** All statuses, in the order in which a session meets them. */
 export const SESSION_STATUSES = Object.keys(NEXT) as readonly SessionStatus[];
 
 export function mayBecome(from: SessionStatus, to: SessionStatus): boolean {
@@ -73,19 +78,22 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
   return NEXT[status].length === 0;
 }
 
-/** Whether more may come of a session in this storage: it has not ended, and has not moved away. */
+/** Whether the session is active in this storage: it has not ended, and has not moved away. */
 export function goesOn({ status, move }: Pick<Session, "status" | "move">): boolean {
   return !isEnded(status) && move?.isDone !== true;
 }
 
 type News = Pick<Session, "status" | "cancel" | "move">;
 
-/** What of a row others decide, for whoever drives the session. */
+/** The parts of a row that others change while a process drives the session. */
 export function newsOf({ status, cancel, move }: News): News {
   return { status, ...(cancel === undefined ? {} : { cancel }), ...(move === undefined ? {} : { move }) };
 }
 
-/** What a session stands on, by the number of the command that asked. Tasks that run are not waits: with them a session is `working`. */
+/**
+ * An item that a session is blocked on, by the number of the command that asked. Running tasks are not waits:
+ * with them a session is `working`.
+ */
 export type Wait =
   | { readonly type: "timer"; readonly id: number; readonly at: number }
   | { readonly type: "signal"; readonly id: number; readonly name: string; readonly until?: number }
@@ -94,33 +102,42 @@ export type Wait =
       readonly id: number;
       readonly name: string;
       readonly prompt: string;
-      /** What it takes for an answer, where that is recorded. */
+      /** The shape of an answer, where it is recorded. */
       readonly answer?: AnswerShape;
-      /** Which life of it asks, of a session that keeps no journal: the next one asks under the same number. */
+      /**
+       * The incarnation that asks, of a session without a journal. The next incarnation asks under the same
+       * number.
+       */
       readonly life?: number;
       readonly until?: number;
     };
 
-/** What the author says an agent is, as recorded when the session started. */
+/** The author's description of an agent, as recorded when the session started. */
 export interface AgentRef {
   readonly name: string;
   readonly version: string;
-  /** Absolute path of the file it was loaded from, when it was loaded from one. */
+  /** Absolute path of the file that the agent was loaded from, if it was loaded from one. */
   readonly file?: string;
-  /** W3C trace context that the session was started in: who goes on with it goes on with the trace. */
+  /**
+   * W3C trace context in which the session was started. A process that continues the session continues the
+   * trace.
+   */
   readonly traceparent?: string;
 }
 
-/** The version of an agent that its parent's process does not know: a coordinator puts that in its place which runners offer. */
+/**
+ * The version of an agent that its parent's process does not know. A coordinator replaces it by the version
+ * that runners offer.
+ */
 export const UNKNOWN_VERSION = "";
 
-/** For whom a session is, and which runners may have it. */
+/** The owner of a session, and the demands on the runners that may run it. */
 export interface Placement {
   /** A user's name. */
   readonly owner?: string;
   /** Labels a runner must have, each with this value. */
   readonly demands?: Readonly<Record<string, string>>;
-  /** Higher goes first; 0 when absent. */
+  /** Higher priorities are claimed first; 0 when absent. */
   readonly priority?: number;
 }
 
@@ -134,20 +151,24 @@ export interface CancelRequest {
   readonly exhausted?: Exhausted;
 }
 
-/** Which session asked for this one, and what becomes of it when that one ends. */
+/** The session that created this one, and the policy for when that session ends. */
 export interface ParentRef {
   readonly sessionId: string;
-  /** Number of the parent's command that asked for it: what the child sends arrives under that number. */
+  /**
+   * Number of the parent's command that created the child. The child's signals to the parent carry this
+   * number.
+   */
   readonly child: number;
   readonly onEnd: ParentEndPolicy;
 }
 
-/** `cancel` it, `wait` for it before the parent ends, or `leave` it to go on alone. */
+/** `cancel` the child, `wait` for it before the parent ends, or `leave` it running. */
 export type ParentEndPolicy = "cancel" | "wait" | "leave";
 
 /**
- * What a session was given of another's context. Of a conversation it sees everything up to `leaf`: under `conversation` its own
- * entries are a branch of it, under `conversation_read_only` a conversation of their own. `custom` is a value.
+ * The context that a session was given from another session. The session sees a conversation up to `leaf`.
+ * Under `conversation` its own entries are a branch of that conversation, under `conversation_read_only` they
+ * are a separate conversation. `custom` is a value.
  */
 export type SharedContext =
   | {
@@ -159,18 +180,21 @@ export type SharedContext =
   | { readonly kind: "custom"; readonly value: JsonText };
 
 export interface ForkOrigin {
-  /** The session whose journal it began with, and the ones that one began with, nearest first. */
+  /** The session whose journal the fork began with, and that session's own origins, nearest first. */
   readonly origins: readonly string[];
   /** Length of the journal it began with. */
   readonly at: number;
-  /** Chance from there on, when `at` is no checkpoint. */
+  /** Seed of the randomness after `at`, when `at` is no checkpoint. */
   readonly seed: number;
   readonly tasks: "rerun" | "cancel";
-  /** Whom the origin told what is recorded: nobody hears of the fork. */
+  /** The parent that the recorded part notified. The fork itself notifies no parent. */
   readonly parent?: ParentRef;
 }
 
-/** Whether a session is what another one asked for under this number, or took over from that: anybody may choose such an id. */
+/**
+ * Whether a session is the child that the parent created under this number, or a successor of it. The id
+ * alone does not prove that, because anybody may choose such an id.
+ */
 export function isChildOf(
   session: Pick<Session, "parent"> | undefined,
   { sessionId, child }: Pick<ParentRef, "sessionId" | "child">,
@@ -178,28 +202,31 @@ export function isChildOf(
   return session?.parent?.sessionId === sessionId && session.parent.child === child;
 }
 
-/** A placement with an owner that it does not name itself. */
+/** The placement with an owner in place of its own. */
 export function ownedBy(owner: string | undefined, placement: Placement | undefined): Placement | undefined {
   return owner === undefined ? placement : { ...placement, owner };
 }
 
 export interface Move {
   readonly moveId: string;
-  /** For people: the file or the address it goes to. */
+  /** The file or the address of the destination, for people to read. */
   readonly to: string;
-  /** It lives there. */
+  /** The session lives at its destination. */
   readonly isDone?: true;
 }
 
-/** Where in the order of its places a session is, for one that has moved. */
+/** The position of a storage in the sequence of storages that a moved session has lived in. */
 export interface Home {
-  /** 0 for where it was created. */
+  /** 0 for the storage where the session was created. */
   readonly number: number;
   /** The move it came with. */
   readonly moveId: string;
 }
 
-/** What the agent is told of how far an earlier try had come: this one's, when nothing else of that is left. */
+/**
+ * The progress of an earlier try that the agent is told. A session that keeps nothing else reports its own
+ * progress.
+ */
 export function resumedFromOf({
   persistence,
   progress,
@@ -208,15 +235,18 @@ export function resumedFromOf({
   return persistence === undefined ? resumedFrom : (progress ?? resumedFrom);
 }
 
-/** What a session's kernel does that older ones did not: those that began without it replay without it. One bit each. */
+/**
+ * The behaviours of a session's kernel that older kernels did not have, one bit each. Sessions that began
+ * without a behaviour replay without it.
+ */
 export const BEHAVIOUR = {
-  /** Repeats of guarded tasks are told and asked about (K14). */
+  /** Repeats of guarded tasks are detected, and a person is asked about them (K14). */
   guardsRepeats: 1,
-  /** Which tasks are guarded is recorded with them, and not looked up in whoever replays. */
+  /** Each task is recorded with whether it is guarded. Replay does not look that up in the current agent. */
   recordsGuards: 2,
-  /** Who cancels a task that is held back withdraws the question (K14). */
+  /** Cancelling a task that is held back also withdraws the question about it (K14). */
   withdrawsHeld: 4,
-  /** A minimal session becomes persistent when it asks for another one, or asks its parent. */
+  /** A minimal session becomes persistent when it creates a child, or asks its parent. */
   persistsFamilies: 8,
   /** A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for (K13). */
   endsWhenCancelled: 16,
@@ -224,7 +254,7 @@ export const BEHAVIOUR = {
   persistsListeners: 32,
 } as const;
 
-/** Of a session that begins now. */
+/** The flags of a session that begins now. */
 export const BEHAVIOUR_FLAGS: number = Object.values(BEHAVIOUR).reduce((all, flag) => all | flag, 0);
 
 /**
@@ -250,17 +280,22 @@ export function refuseNewerSession(
 }
 
 /**
- * How much of a session survives its process: everything; its row, input and unread signals, so that it starts over; nothing but
- * that it was there, so that it fails.
+ * How much of a session survives its process.
+ *
+ * `full`: everything. `minimal`: its row, input and unread signals, so that it restarts from scratch.
+ * `ephemeral`: only that it existed, so that it fails.
  */
 export type Persistence = "full" | "minimal" | "ephemeral";
 
-/** Whether what a session was is gone, for who has it not in memory: it had begun, and nothing of that was kept. */
+/**
+ * Whether the session is lost for a process that does not have it in memory: it had begun, and none of its
+ * work was kept.
+ */
 export function isLost({ persistence, status }: Pick<Session, "persistence" | "status">): boolean {
   return persistence === "ephemeral" && status !== "submitted" && !isEnded(status);
 }
 
-/** A session as storage knows it, without its journal. Times in epoch milliseconds. */
+/** A session as storage knows it, without its journal. Times are in epoch milliseconds. */
 export interface Session {
   readonly sessionId: string;
   readonly agent: AgentRef;
@@ -270,7 +305,7 @@ export interface Session {
   /** The limit that `budget_exceeded` is about. */
   readonly exhausted?: Exhausted;
   readonly waits: readonly Wait[];
-  /** When it is to be woken even if nothing arrives. */
+  /** The time at which the session wakes up even if nothing arrives. */
   readonly wakeAt?: number;
   /** Length of the journal: the `seq` of the next record. */
   readonly nextSeq: number;
@@ -278,7 +313,7 @@ export interface Session {
   readonly checkpointSeq?: number;
   readonly entryCount: number;
   readonly turn: number;
-  /** How many signals and cancel requests ever arrived (S2). */
+  /** How many signals and cancel requests have ever arrived (S2). */
   readonly inbox: number;
   readonly seed: number;
   readonly flags: number;
@@ -287,31 +322,36 @@ export interface Session {
   readonly output?: JsonText;
   readonly error?: RecordedError;
   readonly parent?: ParentRef;
-  /** How many sessions asked for one another, or took over from one another, before it. */
+  /** The length of the chain of parents and predecessors above the session. */
   readonly depth: number;
-  /** How many children it ever asked for. */
+  /** How many children the session has ever created. */
   readonly children: number;
-  /** Took over from it: what this one would have told its parent, that one does. */
+  /** The successor. It notifies the parent in this session's place. */
   readonly handedOffTo?: string;
   readonly shared?: SharedContext;
   readonly placement?: Placement;
-  /** It goes to live in another storage, or has gone (MV1). */
+  /** Set when the session moves to another storage, or has moved (MV1). */
   readonly move?: Move;
-  /** Of one that came from another storage. */
+  /** Set for a session that came from another storage. */
   readonly home?: Home;
   /** Absent for `full`. */
   readonly persistence?: Exclude<Persistence, "full">;
-  /** When it is cancelled if it has not ended. Epoch milliseconds. */
+  /** The time at which the session is cancelled if it has not ended. Epoch milliseconds. */
   readonly deadlineAt?: number;
-  /** What it and those below it may spend, and have; absent without a budget of its own. */
+  /**
+   * The budget of the session and the sessions below it, and the amounts spent; absent without a budget of
+   * its own.
+   */
   readonly account?: Account;
-  /** The session whose journal it began with, up to `at`, and what becomes there of what that one had open. */
+  /** The journal that a fork began with, and what becomes of the origin's open tasks. */
   readonly fork?: ForkOrigin;
-  /** Whose accounts pay for it: its own and those of the sessions above, nearest first. */
+  /**
+   * The sessions whose accounts pay for this one: itself, if it has a budget, and those above, nearest first.
+   */
   readonly payers: readonly string[];
-  /** What it last said of how far it is. */
+  /** The progress that the session last reported. */
   readonly progress?: JsonText;
-  /** How far the one whose place it took had said it was. */
+  /** The progress that the session in whose place this one was created had reported. */
   readonly resumedFrom?: JsonText;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -319,8 +359,8 @@ export interface Session {
 }
 
 /**
- * Whether an arrival concerns a wait the session has recorded: only then is there something to run (S2).
- * A `paused` session is not woken by anything but a person.
+ * Whether an arrival concerns a wait that the session has recorded; only then is there something to run (S2).
+ * Only a person wakes a `paused` session.
  */
 export function isAwaited(session: Pick<Session, "status" | "waits">, signalName: string): boolean {
   if (session.status === "submitted" || session.status === "working") return true;
@@ -328,16 +368,19 @@ export function isAwaited(session: Pick<Session, "status" | "waits">, signalName
   return isAnsweredBy(session.waits, signalName);
 }
 
-/** Whether a signal of this name is what one of the waits stands for. A child's request is always waited for. */
+/** Whether a signal of this name answers one of the waits. A child's request is always awaited. */
 export function isAnsweredBy(waits: readonly Wait[], signalName: string): boolean {
   if (signalName.startsWith(REQUEST_PREFIX)) return true;
   if (waits.length > SEARCHED_MAX) return namesOf(waits).has(signalName);
   return waits.some((wait) => "name" in wait && wait.name === signalName);
 }
 
-/** How many waits are compared one by one: a longer list has its names collected once, however many signals arrive. */
+/**
+ * Longer lists of waits have their names collected once, however many signals arrive. Shorter lists are
+ * searched.
+ */
 const SEARCHED_MAX = 16;
-/** By the list: a row's waits are replaced, and never changed in place. */
+/** Keyed by the list, because a row's waits are replaced and never changed in place. */
 const collectedNames = new WeakMap<readonly Wait[], ReadonlySet<string>>();
 
 function namesOf(waits: readonly Wait[]): ReadonlySet<string> {
@@ -349,10 +392,13 @@ function namesOf(waits: readonly Wait[]): ReadonlySet<string> {
   return names;
 }
 
-/** When whoever owns the storage acts on a session without its agent: its cancel is over, or its own deadline. */
+/**
+ * The time at which the storage's owner acts on a session without its agent: at the end of its cancel, or at
+ * its own deadline.
+ */
 export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt" | "move">): number {
   if (isEnded(session.status) || session.move !== undefined) return Infinity;
   const at = session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
-  // What no integer column holds never comes either.
+  // A time that no integer column can hold never comes.
   return at > Number.MAX_SAFE_INTEGER ? Infinity : at;
 }

@@ -69,6 +69,7 @@ export function keepClaimedRun(
     keepEndedRun(ledger, { token, run: { holder: owner } }, session, now);
 }
 
+/** ST50. Remove the document of ended runs with its session. */
 export function removeEndedRuns(ledger: EndedRunsLedger, sessionId: string): void {
   if (ledger.document(ENDED_RUNS, sessionId) !== undefined) ledger.removeDocument(ENDED_RUNS, sessionId);
 }
