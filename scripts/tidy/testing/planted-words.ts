@@ -46,6 +46,12 @@ export const inWords: readonly Planted[] = [
   },
   {
     rule: "plain-words",
+    promise: "a decision that is younger than the rule",
+    wrong: { "docs/decisions/0018-a.md": "What is decided stays." },
+    right: { "docs/decisions/0017-a.md": "What is decided stays." },
+  },
+  {
+    rule: "plain-words",
     promise: "a file with more offences than its baseline, and one with fewer",
     wrong: {
       "docs/more.md": "What is first.\n\nWhat is second.",
