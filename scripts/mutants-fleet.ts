@@ -177,7 +177,7 @@ export const FLEET_MUTANTS = [
     find: "this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS",
     replace: "this.#clock.monotonic() - given.madeAt > Infinity",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
-    test: "dispatched-storage-4: is given back when it is too old to be used",
+    test: "dispatched-storage-4: a given claim is released when it is too old to be used",
   },
   {
     name: "S3: a runner goes by its coordinator's time",
@@ -273,7 +273,7 @@ export const FLEET_MUTANTS = [
     find: 'return controller.signal.aborted ? "left" : { answer };',
     replace: "return { answer };",
     tests: ["packages/runner/src/poll-loop.test.ts"],
-    test: "takes nothing of an answer that came to a poll it had left",
+    test: "the answer to a poll that was replaced is ignored",
   },
   {
     name: "K10b: a queued attempt is found again, not lost",
@@ -353,6 +353,6 @@ export const FLEET_MUTANTS = [
     find: "if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});",
     replace: "",
     tests: ["packages/runner/src/queued-tasks.test.ts"],
-    test: "is made to be taken back, when it is refused for good after an ask without an answer",
+    test: "an attempt is cancelled when it is refused for good after a start request without an answer",
   },
 ] as const;

@@ -19,7 +19,7 @@ import { DispatchedStorage, givenBy, sentWith } from "./dispatched-storage.ts";
 const CLAIM = { sessionId: "s", owner: "rnr", now: 0, leaseMs: 1_000 };
 
 describe("a session that was given", () => {
-  test("is announced, claimed and loaded without asking anybody", async () => {
+  test("a given session is announced, claimed and loaded without a request for it", async () => {
     const { storage, asked, heard } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     expect(heard).toEqual([{ sessionId: "s", awaited: true }]);
@@ -30,7 +30,7 @@ describe("a session that was given", () => {
     expect(storage.held).toBe(1);
   });
 
-  test("is claimed once, and one that was not given is not to be had", async () => {
+  test("a given session is claimed once, and any other session is busy", async () => {
     const { storage } = open();
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
@@ -38,9 +38,9 @@ describe("a session that was given", () => {
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
   });
 
-  // The snapshot was taken before: what arrived since is in storage alone.
+  // The snapshot is older than the arrival, so that only storage has both.
   test.each(["before its claim", "after its claim"])(
-    "is loaded anew when something arrived %s",
+    "the snapshot of a given session is loaded again when something arrived %s",
     async (when) => {
       const { storage, asked, heard } = open();
       storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
@@ -53,7 +53,7 @@ describe("a session that was given", () => {
     },
   );
 
-  test("is given back when nobody takes it", async () => {
+  test("a given session is released when the runtime does not claim it", async () => {
     const { storage, clock, committed } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     expect(storage.held).toBe(1);
@@ -63,8 +63,8 @@ describe("a session that was given", () => {
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "busy" });
   });
 
-  // The answer was long under way, or this process stood still before it came to it.
-  test("dispatched-storage-4: is given back when it is too old to be used", async () => {
+  // The answer was delayed, or this process was suspended before it read the answer.
+  test("dispatched-storage-4: a given claim is released when it is too old to be used", async () => {
     const { storage, clock, committed, asked } = open();
     clock.stall(10_000);
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 7_999 });
@@ -78,7 +78,7 @@ describe("a session that was given", () => {
     expect(await storage.claim(CLAIM)).toMatchObject({ status: "claimed", token: 8 });
   });
 
-  test("dispatched-storage-4: is as old as the coordinator's time says", () => {
+  test("dispatched-storage-4: the age of a claim is measured by the coordinator's time", () => {
     const { clock } = open();
     const claim = {
       sessionId: "s",
@@ -91,13 +91,13 @@ describe("a session that was given", () => {
     const time = new CoordinatorTime(clock);
     time.heard(clock.now(), clock.monotonic());
     expect(givenBy(told, time)).toMatchObject({ sessionId: "s", token: 7, madeAt: -300 });
-    // Never in the future, whatever is said.
+    // The claim never seems to be made in the future, whatever the coordinator says.
     expect(givenBy({ ...told, claimedAt: BigInt(clock.now() + 5_000) }, time)).toMatchObject({
       madeAt: 1_000,
     });
   });
 
-  test("dispatched-storage-4: is new where another coordinator has taken over, whose time is behind what the one before had said", () => {
+  test("dispatched-storage-4: a claim is new when another coordinator, whose clock is behind, has taken over", () => {
     const { clock } = open();
     const time = new CoordinatorTime(clock);
     time.heard(60_000, clock.monotonic());
@@ -107,7 +107,7 @@ describe("a session that was given", () => {
     expect(givenBy(claim as Partial<Claim> as Claim, time)).toMatchObject({ madeAt: clock.monotonic() });
   });
 
-  test("is not given back once it is claimed, however long it takes", async () => {
+  test("a given session is not released once it is claimed, however long it runs", async () => {
     const { storage, clock, committed } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     await storage.claim(CLAIM);
@@ -115,8 +115,9 @@ describe("a session that was given", () => {
     expect(committed).toEqual([]);
   });
 
-  // It is parked instead of driven: poison, or an agent of another version.
-  test("takes no slot once its claim is released, though nobody has loaded it", async () => {
+  // The runtime parks the session instead of driving it: the session is poison, or needs an agent of another
+  // version.
+  test("a released claim takes no slot, even if its session was never loaded", async () => {
     const { storage, asked } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     await storage.claim(CLAIM);
@@ -126,7 +127,7 @@ describe("a session that was given", () => {
     expect(asked).toEqual(["hold s", "release s", "load s"]);
   });
 
-  test("is one fewer when its claim is released, also where the coordinator does not hear of it", async () => {
+  test("a released claim is no longer counted, even if the coordinator does not hear of the release", async () => {
     const stand = open();
     const { storage } = stand;
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
@@ -137,7 +138,7 @@ describe("a session that was given", () => {
     expect({ held: storage.held, told: stand.told }).toEqual({ held: 0, told: 1 });
   });
 
-  test("anew, while it is driven under an older claim, is announced again when that is over", async () => {
+  test("a session that is given again while it is driven is announced again when the older claim ends", async () => {
     const { storage, heard } = open();
     storage.give({ sessionId: "s", token: 7, snapshot: snapshot("s"), madeAt: 0 });
     await storage.claim(CLAIM);
@@ -150,10 +151,10 @@ describe("a session that was given", () => {
   });
 });
 
-describe("what arrived and came with its notice", () => {
+describe("arrivals that came with their notice", () => {
   const sent = { after: 2, arrivals: arrivals(5) };
 
-  test("dispatched-storage-5: answers the question that the notice leads to, from the place it asks for, and no later one", async () => {
+  test("dispatched-storage-5: sent arrivals answer one request that the notice causes, from the place it names", async () => {
     const { storage, asked, askOnArrival } = open();
     const answers = askOnArrival(3);
     storage.arrived({ sessionId: "s", awaited: true }, sent);
@@ -166,7 +167,7 @@ describe("what arrived and came with its notice", () => {
   test.each([
     ["begins after the place that is asked for", 1],
     ["has nothing after the place that is asked for", 5],
-  ])("dispatched-storage-5: is left aside where it %s", async (_, after) => {
+  ])("dispatched-storage-5: sent arrivals are ignored when the notice %s", async (_, after) => {
     const { storage, asked, askOnArrival } = open();
     const answers = askOnArrival(after);
     storage.arrived({ sessionId: "s", awaited: true }, sent);
@@ -174,14 +175,14 @@ describe("what arrived and came with its notice", () => {
     expect(asked).toEqual([`arrivals s after ${after}`]);
   });
 
-  test("dispatched-storage-5: is forgotten where the notice leads to no question", async () => {
+  test("dispatched-storage-5: sent arrivals are forgotten when the notice causes no request", async () => {
     const { storage, asked } = open();
     storage.arrived({ sessionId: "s", awaited: true }, sent);
     await storage.arrivals("s", 3);
     expect(asked).toEqual(["arrivals s after 3"]);
   });
 
-  test("is read from the notice, where the coordinator sends it", () => {
+  test("arrivals are read from the notice when the coordinator sends them", () => {
     const bytes = new TextEncoder().encode(JSON.stringify(sent.arrivals));
     const notice = { sessionId: "s", awaited: true };
     expect(
@@ -237,7 +238,7 @@ function open() {
   const storage = new DispatchedStorage(remote as RemoteStorage, clock, () => void stand.told++);
   const heard: Arrival[] = [];
   storage.subscribe((arrival) => heard.push(arrival));
-  /** Whoever hears a notice asks what arrived after this place. */
+  /** Asks for arrivals after this place at each notice. */
   const askOnArrival = (after: number): Promise<Arrivals>[] => {
     const answers: Promise<Arrivals>[] = [];
     storage.subscribe(({ sessionId }) => answers.push(storage.arrivals(sessionId, after)));

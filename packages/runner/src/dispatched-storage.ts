@@ -1,18 +1,20 @@
-// The storage of a runner: a coordinator's, with claims that are given instead of asked for.
+// `DispatchedStorage` is the storage of a runner: a coordinator's storage whose claims are given instead of
+// asked for.
 //
 //   claim given by a poll ─► announced as an arrival ─► the runtime asks for session, claim and snapshot: all three came along
 //
-//   dispatched-storage-1. A session is claimed here only if the coordinator gave it; whoever asks for another is told
-//       that it is not to be had.
-//   dispatched-storage-2. What arrives after a snapshot was taken makes it stale: then it is loaded anew, so that
-//       nothing that arrived is missed.
-//   dispatched-storage-3. A claim that nobody takes is given back.
-//   dispatched-storage-4. So is one that is older than `CLAIM_AGE_MS` when it is to be used, because its way was long
-//       or this process stood still: by then it may be another's.
-//   dispatched-storage-5. What came with a notice answers the question that the notice leads to, and no later one: by
-//       then it may be old.
+//   dispatched-storage-1. A session can be claimed only if the coordinator gave it. Any other session is
+//       reported as busy.
+//   dispatched-storage-2. An arrival makes an older snapshot stale. The session is then loaded from the
+//       coordinator, so that no arrival is missed.
+//   dispatched-storage-3. A given claim that the runtime does not take is released.
+//   dispatched-storage-4. A given claim that is older than `CLAIM_AGE_MS` when the runtime asks for it is
+//       released. Its answer was delayed or this process was suspended, and another runner may hold the
+//       session by now.
+//   dispatched-storage-5. Arrivals that were sent with a notice answer only the request that this notice
+//       causes. Later, they may be outdated.
 //
-// A segment costs one request, its commit. It knows no polls: it is told what they said.
+// A segment costs one request, its commit. This storage knows no polls; the runner passes it their answers.
 
 import type {
   AgentStorage,
@@ -30,20 +32,22 @@ import type { ArrivalNotice, Claim } from "@holdfast/proto";
 import type { CoordinatorTime, RemoteStorage } from "@holdfast/storage/remote";
 
 const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "whom the coordinator gave it to" };
-/** How long a runtime may take to ask for what it was told of: it is asked for at once, unless it cannot be run here. */
+/**
+ * How long a runtime may take to claim a given session. It claims at once, unless it cannot run the session.
+ */
 const TAKE_MS = 5_000;
-/** One that is not acknowledged by then is taken back. */
+/** The coordinator takes back a claim that is not acknowledged within this time. */
 export const CLAIM_AGE_MS = 2_000;
 
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
   readonly snapshot: SessionSnapshot;
-  /** By the clock's monotonic time. */
+  /** When the claim was made, by the clock's monotonic time. */
   readonly madeAt: number;
 }
 
-/** A claim as the coordinator told it, told of now. */
+/** The claim of an answer, with its time converted to this process's monotonic clock. */
 export function givenBy(
   { sessionId, token, snapshot, claimedAt }: Claim,
   time: Pick<CoordinatorTime, "monotonic" | "since">,
@@ -56,13 +60,13 @@ export function givenBy(
   };
 }
 
-/** What arrived for a session after a place of its inbox, as it came with the notice. */
+/** A session's arrivals after a place of its inbox, as the notice brought them. */
 export interface SentArrivals {
   readonly after: number;
   readonly arrivals: Arrivals;
 }
 
-/** What a notice brought along, if it did. */
+/** The arrivals that a notice brought, if any. */
 export function sentWith({ arrivals, after }: ArrivalNotice): SentArrivals | undefined {
   if (arrivals === undefined || after === undefined) return undefined;
   return { after: Number(after), arrivals: JSON.parse(new TextDecoder().decode(arrivals)) as Arrivals };
@@ -86,7 +90,7 @@ export class DispatchedStorage implements AgentStorage {
   readonly #sent = new Map<string, SentArrivals>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
 
-  /** @param onChange told whenever sessions may have become fewer. Must not throw. */
+  /** @param onChange called whenever the number of held sessions may have fallen. Must not throw. */
   constructor(remote: RemoteStorage, clock: Clock, onChange: () => void) {
     this.#remote = remote;
     this.#clock = clock;
@@ -107,13 +111,13 @@ export class DispatchedStorage implements AgentStorage {
     };
   }
 
-  /** How many sessions are held, or about to be. */
+  /** The number of sessions that are held or about to be claimed. */
   get held(): number {
     const given = [...this.#given.keys()].filter((sessionId) => !this.#remote.held.has(sessionId));
     return this.#remote.held.size + given.length;
   }
 
-  /** The coordinator gave this one to us. */
+  /** Accepts a claim that the coordinator gave. */
   give(claim: GivenClaim): void {
     const { sessionId } = claim;
     this.#given.get(sessionId)?.cancelExpiry();
@@ -122,7 +126,10 @@ export class DispatchedStorage implements AgentStorage {
     this.#tell({ sessionId, awaited: true });
   }
 
-  /** Something arrived for a session that is held here. @param sent what it is, where that is known. */
+  /**
+   * Announces an arrival for a session that is held here. @param sent its content, when the notice brought
+   * it.
+   */
   arrived(arrival: Arrival, sent?: SentArrivals): void {
     const { sessionId } = arrival;
     const given = this.#given.get(sessionId);
@@ -139,12 +146,12 @@ export class DispatchedStorage implements AgentStorage {
     try {
       results = await this.#remote.commit(changes, now);
     } catch (error) {
-      if (released.length > 0) this.#onChange(); // They are not held any more, whether or not anybody has heard that.
+      if (released.length > 0) this.#onChange(); // The claims are released here even if the coordinator did not hear of it.
       throw error;
     }
     this.#onChange();
     for (const { sessionId, token } of released) {
-      // It was given anew while it was still driven under an older claim, which is over now.
+      // The session was given again while it was driven under an older claim, which is released now.
       const given = this.#given.get(sessionId);
       if (given === undefined || given.token === token) continue;
       queueMicrotask(() => this.#tell({ sessionId, awaited: true }));
@@ -194,7 +201,7 @@ export class DispatchedStorage implements AgentStorage {
     return this.#remote.conversation(sessionId, leaf);
   }
 
-  /** What is due is the coordinator's affair. */
+  /** The coordinator alone looks for due sessions and schedules. */
   async due(): ReturnType<AgentStorage["due"]> {
     return { sessionIds: [], schedules: [] };
   }
@@ -216,11 +223,14 @@ export class DispatchedStorage implements AgentStorage {
     if (this.#given.get(sessionId)?.token !== token) return;
     this.#given.get(sessionId)?.cancelExpiry();
     this.#given.delete(sessionId);
-    // What storage does not hear runs out by its lease.
+    // If the release does not reach storage, the claim ends with its lease.
     this.commit([{ type: "release_claim", sessionId, token }], this.#clock.now()).catch(() => {});
   }
 
-  /** One that was claimed and is let go of before anybody loaded it: it is parked instead of driven. */
+  /**
+   * Forgets a claim that is released before its session was loaded. The runtime does so when it parks a
+   * session instead of driving it.
+   */
   #dropReleased({ sessionId, token }: ReleaseClaim): void {
     const given = this.#given.get(sessionId);
     if (given?.isClaimed === true && given.token === token) this.#given.delete(sessionId);
@@ -236,7 +246,7 @@ export class DispatchedStorage implements AgentStorage {
   }
 }
 
-/** Whether what was sent has everything after a place, and something. */
+/** Whether the sent arrivals include every arrival after a place, and at least one. */
 function isEnough(sent: SentArrivals | undefined, after: number): sent is SentArrivals {
   return sent !== undefined && sent.after <= after && sent.arrivals.inbox > after;
 }

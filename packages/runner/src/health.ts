@@ -1,7 +1,9 @@
-// Whether this runner lives and reaches its coordinator, for whoever supervises it: HTTP on a port of this machine.
+// `serveHealth` answers supervisors over HTTP, on a port of this machine: is this runner alive, and does it
+// reach its coordinator?
 //
-// A port rather than a file: supervisors and containers ask by HTTP, and an answer proves that the process still does something,
-// which a file cannot. It tells no more than that, as it has no token; and it is off unless it is asked for.
+// An HTTP answer proves that the process still works, which a file cannot; supervisors and containers also
+// ask by HTTP. The port has no token, so the answer contains nothing else. The port is closed unless an
+// option opens it.
 
 import { cannotListen } from "@holdfast/core/internal";
 import { createServer } from "node:http";
@@ -13,7 +15,7 @@ export interface Health {
   /** `away`: the coordinator cannot be reached. */
   readonly status: "ok" | "away" | "draining" | "stopped";
   readonly runnerId: string;
-  /** Sessions held now, and how many there can be. */
+  /** The number of sessions held now, and the most there can be. */
   readonly held: number;
   readonly maxRuns: number;
 }
@@ -23,7 +25,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** @param port 0 for any that is free. @throws HoldfastError `cannot_listen`. */
+/** @param port 0 for any free port. @throws HoldfastError `cannot_listen`. */
 export async function serveHealth(port: number, health: () => Health): Promise<HealthServer> {
   const server = createServer((request, response) => {
     const isAsked = request.method === "GET" && (request.url === "/healthz" || request.url === "/health");

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { PollLoop, type Poll } from "./poll-loop.ts";
 
 describe("a poll loop", () => {
-  test("acknowledges the answer before, and the commands in it, with the next poll", async () => {
+  test("the next poll acknowledges the last answer and its commands", async () => {
     const stand = open();
     stand.loop.start();
     await stand.answer({ commands: ["c1"] });
@@ -21,7 +21,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("sends a poll whose answer was lost again under its id, for as long as it takes", async () => {
+  test("a poll whose answer was lost is sent again under its id until it is answered", async () => {
     const stand = open();
     stand.loop.start();
     for (let i = 0; i < 50; i++) await stand.fail(away());
@@ -32,25 +32,25 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("leaves a poll that asked for nothing when a slot is free, and does not acknowledge what it never heard", async () => {
+  test("a poll that asked for nothing is replaced when a slot is free, and its answer is not acknowledged", async () => {
     const stand = open();
     stand.free = 0;
     stand.loop.start();
     await turns(5);
     stand.loop.slotFreed();
     await turns(5);
-    expect(stand.polls).toHaveLength(1); // There is none yet.
+    expect(stand.polls).toHaveLength(1); // No slot is free yet.
     stand.free = 2;
     stand.loop.slotFreed();
     await turns(5);
     expect(stand.polls[1]).toMatchObject({ pollId: "p2", ackPollId: undefined, free: 2 });
     stand.loop.slotFreed();
     await turns(5);
-    expect(stand.polls).toHaveLength(2); // It asks for some already.
+    expect(stand.polls).toHaveLength(2); // The poll under way asks for sessions already.
     await stand.loop.stop();
   });
 
-  test("leaves a poll that offered slots when the runner takes no more, also while it pauses", async () => {
+  test("a poll that offered slots is replaced when the runner takes no more, also during a pause", async () => {
     for (const pauses of [false, true]) {
       const stand = open();
       stand.free = 2;
@@ -66,7 +66,7 @@ describe("a poll loop", () => {
     }
   });
 
-  test("leaves a poll that asked for nothing when a slot becomes free while it pauses", async () => {
+  test("a poll that asked for nothing is replaced when a slot becomes free during a pause", async () => {
     const stand = open();
     stand.free = 0;
     stand.loop.start();
@@ -82,7 +82,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("takes nothing of an answer that came to a poll it had left", async () => {
+  test("the answer to a poll that was replaced is ignored", async () => {
     const stand = open();
     stand.free = 0;
     stand.heedsAbort = false;
@@ -97,7 +97,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("registers again when it is not known any more, and goes on", async () => {
+  test("the loop registers again when the coordinator no longer knows the runner, and continues", async () => {
     const stand = open();
     stand.loop.start();
     await stand.fail(new HoldfastError("runner_not_found", "who?"));
@@ -107,7 +107,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("does not ask without end a coordinator that takes it in and does not know it all the same", async () => {
+  test("the loop pauses when the coordinator registers the runner and still does not know it", async () => {
     const stand = open();
     stand.loop.start();
     for (let i = 0; i < 3; i++) {
@@ -124,7 +124,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("ends when it is refused, and says so once", async () => {
+  test("the loop ends when it is refused, and reports that once", async () => {
     const stand = open();
     stand.loop.start();
     await stand.fail(new HoldfastError("token_revoked", "no"));
@@ -134,7 +134,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("waits when it is refused for the name that a proxy calls the coordinator by", async () => {
+  test("the loop waits when the coordinator refuses the host name that a proxy uses", async () => {
     const stand = open();
     stand.loop.start();
     await stand.fail(new HoldfastError("forbidden_origin", "this host is not one of ours"));
@@ -144,7 +144,7 @@ describe("a poll loop", () => {
     await stand.loop.stop();
   });
 
-  test("stops while it waits, and while it pauses", async () => {
+  test("the loop stops during a poll and during a pause", async () => {
     const waiting = open();
     waiting.loop.start();
     await turns(5);

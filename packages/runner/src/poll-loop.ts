@@ -1,19 +1,22 @@
-// Asks the coordinator for work, for ever.
+// `PollLoop` asks the coordinator for work until it is stopped or refused.
 //
-// One poll at a time. *Polling*: a poll waits at the coordinator, which answers as soon as there is something. *Away*: the
-// coordinator cannot be reached; the same poll is sent again, with growing pauses. *Over*: stopped, or refused for good.
+// There is one poll at a time. *Polling*: a poll waits at the coordinator, which answers as soon as it has
+// something to send. *Away*: the coordinator cannot be reached, and the loop sends the same poll again after
+// growing pauses. *Over*: the loop was stopped or refused for good.
 //
-//   poll-loop-1. A poll whose answer was lost is sent again under its id, and so gets the same answer; the next one
-//       acknowledges it.
-//   poll-loop-2. A poll that asked for nothing, because all slots were taken, is left for a new one when a slot is
-//       free, also between two tries of it. What it may have been answered is told again, because it is never
-//       acknowledged.
-//   poll-loop-3. It never ends because nobody answers, or because something on the way there is set up wrong.
-//   poll-loop-4. Polls are numbered in their order, so that one that was left and arrives late is known to be.
-//   poll-loop-5. A poll that offered slots is left for a new one when the runner takes no more. Claims that it may have
-//       been answered are given back by the coordinator, because they are never acknowledged.
+//   poll-loop-1. A poll whose answer was lost is sent again under its id and gets the same answer. The next
+//       poll acknowledges that answer.
+//   poll-loop-2. A poll that asked for nothing, because all slots were taken, is replaced when a slot becomes
+//       free, also between two tries. Its answer was never acknowledged, so the coordinator sends the content
+//       again.
+//   poll-loop-3. The loop does not end because the coordinator is silent, or because a proxy on the way is
+//       misconfigured.
+//   poll-loop-4. Polls are numbered in order, so that the coordinator recognises a late poll that was already
+//       replaced.
+//   poll-loop-5. A poll that offered slots is replaced when the runner stops taking sessions. The coordinator
+//       takes back the claims of its answer, because they are never acknowledged.
 //
-// It knows no sessions: it says what it was told.
+// The loop knows no sessions. It passes on the answers.
 
 import { HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
 
@@ -42,17 +45,17 @@ export interface PollLoopHost<Answer> {
   free(): number;
   /** @throws HoldfastError */
   poll(poll: Poll, signal: AbortSignal): Promise<Answer>;
-  /** Act on an answer, at once. @returns the commands that were heard. Must not throw. */
+  /** Acts on an answer at once. @returns the ids of the commands that were received. Must not throw. */
   take(answer: Answer): readonly string[];
-  /** The coordinator does not know us any more. @throws HoldfastError */
+  /** Registers again, because the coordinator no longer knows this runner. @throws HoldfastError */
   register(): Promise<void>;
   lost(error: HoldfastError): void;
   back(): void;
-  /** No waiting helps. Called at most once. */
+  /** The coordinator refused for good. Called at most once. */
   refused(error: HoldfastError): void;
 }
 
-/** Errors that a coordinator which is there, and reached, gives another time. */
+/** Errors of a reachable coordinator that pass with time. */
 const PASSING: ReadonlySet<string> = new Set([
   "storage_unavailable",
   "storage_full",
@@ -72,7 +75,7 @@ export class PollLoop<Answer> {
   #heard: readonly string[] = [];
   #last: string | undefined;
   #isAway = false;
-  /** How often it was registered again for the poll under way. */
+  /** How often the runner was registered again during the current poll. */
   #takenIn = 0;
   #loop: Promise<void> | undefined;
 
@@ -84,12 +87,12 @@ export class PollLoop<Answer> {
     this.#loop ??= this.#run();
   }
 
-  /** poll-loop-2. There may be a free slot. */
+  /** poll-loop-2. A slot may have become free. */
   slotFreed(): void {
     if (this.#under?.free === 0 && this.#host.free() > 0) this.#under.controller.abort();
   }
 
-  /** poll-loop-5. There are no free slots any more: `free` gives 0 from now on. */
+  /** poll-loop-5. There are no free slots any more: `free` returns 0 from now on. */
   withdraw(): void {
     if (this.#under !== undefined && this.#under.free > 0) this.#under.controller.abort();
   }
@@ -130,7 +133,8 @@ export class PollLoop<Answer> {
         const answer = await this.#host.poll(poll, controller.signal);
         if (this.#isAway) this.#host.back();
         this.#isAway = false;
-        // Left and answered at once: nobody may act on what is told again.
+        // The poll was replaced in the instant of its answer. The coordinator sends the content again, so it
+        // must not be acted on now.
         return controller.signal.aborted ? "left" : { answer };
       } catch (thrown) {
         if (signal.aborted) return "over";
@@ -142,14 +146,16 @@ export class PollLoop<Answer> {
     }
   }
 
-  /** Whether to go on. */
+  /** Waits after a failure. @returns whether to continue. */
   async #waitOut(error: HoldfastError, failures: number): Promise<boolean> {
     const { clock, random } = this.#host;
     let problem: HoldfastError | undefined = error;
     if (error.code === "runner_not_found") problem = await this.#registerAgain();
-    // Who was taken in before this, and is not known all the same, waits as well.
+    // A runner that registered again during this poll and is still unknown waits like after any other
+    // failure.
     if (problem === undefined && this.#takenIn++ === 0) return true;
-    // Whoever was let in before is called by another name now, by a proxy that is being set up; it is not this runner that is refused.
+    // The host name is refused, not this runner: a proxy that is being set up uses another name for the
+    // coordinator.
     if (problem !== undefined && !isPassing(problem) && problem.code !== "forbidden_origin") {
       this.#host.refused(problem);
       return false;
@@ -172,7 +178,10 @@ export class PollLoop<Answer> {
   }
 }
 
-/** Somewhere between half of it and all of it: those that were cut off together do not come back together. */
+/**
+ * A random pause between half and all of the full one, so that runners that lost contact together do not
+ * return together.
+ */
 export function pauseMs(failures: number, random: Random): number {
   const full = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** failures);
   return full / 2 + (full / 2) * (random.u32() / 0x1_0000_0000);

@@ -1,4 +1,5 @@
-// The queue's own conduct, against a coordinator that says what the test says. What a fleet makes of it: holdfast/src/fleet.
+// The requests of `queuedTasks` to a queue whose answers the test decides. Tests with a whole fleet are in
+// holdfast/src/fleet.
 
 import { HoldfastError, UnavailableError, type AttemptOutcome, type TaskAttempt } from "@holdfast/core";
 import { countingRandom, TestClock, turns } from "@holdfast/testkit/test-runtime";
@@ -7,9 +8,9 @@ import { queuedTasks, type TaskQueue } from "./queued-tasks.ts";
 
 const AWAY = new UnavailableError("storage_unavailable", "the database was cut off");
 
-describe("what was asked for and cannot be waited for", () => {
-  // The first ask may be made later, whatever the second one was answered.
-  test("is made to be taken back, when it is refused for good after an ask without an answer", async () => {
+describe("attempts that were requested and are not awaited", () => {
+  // The first start request may still take effect, whatever the second one was answered.
+  test("an attempt is cancelled when it is refused for good after a start request without an answer", async () => {
     const stand = open([AWAY, new HoldfastError("forbidden", "no"), undefined]);
     await stand.clock.advance(60_000);
     expect(stand.outcomes).toMatchObject([{ status: "failed", retryable: false }]);
@@ -17,7 +18,7 @@ describe("what was asked for and cannot be waited for", () => {
     await stand.executor.close();
   });
 
-  test("is left to whoever holds its session, when that is another", async () => {
+  test("an attempt is left alone when another process holds the asking session", async () => {
     const stand = open([AWAY, new HoldfastError("fenced", "the caller does not hold session s")]);
     await stand.clock.advance(60_000);
     expect(stand.outcomes).toMatchObject([{ status: "failed", retryable: true }]);
@@ -25,7 +26,7 @@ describe("what was asked for and cannot be waited for", () => {
     await stand.executor.close();
   });
 
-  test("is taken back once the coordinator answers again, when it is not wanted any more meanwhile", async () => {
+  test("an unwanted attempt is cancelled once the coordinator answers again", async () => {
     const stand = open([AWAY, AWAY, AWAY, undefined]);
     await turns(5);
     stand.running.abort("withdrawn");
@@ -35,7 +36,7 @@ describe("what was asked for and cannot be waited for", () => {
     await stand.executor.close();
   });
 
-  test("is left as it is when its process ends", async () => {
+  test("an attempt continues when the asking process ends", async () => {
     const stand = open([AWAY, undefined]);
     await turns(5);
     await stand.executor.close();
@@ -45,7 +46,7 @@ describe("what was asked for and cannot be waited for", () => {
     expect(stand.clock.armed).toBe(0);
   });
 
-  test("holds up nobody's end while the coordinator is away", async () => {
+  test("the executor closes while the coordinator is away", async () => {
     const stand = open(Array.from({ length: 9 }, () => AWAY));
     await turns(5);
     stand.running.abort("withdrawn");
@@ -54,7 +55,7 @@ describe("what was asked for and cannot be waited for", () => {
     expect(stand.clock.armed).toBe(0);
   });
 
-  test("was never made when it was not asked for", async () => {
+  test("an attempt that was never requested is not cancelled", async () => {
     const stand = open([]);
     stand.running.abort("withdrawn");
     await stand.clock.advance(60_000);
@@ -63,7 +64,7 @@ describe("what was asked for and cannot be waited for", () => {
   });
 });
 
-/** A queue whose starts are answered so, one after another, and one attempt that it is given. */
+/** A queue that answers start requests with `starts` in order, and one attempt on it. */
 function open(starts: readonly (HoldfastError | undefined)[]) {
   const clock = new TestClock();
   const asked: string[] = [];

@@ -1,23 +1,27 @@
-// Tasks that are done elsewhere: each attempt is a session of the built-in agent `task:{kind}` at a coordinator, which gives it to a
-// runner that has the handler. Claim, lease, loss, result and cancel are those of sessions.
+// `queuedTasks` makes the executor of tasks that other runners perform. Each attempt is a session of the
+// built-in agent `task:{kind}`. A coordinator dispatches that session to a runner that has the handler.
+// Claims, leases, losses, results and cancellation are those of sessions.
 //
-//   queued-tasks-1. An attempt's session has an id made of the task's id and the attempt's number: asking again is
-//       finding it again, also from another process after this one's end.
-//   queued-tasks-2. It is removed once its outcome is committed, or nobody wants it any more; until then whoever goes
-//       on can read it.
-//   queued-tasks-3. A coordinator that is away costs time and no attempt.
-//   queued-tasks-4. What is left to whoever goes on is left running; what is aborted is cancelled.
-//   queued-tasks-5. It is asked for under the claim its session is run by, and made once under it, so that an ask that
-//       hangs and comes late makes nothing: neither where the session went on elsewhere, nor after the outcome. So what
-//       is given up before an ask was answered is asked for once more: only what is known to have been made is known
-//       not to come.
-//   queued-tasks-6. A session that keeps no journal starts over under the same numbers. What it asks for as before is
-//       found; what an earlier life asked for otherwise, and nobody waits for any more, makes way.
+//   queued-tasks-1. The id of an attempt's session is derived from the task's id and the attempt's number.
+//       Starting the attempt again therefore finds the same session, also from a new process.
+//   queued-tasks-2. The attempt's session is removed once its outcome is committed, or once the task is not
+//       wanted any more. Until then, a process that resumes the asking session can read the outcome.
+//   queued-tasks-3. A coordinator that cannot be reached costs time, but no attempt.
+//   queued-tasks-4. When this process ends, its attempts continue for the process that resumes their
+//       sessions. An aborted attempt is cancelled.
+//   queued-tasks-5. An attempt is started under the claim of the session that asks for it, and only once
+//       under that claim. A delayed start request therefore has no effect after another process claimed the
+//       session, or after the outcome was committed. If an attempt is abandoned before its start request was
+//       answered, the request is sent again before the cancel. Only an attempt that certainly exists cannot
+//       be created by a late request.
+//   queued-tasks-6. A session that keeps no journal starts over with the same task ids. An attempt with the
+//       same request is found again. An attempt that an earlier life started with another request is
+//       cancelled and removed.
 //
-// Leaky: of a session in its user's own storage a coordinator knows no claims. An ask for one of its tasks that hangs until the task is
-// done and removed, or lost and done again, is done once more.
+// Leaky: if a session lives in its user's own storage, a coordinator knows none of its claims. A start
+// request that hangs until the attempt was removed, or was lost and made again, starts the attempt once more.
 //
-// It knows no storage: the queue is a port with one answer, a coordinator's SessionService.
+// This file knows no storage. `TaskQueue` is a port with one implementation, a coordinator's SessionService.
 
 import {
   decodeJson,
@@ -48,7 +52,7 @@ import { createHash } from "node:crypto";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
 import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent.ts";
 
-/** How long one question for a result waits. */
+/** How long one request for a result waits. */
 const WAIT_MS = 30_000;
 
 export interface QueuedTask {
@@ -56,7 +60,7 @@ export interface QueuedTask {
   readonly taskId: string;
   readonly kind: string;
   readonly input: JsonText;
-  /** Of its session (queued-tasks-5). */
+  /** The token of the claim under which the session asks (queued-tasks-5). */
   readonly claimToken: number | undefined;
   readonly traceparent: string | undefined;
 }
@@ -67,13 +71,16 @@ export type QueuedResult =
   | { readonly status: "completed"; readonly output: JsonText | undefined }
   | { readonly status: "failed" | "cancelled"; readonly error: RecordedError | undefined };
 
-/** Where queued tasks go. Each may be called again with the same ids; throws HoldfastError. */
+/** The port to the queue. Each method may be called again with the same ids, and throws HoldfastError. */
 export interface TaskQueue {
-  /** Throws with the code `fenced` once its session is not held by that claim any more: whoever goes on with it has the task. */
+  /**
+   * Throws with the code `fenced` when that claim no longer holds the session: the task belongs to the
+   * process that resumed it.
+   */
   start(task: QueuedTask): Promise<void>;
-  /** Waits up to `waitMs` for its end. */
+  /** Waits up to `waitMs` for the end of the attempt's session. */
   result(sessionId: string, waitMs: number, signal: AbortSignal): Promise<QueuedResult>;
-  /** End it at once, and what runs of it. */
+  /** Ends the attempt's session at once, and its running task. */
   cancel(sessionId: string): Promise<void>;
   remove(sessionId: string): Promise<void>;
 }
@@ -81,8 +88,9 @@ export interface TaskQueue {
 export interface QueuedTasksOptions {
   readonly queue: TaskQueue;
   /**
-   * What is queued, by its definition where its policy, worst case and guards are to hold: these are of who asks, not of who does it.
-   * Everything by default, so that what nobody here has a handler for waits for a runner that has.
+   * The tasks that may be queued. A definition brings its policy, worst case and guards, which apply in the
+   * asking process. By default every kind is queued: a task without a handler here waits for a runner that
+   * has one.
    */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
   readonly tasks?: readonly (string | TaskDefinition<any, any>)[];
@@ -90,7 +98,7 @@ export interface QueuedTasksOptions {
   readonly random?: Random;
 }
 
-/** Who does tasks that this process has no handler for. */
+/** The executor for tasks that this process has no handler for. */
 export function queuedTasks(options: QueuedTasksOptions): TaskExecutor {
   return new QueuedTasks(options);
 }
@@ -107,7 +115,7 @@ class QueuedTasks implements TaskExecutor {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #running = new Set<QueuedAttempt>();
-  /** What is being tidied up. */
+  /** Cancellations and removals that are under way. */
   readonly #ending = new Set<Promise<void>>();
   readonly #closed = new AbortController();
 
@@ -151,7 +159,7 @@ class QueuedTasks implements TaskExecutor {
       const result = await this.#persist(() => this.#queue.result(id, 0, signal), signal);
       return result.status !== "unknown";
     } catch {
-      return signal.aborted; // Refused for good: it cannot be found, so it is lost.
+      return signal.aborted; // The coordinator refused for good: the attempt cannot be found, so it is lost.
     }
   }
 
@@ -160,19 +168,22 @@ class QueuedTasks implements TaskExecutor {
     if (!(await this.goesOn(lost))) return;
     const { signal } = this.#closed;
     const id = queuedSessionId(lost.taskId, lost.attempt);
-    // What has ended cannot be cancelled, and what cannot be removed is not run any more.
+    // An attempt that has ended cannot be cancelled, and an attempt that cannot be removed is no longer
+    // running.
     await this.#persist(() => this.#queue.cancel(id), signal).catch(() => {});
     await this.#persist(() => this.#queue.remove(id), signal).catch(() => {});
   }
 
-  /** queued-tasks-4. What is under way is asked for to its end, and not again. */
+  /** queued-tasks-4. Requests under way are finished, but not repeated. */
   async close(): Promise<void> {
     for (const attempt of this.#running) attempt.leave();
     this.#closed.abort();
     await Promise.allSettled(this.#ending);
   }
 
-  /** queued-tasks-3. @throws HoldfastError what no waiting helps with, or whatever it is once nobody wants it. */
+  /**
+   * queued-tasks-3. @throws HoldfastError when waiting cannot help, or any error once `signal` is aborted.
+   */
   async #persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
@@ -186,7 +197,7 @@ class QueuedTasks implements TaskExecutor {
     }
   }
 
-  /** Nobody waits for it, and nothing depends on it. */
+  /** Runs in the background: its failure has no effect. */
   #tidy(tidying: () => Promise<void>): void {
     const ending = tidying()
       .catch(() => {})
@@ -201,7 +212,7 @@ function named(kind: string): readonly [string, TaskTraits] {
 
 interface AttemptHost {
   readonly queue: TaskQueue;
-  /** @param signal that nobody wants it any more; that nobody is left, by default. */
+  /** @param signal aborted when the result is no longer wanted; by default, when the executor closes. */
   persist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   tidy(tidying: () => Promise<void>): void;
   onEnd(outcome: AttemptOutcome): void;
@@ -212,7 +223,10 @@ class QueuedAttempt implements RunningAttempt {
   readonly #host: AttemptHost;
   readonly #sessionId: string;
   readonly #controller = new AbortController();
-  /** What was asked for and not answered yet: it may have been made, or be made later (queued-tasks-5). */
+  /**
+   * The attempt whose start request was sent and not answered: it may exist already or later
+   * (queued-tasks-5).
+   */
   #asked: QueuedTask | undefined;
   #isMade = false;
   #isOver = false;
@@ -231,11 +245,12 @@ class QueuedAttempt implements RunningAttempt {
   }
 
   /**
-   * It cannot be asked for, or asked after. Who is told that it does not hold the session hears it for good when it commits that, which
-   * is refused; one that holds it after all goes on with the next attempt.
+   * Starting or reading the attempt failed for good. When the error says that the session is claimed
+   * elsewhere, the failure is retryable. If the error is right, the commit of the failure is fenced. If this
+   * process does hold the session, the next attempt follows.
    */
   #fail(error: HoldfastError): void {
-    if (this.#controller.signal.aborted) return; // It is over by that.
+    if (this.#controller.signal.aborted) return; // The abort ends it.
     const isGone = error.code === "fenced" || error.code === "session_not_found";
     this.#end({ status: "failed", error: recordError(error), retryable: isGone });
     if (!isGone) this.#takeBackAsked();
@@ -253,7 +268,10 @@ class QueuedAttempt implements RunningAttempt {
     if (asked !== undefined) this.#host.tidy(() => this.#takeBack(asked));
   }
 
-  /** queued-tasks-5. What was refused may have been made before that, and what cannot be cancelled has ended. */
+  /**
+   * queued-tasks-5. A refused attempt may have been created by an earlier request. An attempt that cannot be
+   *                 cancelled has ended.
+   */
   async #takeBack(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;
     if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});
@@ -303,7 +321,7 @@ class QueuedAttempt implements RunningAttempt {
     }
   }
 
-  /** What the handler is given is what it would be given here. */
+  /** The input for the handler, with conversations resolved as a local attempt would have them. */
   async #input(): Promise<JsonText> {
     const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, deadlineAt } = this.#request;
     const { hasConversation, conversation } = this.#request;
@@ -359,12 +377,15 @@ class QueuedAttempt implements RunningAttempt {
   }
 }
 
-/** Another attempt would end as this one. */
+/** Errors that another attempt would end with as well. */
 const FOR_GOOD: ReadonlySet<string | undefined> = new Set(["no_matching_runner", "too_large"]);
 const CANCELLED = { name: "CancelledError", message: "the queued task was cancelled", code: "cancelled" };
 const REMOVED = { name: "HoldfastError", message: "the queued task was removed", code: "session_not_found" };
 
-/** The queue of a coordinator: for a runner those of the sessions it holds, for a user its own. */
+/**
+ * The queue of a coordinator. A runner may queue tasks of the sessions it holds, a user tasks of its own
+ * sessions.
+ */
 export function coordinatorQueue(connection: CoordinatorConnection): TaskQueue {
   const client = connection.client(SessionService);
   return {

@@ -1,4 +1,4 @@
-// Becoming a runner where the process before it has died, against a coordinator that refuses, is away, and comes back.
+// `register` after the process before it has died, at a coordinator that refuses, is away, and comes back.
 
 import { ConflictError, UnavailableError, type HoldfastError } from "@holdfast/core";
 import { CoordinatorTime, type CoordinatorConnection } from "@holdfast/storage/remote";
@@ -10,12 +10,12 @@ import type { TokenFile } from "./token-file.ts";
 const SECOND = new ConflictError("duplicate_runner", "another process is it");
 const AWAY = new UnavailableError("storage_unavailable", "away");
 
-test("registration-4: a dead process of ours is waited for from when it is told of, however long the coordinator was away before", async () => {
+test("registration-4: the wait for a dead predecessor begins with the first refusal after an absence", async () => {
   const { registering, clock, answer } = begin(AWAY);
   await clock.advance(60_000);
   answer(SECOND);
   await clock.advance(10_000);
-  answer(AWAY); // Who comes after it gives the claims of the dead another lease.
+  answer(AWAY); // A coordinator that returns renews the claims of dead runners.
   await clock.advance(20_000);
   answer(SECOND);
   await clock.advance(15_000);
@@ -24,14 +24,14 @@ test("registration-4: a dead process of ours is waited for from when it is told 
   expect(await registering).toMatchObject({ runnerId: "r1" });
 });
 
-test("registration-4: one that is still there is believed", async () => {
+test("registration-4: a process that is still there after that is believed to be the runner", async () => {
   const { registering, clock } = begin(SECOND);
   const refused = expect(registering).rejects.toThrow("another process is it");
   await clock.advance(25_000);
   await refused;
 });
 
-/** A process with a token of its own registers, at a coordinator that answers as it is told to. */
+/** Registers a process that has a token of its own, at a coordinator whose answers the test decides. */
 function begin(first: HoldfastError) {
   const clock = new TestClock();
   let error: HoldfastError | undefined = first;

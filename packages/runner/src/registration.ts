@@ -1,12 +1,15 @@
-// Becoming a runner, and being the same one again.
+// `register` makes this process a runner, or the same runner again after a restart.
 //
-//   registration-1. A registration token is good for one process. What it brings, the runner's own token, is kept
-//       before anything else is done; when the answer is lost, the same process is given the same one again.
-//   registration-2. A coordinator that cannot be reached is waited for, for ever; one that refuses is not.
-//   registration-3. Whoever gives up is not kept waiting for an answer, unless it may bring the runner's own token
-//       (registration-1).
-//   registration-4. Who is told that another process is this runner waits for as long as that one may be a dead one of
-//       ours, and then believes it. A coordinator that was away meanwhile gives the claims of the dead another lease.
+//   registration-1. A registration token admits one process. The runner's own token, which it brings, is
+//       stored before anything else happens. If the answer is lost, the same process gets the same token
+//       again.
+//   registration-2. Registration waits without limit for a coordinator that cannot be reached. A refusal ends
+//       it.
+//   registration-3. When registration is given up, it does not wait for a pending answer, unless that answer
+//       may bring the runner's own token (registration-1).
+//   registration-4. The error `duplicate_runner` says that another process is this runner. Registration
+//       retries while that may be a dead predecessor, and then gives up. The retries start over after a
+//       coordinator was away, because it renews the claims of dead runners when it returns.
 
 import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
@@ -14,14 +17,14 @@ import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
 import type { TokenFile } from "./token-file.ts";
 
-/** Of what runners and coordinators say to each other. */
+/** The version of the protocol between runners and coordinators. */
 const PROTOCOL = 1;
-/** registration-4. Longer than the lease of a coordinator that nobody has configured. */
+/** registration-4. Longer than a coordinator's default lease. */
 const PREDECESSOR_MS = 20_000;
 const PREDECESSOR_PAUSE_MS = 1_000;
 
 export interface Offers {
-  /** Its host's when absent. */
+  /** The runner's name. By default the coordinator uses the host's. */
   readonly name?: string;
   readonly hostname: string;
   readonly project: string;
@@ -33,12 +36,12 @@ export interface Offers {
 
 export interface RegistrationOptions {
   readonly connection: CoordinatorConnection;
-  /** Where the runner's own token is kept. */
+  /** The store of the runner's own token. */
   readonly tokens: TokenFile;
-  /** A registration token, or a runner's own; not needed by who has registered before. */
+  /** A registration token, or the runner's own token. A runner that has registered before needs neither. */
   readonly token: string | undefined;
   readonly offers: Offers;
-  /** What this process calls itself, for the coordinator alone: see `nameProcess`. */
+  /** The secret name of this process, for the coordinator alone: see `nameProcess`. */
   readonly process: string;
   /** How often to renew and how long a poll waits, instead of what the coordinator says. */
   readonly renewMs?: number | undefined;
@@ -46,7 +49,7 @@ export interface RegistrationOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
-  /** The coordinator cannot be reached; told once. */
+  /** Called once, when the coordinator cannot be reached. */
   readonly lost: (error: HoldfastError) => void;
 }
 
@@ -57,12 +60,15 @@ export interface Registered {
   readonly pollTimeoutMs: number;
 }
 
-/** What a process calls itself from its start to its end: 256 random bits, as a runner's token is made of them (registration-1). */
+/**
+ * The name of a process from its start to its end: 256 random bits, because a runner's token is derived from
+ * it (registration-1).
+ */
 export function nameProcess(random: Random): string {
   return Array.from({ length: 8 }, () => random.u32().toString(16).padStart(8, "0")).join("");
 }
 
-/** @throws HoldfastError when the coordinator refuses, or somebody gave up. */
+/** @throws HoldfastError when the coordinator refuses, or when registration was given up. */
 export async function register(options: RegistrationOptions): Promise<Registered> {
   const { connection, clock, random, signal, lost } = options;
   /** registration-4. */
@@ -93,7 +99,7 @@ async function registerOnce(options: RegistrationOptions): Promise<Registered> {
     return await registerWith(options, own, { signal: options.signal }); // registration-3.
   } catch (thrown) {
     const error = toHoldfastError(thrown);
-    // Its runner was deleted: another registration token makes another one.
+    // The runner of the stored token was deleted: another registration token makes a new runner.
     const isForgotten = error.code === "unauthenticated" || error.code === "token_revoked";
     if (token === undefined || token === "" || token === own || !isForgotten) throw error;
     return registerWith(options, token);

@@ -1,16 +1,18 @@
-// A process on a machine that runs sessions and tasks for a coordinator.
+// `startRunner` starts a runner: a process on a machine that runs sessions and tasks for a coordinator.
 //
 //   registered ─► polling: what is given is run by a runtime over `dispatched-storage.ts`
 //              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (runner-5)
 //              ─► over: the rest is aborted and handed back, and the runner deregisters
 //
-//   runner-1. It goes on for ever while the coordinator is away, and ends only when it is stopped, drained, or refused
-//       for good.
-//   runner-2. It never holds more than `maxRuns` sessions (O6): one that only waits makes room for one that does something.
-//   runner-3. What it cannot hand back, because nobody hears it, runs out by its lease.
-//   runner-4. What time it is its coordinator says; this machine's clock only counts what has passed since (S3).
-//   runner-5. Told by the coordinator to drain, it finishes what is at work, however long that takes: nobody is in a
-//       hurry. Stopped, also while it drains, it gives that its grace.
+//   runner-1. A runner continues while the coordinator is away. It ends only when it is stopped, drained, or
+//       refused for good.
+//   runner-2. A runner never holds more than `maxRuns` sessions (O6). It releases sessions that only wait
+//       when it needs room for others.
+//   runner-3. A claim whose release does not reach the coordinator ends with its lease.
+//   runner-4. The coordinator's clock decides the time. This machine's clock only measures what has passed
+//       since its last answer (S3).
+//   runner-5. A runner that the coordinator drains finishes its running work without a time limit. A runner
+//       that is stopped, also while it drains, gives running work its grace.
 
 import {
   HoldfastError,
@@ -41,48 +43,59 @@ import { nameProcess, register, type Offers, type Registered } from "./registrat
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile } from "./token-file.ts";
 
-/** What is between two commits finishes; what takes longer is handed back at once, as whoever stops a machine is in a hurry. */
+/**
+ * The default grace lets work between two commits finish. Longer work is handed back at once, because
+ * whatever stops a machine rarely waits long.
+ */
 const GRACE_MS = 1_000;
-/** Of a grace that is given, so much is kept for what is aborted: a command that ignores SIGTERM ends after two seconds. */
+/**
+ * The part of a given grace that is reserved for aborted work: a command that ignores SIGTERM ends after two
+ * seconds.
+ */
 const ABORT_MS = 3_000;
 const MAX_RUNS = 32;
-/** What a poll may take beyond what it waits. */
+/** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
 
 export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
-  /** A registration token for the first time; afterwards none is needed. A runner's own token does, too. */
+  /**
+   * A registration token for the first start. Later starts need none. The runner's own token works as well.
+   */
   readonly token?: string;
-  /** Where the runner's own token is kept. */
+  /** The folder of the runner's own token. */
   readonly stateFolder: string;
-  /** The project's folder: with the URL and the name it says which runner this is. */
+  /** The project's folder. Folder, URL and name identify this runner. */
   readonly workspace: string;
-  /** What people call it; tells runners of one project on one machine apart. */
+  /** The name that people see. It distinguishes runners of one project on one machine. */
   readonly name?: string;
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
   readonly agents?: readonly Agent<any, any>[];
-  /** Tasks that are done here for sessions of other runners, too. */
+  /** Tasks that this runner also performs for sessions of other runners. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
   readonly tasks?: readonly TaskDefinition<any, any>[];
-  /** What sessions may demand. `machine`, `hostname` and `runner` every runner has. */
+  /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly hostname?: string;
-  /** Sessions held at once. */
+  /** The most sessions held at once. */
   readonly maxRuns?: number;
-  /** How long what is at work may take to finish when the runner is stopped. */
+  /** How long running work may take to finish when the runner is stopped. */
   readonly graceMs?: number;
-  /** How often claims are renewed; at most a third of the coordinator's lease. Default: what the coordinator says. */
+  /**
+   * How often claims are renewed: at most a third of the coordinator's lease. By default, the coordinator
+   * decides.
+   */
   readonly renewMs?: number;
-  /** How long a poll waits. Default: what the coordinator says. */
+  /** How long a poll waits. By default, the coordinator decides. */
   readonly pollTimeoutMs?: number;
-  /** Serve `/healthz` on this port of this machine; not by default. */
+  /** Serve `/healthz` on this port of this machine. By default there is no such port. */
   readonly healthPort?: number;
-  /** Told of what happens. Must not throw. */
+  /** Called with each event. Must not throw. */
   readonly log?: (event: RunnerEvent) => void;
   readonly tracer?: AgentTracer;
   readonly watchdog?: Watchdog;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Give up registering. */
+  /** Ends registering when aborted. */
   readonly signal?: AbortSignal;
 }
 
@@ -99,16 +112,16 @@ export type RunnerEvent =
 export interface Runner {
   readonly runnerId: string;
   health(): Health;
-  /** Finish or hand back what is held, and deregister. Twice is once. */
+  /** Finishes or hands back the held sessions, and deregisters. A second call has no further effect. */
   stop(): Promise<void>;
-  /** When it has stopped; with the error when the coordinator refused it. Never rejects. */
+  /** Resolves when the runner has stopped, with an error if the coordinator refused it. Never rejects. */
   readonly ended: Promise<HoldfastError | undefined>;
 }
 
-/** What a terminal would not show as it is: it could hide a line, or forge one. */
+/** Characters that a terminal would not show as they are: they could hide or forge a line. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** @throws UsageError for a text that a coordinator refuses, before anything is asked. */
+/** @throws UsageError for a text that the coordinator would refuse, before any request. */
 function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
   const texts = { name, hostname, ...labels };
   for (const [what, text] of Object.entries(texts)) {
@@ -126,7 +139,10 @@ function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
   }
 }
 
-/** Register at a coordinator, and run what it gives. Resolves when registered, however long that takes. */
+/**
+ * Registers at a coordinator and runs the sessions that it gives. Resolves when registered, however long that
+ * takes.
+ */
 export async function startRunner(options: RunnerOptions): Promise<Runner> {
   const {
     url,
@@ -208,9 +224,9 @@ class CoordinatedRunner implements Runner {
   readonly #giveUp = new AbortController();
   readonly #end: (error: HoldfastError | undefined) => void;
   #health: HealthServer | undefined;
-  /** Its grace is over. */
+  /** Aborted when the grace is over. */
   readonly #hurry = new AbortController();
-  /** When a grace that was given is over, by the monotonic clock. */
+  /** When a given grace is over, by the monotonic clock. */
   #endsAt: number | undefined;
   #status: Health["status"] = "ok";
   #stopping: Promise<void> | undefined;
@@ -282,7 +298,7 @@ class CoordinatedRunner implements Runner {
     return this.#finish(undefined);
   }
 
-  // ---- what is asked and told --------------------------------------------------------------------------------------
+  // ---- polling -----------------------------------------------------------------------------------------------------
 
   /** runner-2. */
   #free(): number {
@@ -292,7 +308,10 @@ class CoordinatedRunner implements Runner {
     return Math.max(0, maxRuns - this.#storage.held);
   }
 
-  /** Once for all that was answered together, and after who asked for it has heard: a session may only wait now. */
+  /**
+   * Looks once for all changes of one answer, after their callers were notified: a session may only wait by
+   * then.
+   */
   #fewer(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -346,7 +365,8 @@ class CoordinatedRunner implements Runner {
   #obey({ type, sessionId }: Command): void {
     if (type === "stop" && sessionId !== undefined) this.#runtime.abandon(sessionId);
     else if (type === "drain") void this.#finish(undefined);
-    // Others are of a later version, which this one is as good as deaf to: acknowledged, they are not sent again.
+    // Other commands belong to later versions. They are acknowledged without effect, so that they are not
+    // sent again.
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------
@@ -366,7 +386,7 @@ class CoordinatedRunner implements Runner {
     await this.#loop.stop();
     const left = this.#endsAt === undefined ? undefined : Math.max(0, this.#endsAt - clock.monotonic());
     await this.#runtime.close(left === undefined ? {} : { graceMs: left });
-    // Nobody may be there to hear it: then it is removed after a while (runner-3).
+    // If the coordinator cannot be reached, it removes this runner after a while (runner-3).
     const { runnerId } = this;
     const leaving = { runnerId, process: this.#parts.process };
     if (error === undefined)
@@ -381,7 +401,7 @@ class CoordinatedRunner implements Runner {
     this.#end(error);
   }
 
-  /** runner-5. What comes to wait is let go of. */
+  /** runner-5. Sessions that begin to wait are released. */
   #untilNothingIsHeld(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { signal } = this.#hurry;

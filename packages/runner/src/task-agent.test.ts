@@ -11,13 +11,13 @@ afterEach(async () => {
 });
 
 describe("task-agent-4: a queued attempt of a task with a deadline", () => {
-  test("does not begin after the deadline, and says that no other attempt helps", async () => {
+  test("the handler does not begin after the deadline, and the failure is not retryable", async () => {
     const { begun, run } = stand();
     expect(await run(0)).toEqual({ status: "failed", error: TOO_LATE, retryable: false });
     expect(begun).toEqual([]);
   });
 
-  test("ends at the deadline, and says that no other attempt helps", async () => {
+  test("the handler ends at the deadline, and the failure is not retryable", async () => {
     const { begun, clock, run } = stand();
     const output = run(1_000);
     await clock.advance(1_000);
@@ -25,7 +25,7 @@ describe("task-agent-4: a queued attempt of a task with a deadline", () => {
     expect(begun).toEqual([1]);
   });
 
-  test("that takes longer than one attempt may is tried again", async () => {
+  test("an attempt that exceeds its own time limit is tried again", async () => {
     const { clock, run } = stand();
     const output = run(1_000, 10);
     await clock.advance(10);

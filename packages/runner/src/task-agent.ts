@@ -1,11 +1,14 @@
-// The built-in agent `task:{kind}`: one attempt of a task that another session asked for, as a session of its own (K10b).
+// `taskAgent` makes the built-in agent `task:{kind}`: one attempt of a queued task, as a session of its own
+// (K10b).
 //
-//   task-agent-1. It ends as `completed` whatever became of the attempt: a failure is told as it was, so that the
-//       session that asked decides whether there is another one, by its own policy.
-//   task-agent-2. An attempt lost with its runner is made again here, unless the task's author counts attempts: then it
-//       is a failure.
-//   task-agent-3. The handler sees the task it belongs to, and its idempotency key, not this session's.
-//   task-agent-4. Its handler is not begun after the deadline of the task, also when nobody is left to cancel this session.
+//   task-agent-1. The session ends as `completed` whatever the attempt's outcome. A failure is its output, so
+//       that the asking session decides by its own policy whether to try again.
+//   task-agent-2. An attempt that is lost with its runner is repeated by this session. If the task limits its
+//       attempts, the loss is a failure.
+//   task-agent-3. The handler sees the task it belongs to and that task's idempotency key, not this
+//       session's.
+//   task-agent-4. The handler does not begin after the task's deadline, even if no process is left to cancel
+//       this session.
 
 import { HoldfastError, recordError, type RecordedError, type TokenUsage } from "@holdfast/core";
 import {
@@ -26,7 +29,7 @@ export interface QueuedInput {
     readonly attempt: number;
     readonly idempotencyKey: string;
     readonly timeoutMs?: number;
-    /** When the whole task must have ended, by the clock of who asked. Epoch milliseconds. */
+    /** When the whole task must have ended, by the asking session's clock. Epoch milliseconds. */
     readonly deadlineAt?: number;
   };
 }
@@ -45,7 +48,7 @@ export function taskAgentName(kind: string): string {
   return `task:${kind}`;
 }
 
-/** Another attempt here would be one that its session did not ask for. */
+/** Failures after which the asking session decides about another attempt. */
 const ONCE = { nonRetryable: ["task_timeout", "not_json", "limit_exceeded"] };
 
 export function taskAgent(task: TaskDefinition): Agent {
@@ -76,14 +79,14 @@ export function taskAgent(task: TaskDefinition): Agent {
           ...(timeoutMs === undefined ? {} : { timeoutMs }),
         });
       } catch (error) {
-        if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // It was cancelled.
+        if (!HoldfastError.is(error) || error.code !== "task_failed") throw error; // The session was cancelled.
         return ctx.now() >= deadlineAt ? TOO_LATE : endedOtherwise(error); // task-agent-1.
       }
     },
   });
 }
 
-/** task-agent-1. Whatever it throws is what became of it. */
+/** task-agent-1. An error of the handler becomes the attempt's outcome. */
 async function perform(
   task: TaskDefinition,
   queued: QueuedInput,
@@ -100,14 +103,14 @@ async function perform(
   }
 }
 
-/** It took too long, or was lost, or its output is not to be recorded. */
+/** The output for an attempt that timed out, was lost, or whose output cannot be recorded. */
 function endedOtherwise(error: HoldfastError): QueuedOutput {
   const recorded = recordError(error.cause ?? error);
   const retryable = recorded.code === "task_timeout" || recorded.name === "AttemptLostError";
   return { status: "failed", error: recorded, retryable };
 }
 
-/** task-agent-4. There is no time for another attempt. */
+/** task-agent-4. The outcome when no time is left for an attempt. */
 const TOO_LATE = {
   status: "failed",
   error: { name: "TaskTimeoutError", message: "did not end by its deadline", code: "task_timeout" },

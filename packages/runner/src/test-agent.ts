@@ -1,6 +1,7 @@
-// An agent that does as it is told, for tests of what is around agents: no model, no network, the same each time.
+// `testAgent` follows a list of steps, for tests of everything around agents. It needs no model and no
+// network, and is deterministic.
 //
-// What it is told stands in the agent, or in a session's input as `{ steps }`, which goes before it.
+// The steps are an option of the agent. A session's input `{ steps }` overrides them.
 
 import { defineAgent, type Agent, type AgentContext } from "@holdfast/runtime";
 
@@ -17,7 +18,9 @@ export type TestStep =
   | { readonly progress: unknown }
   | { readonly fail: string };
 
-/** Its output is what each step gave, in order: a signal's payload, an answer, a task's output. */
+/**
+ * The agent's output is the list of what each step returned: a signal's payload, an answer, a task's output.
+ */
 export function testAgent({
   name,
   steps = [],

@@ -7,7 +7,7 @@ import { TokenFile } from "./token-file.ts";
 const IDENTITY = { url: "http://127.0.0.1:8765", project: "/p", name: "default" };
 
 describe("a runner's token", () => {
-  test("is kept for its coordinator, project and name, where only this user can read it", () => {
+  test("a token is kept for its coordinator, project and name, readable for this user alone", () => {
     const folder = newFolder();
     const file = new TokenFile(folder, IDENTITY);
     expect(file.read()).toBeUndefined();
@@ -24,7 +24,7 @@ describe("a runner's token", () => {
     expect(readdirSync(folder).filter((name) => name.includes(String(process.pid)))).toEqual([]);
   });
 
-  test("is of one process at a time, and of nobody once that one is dead", () => {
+  test("a token belongs to one process at a time, and to no process once that one is dead", () => {
     const folder = newFolder();
     const first = new TokenFile(folder, IDENTITY);
     expect(() => new TokenFile(folder, IDENTITY)).toThrow(/is this runner already/);
@@ -32,7 +32,7 @@ describe("a runner's token", () => {
     expect(readdirSync(folder)).toEqual([]);
     const second = new TokenFile(folder, IDENTITY);
     const [lock] = readdirSync(folder).filter((name) => name.endsWith(".pid"));
-    // A process that was killed, and one of the same number in another life of a container.
+    // A process that was killed, and a process with the same number in an earlier life of the container.
     for (const dead of ["4194304 x", `${process.pid} another-life`, "", "nonsense"]) {
       writeFileSync(join(folder, lock!), dead);
       expect(new TokenFile(folder, IDENTITY).read()).toBeUndefined();

@@ -1,7 +1,10 @@
-// Where a runner keeps its own token, so that it is the same runner after a restart: one file for each coordinator, project and name.
+// `TokenFile` keeps a runner's own token, so that it is the same runner after a restart. There is one file
+// for each coordinator, project and name.
 //
-//   token-file-1. Only this user can read it (0600, in a folder of 0700), and it is written whole or not at all.
-//   token-file-2. One process at a time is this runner: a second one is told which process is the first.
+//   token-file-1. Only this user can read the file (0600, in a folder of 0700). Each write replaces it
+//       atomically.
+//   token-file-2. Only one process at a time is this runner. The error for a second process names the first
+//       one.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
@@ -12,7 +15,7 @@ import { join } from "node:path";
 export interface RunnerIdentity {
   readonly url: string;
   readonly project: string;
-  /** Tells runners of one project apart. */
+  /** Distinguishes runners of one project. */
   readonly name: string;
 }
 
@@ -39,7 +42,7 @@ export class TokenFile {
     this.#lock();
   }
 
-  /** The token, if there is one. */
+  /** The stored token, if there is one. */
   read(): string | undefined {
     let text: string;
     try {
@@ -66,12 +69,12 @@ export class TokenFile {
     }
   }
 
-  /** Let another process be this runner. */
+  /** Lets another process be this runner. */
   close(): void {
     if (this.#holder().life === THIS_PROCESS) rmSync(this.#lockPath, { force: true });
   }
 
-  /** token-file-2. A process that was killed leaves its number behind, which is nobody's then. */
+  /** token-file-2. A killed process leaves its lock file behind; a later process takes the lock over. */
   #lock(): void {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -99,7 +102,10 @@ export class TokenFile {
   }
 }
 
-/** In a container every process has the same number as the one before it. */
+/**
+ * A random id of this process, because every process in a container may have the same number as the one
+ * before it.
+ */
 const THIS_PROCESS = randomUUID();
 
 function isAlive(pid: number, life: string): boolean {
