@@ -71,7 +71,7 @@ export const COORDINATOR_MUTANTS = [
     find: "for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
-    test: "dispatcher-5: a runner without a free slot hears of what it holds all the same",
+    test: "dispatcher-5: a runner without a free slot is sent arrivals for the sessions it holds",
   },
   {
     name: "O11: what storage could not give is given back",
@@ -79,7 +79,7 @@ export const COORDINATOR_MUTANTS = [
     find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
     replace: "return undefined;",
     tests: [LOST_ANSWERS],
-    test: "dispatcher-6: a session that storage cannot give keeps no other one of its round from its runner",
+    test: "dispatcher-6: a session that storage fails for does not keep others of its round from their runner",
   },
   {
     name: "O1: a claim that another coordinator gave is not given back",
@@ -87,7 +87,7 @@ export const COORDINATOR_MUTANTS = [
     find: "claim?.owner === runnerId && claim.until === until ? claim.token : undefined;",
     replace: "claim?.owner === runnerId ? claim.token : until && undefined;",
     tests: [LOST_ANSWERS],
-    test: "dispatcher-6: what was given since storage failed is not given back",
+    test: "dispatcher-6: a claim that was made after storage failed is not released",
   },
   {
     name: "O1: a poll that was overtaken takes nothing away",
@@ -95,7 +95,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (this.#newest?.process === process && number < this.#newest.number) return true;",
     replace: "",
     tests: [LOST_ANSWERS],
-    test: "seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away",
+    test: "seat-5: a replaced poll that arrives after its successor releases no claim",
   },
   {
     name: "L10: what was lost twice is tried alone",
@@ -103,7 +103,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (candidate.suspectSince !== undefined) {",
     replace: "if (candidate.sessionId === undefined) {",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
-    test: "one that something arrives for stays one, and is not claimed again to learn so",
+    test: "a suspect with an arrival stays a suspect, and is not claimed again to learn that",
   },
   {
     name: "L10: losses before a suspect gets company do not count",
@@ -127,7 +127,7 @@ export const COORDINATOR_MUTANTS = [
     find: "...(suspectSince === undefined ? {} : { suspectSince }),",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
-    test: "another coordinator keeps the runner for it all the same",
+    test: "another coordinator also keeps the runner for its suspect",
   },
   {
     name: "O11: a demand must be met",
@@ -135,7 +135,7 @@ export const COORDINATOR_MUTANTS = [
     find: "isOwnersOf(runner, needs) && meets(runner, needs);",
     replace: "isOwnersOf(runner, needs);",
     tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
-    test: "only a runner that has every demanded label with that value",
+    test: "a session goes only to a runner that has every demanded label with that value",
   },
   {
     name: "O11: nobody waits behind a priority for ever",
@@ -143,7 +143,7 @@ export const COORDINATOR_MUTANTS = [
     find: "now - since >= STARVING_MS ? Infinity : priority;",
     replace: "now - since < 0 ? Infinity : priority;",
     tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
-    test: "what has waited for ten minutes goes before every priority",
+    test: "a session that has waited for ten minutes goes before every priority",
   },
   {
     name: "R5: a killed caller's calls are over, also over HTTP/2",

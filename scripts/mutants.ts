@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (known !== undefined) return known;",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "seat-1: a poll that is asked again gets what it got, and nothing besides",
+    test: "seat-1: a repeated poll gets the same answer and nothing more",
   },
   {
     name: "H3: an answer is not repeated with claims that were given back",
@@ -182,7 +182,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "told.claims.filter((claim) => !lost.includes(claim))",
     replace: "told.claims",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "seat-1: and nothing that was given back meanwhile",
+    test: "seat-1: a repeated poll does not get claims that were released since",
   },
   {
     name: "O1: a claim that was used elsewhere is not given back",
@@ -198,7 +198,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;",
     replace: "const isOld = false;",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away",
+    test: "seat-5: a replaced poll that arrives after its successor releases no claim",
   },
   {
     name: "D2: a damaged row is named, never believed",

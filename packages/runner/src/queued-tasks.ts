@@ -270,7 +270,7 @@ class QueuedAttempt implements RunningAttempt {
 
   /**
    * queued-tasks-5. A refused attempt may have been created by an earlier request. An attempt that cannot be
-   *                 cancelled has ended.
+   * cancelled has ended.
    */
   async #takeBack(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;

@@ -1,4 +1,5 @@
-// A session whose row is damaged: it is nobody's, and keeps no other one from its runner.
+// Dispatch of sessions with a damaged row: no runner gets them, and they keep no other session from its
+// runner.
 
 import { CorruptRecordError, type AgentStorage, type StorageReader } from "@holdfast/core";
 import { MemoryStorage, readerWith, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
@@ -21,7 +22,7 @@ async function refuse(): Promise<never> {
 }
 
 describe("dispatcher-6: a damaged session", () => {
-  test("that is due leaves the others to whoever polls", async () => {
+  test("a damaged session that is due does not keep others from a runner", async () => {
     const { clock, poll, create } = await openDispatch({ changes: damaged });
     await create("bad");
     await create("good");
@@ -30,7 +31,7 @@ describe("dispatcher-6: a damaged session", () => {
     expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["good"]);
   });
 
-  test("that something arrives for leaves the others to whoever polls", async () => {
+  test("a damaged session with an arrival does not keep others from a runner", async () => {
     const { clock, storage, poll, create } = await openDispatch({ changes: damaged });
     const answer = poll("p1", 10_000);
     await clock.advance(1);
@@ -43,7 +44,7 @@ describe("dispatcher-6: a damaged session", () => {
   });
 
   test.each(["row", "journal"])(
-    "that no runner fits leaves the others to be told and ended: its %s is damaged",
+    "a damaged session that no runner fits does not keep others from ending: its %s is damaged",
     async (what) => {
       const [memory, clock] = [new MemoryStorage(), new TestClock()];
       const load = (sessionId: string) => (sessionId === "bad" ? refuse() : memory.load(sessionId));

@@ -1,29 +1,29 @@
-// Dispatch: polls of runners that wait on one side, sessions with something to do on the other, and the rules between them.
+// `Dispatcher` matches waiting polls of runners with sessions that have something to do, and claims those.
 //
 //   poll ─► seat ─┐
 //                 ├─► round: scan what is due ─► match (rules.ts) ─► claim ─► load ─► answer
 //   arrival ──────┘
 //
-//   dispatcher-1. The claim in storage is what gives a session to a runner; everything here may be forgotten at any
-//       time. So a coordinator's end loses no claim and gives none twice.
-//   dispatcher-2. A claim that no poll acknowledges and nobody uses is given back after `ACK_MS`.
-//   dispatcher-3. One round at a time. A poll and what is known to be there begin one at once, and what comes meanwhile
-//       is for the next; only what has to be asked of storage waits for others, for `JOIN_MS`.
-//   dispatcher-4. What arrives for a session that a runner holds is told to that runner, to nobody else.
-//   dispatcher-5. Losing every notice costs time and nothing more: while somebody waits, what is due, and what has
-//       arrived for what those hold who wait, is asked every `SCAN_MS`.
-//   dispatcher-6. What storage could not do for one session leaves the others of its round as they are. Whether that
-//       one is claimed is found out, and the claim given back, `AGAIN_MS` later: until then it is nobody's candidate.
-//       Where storage did not say which claim was made, one that another coordinator has given since is told by its
-//       lease, and left alone.
-//   dispatcher-7. Only the claim of a session says how often it was lost. Who learns so that it is a suspect gives the
-//       claim back, which counts as nothing, and matches it anew as what it is. A suspect that gets company is pardoned
-//       first, in storage.
-//   dispatcher-8. What is known of a runner that was not heard of here for `FORGET_MS` is forgotten, and what waits for
-//       runners that poll elsewhere is compared with what is due every `PRUNE_MS`: so nothing here grows with all the
-//       sessions and runners there ever were.
+//   dispatcher-1. Only the claim in storage gives a session to a runner. Everything in this class may be
+//       forgotten at any time: a coordinator's end loses no claim and gives none twice.
+//   dispatcher-2. A claim that no poll acknowledges and no runner uses is released after `ACK_MS`.
+//   dispatcher-3. There is one round at a time. A poll or a known candidate begins one at once, and later
+//       events belong to the next round. A round that must ask storage first waits `JOIN_MS`.
+//   dispatcher-4. An arrival for a session that a runner holds is sent to that runner alone.
+//   dispatcher-5. Losing every notice costs time and nothing more. While a poll waits, the dispatcher asks
+//       storage every `SCAN_MS` which sessions are due, and what has arrived for sessions of waiting runners.
+//   dispatcher-6. If storage fails for one session, the other sessions of the round are not affected. The
+//       failed session is no candidate until `AGAIN_MS` later, when the dispatcher asks whether it was
+//       claimed and releases that claim. If storage did not return a token, the end of the lease identifies
+//       the claim. A claim with another end belongs to another coordinator and is left alone.
+//   dispatcher-7. Only the claim of a session says how often it was lost. If the claim shows a suspect, the
+//       dispatcher releases it, which counts as no loss, and matches the session again as one. A suspect that
+//       gets company is pardoned first, in storage.
+//   dispatcher-8. The seat of a runner that has been silent here for `FORGET_MS` is forgotten. Candidates for
+//       runners that poll elsewhere are compared with storage every `PRUNE_MS`. Memory here therefore does
+//       not grow with all the sessions and runners that ever existed.
 //
-// It knows no requests and no callers: who may poll as whom is decided before.
+// The dispatcher knows no requests and no callers. The service decides which caller may poll as which runner.
 
 import {
   type AgentStorage,
@@ -45,7 +45,7 @@ export const ACK_MS = 2_000;
 export const FORGET_MS = 10 * 60_000;
 export const PRUNE_MS = 60_000;
 const JOIN_MS = 50;
-/** A round that storage could not answer is tried again after so long. */
+/** The pause before a round that failed in storage is tried again. */
 const AGAIN_MS = 500;
 
 export interface DispatcherHost {
@@ -56,13 +56,13 @@ export interface DispatcherHost {
   readonly leaseMs: number;
   /** rules-4. How often a session may be lost with a runner that holds nothing else. */
   readonly lossesMax: number;
-  /** Told of what storage did not do. Must not throw. */
+  /** Called with each failure of storage. Must not throw. */
   readonly warn: (message: string, error: unknown) => void;
-  /** Told of each claim that was given, and how long the session had waited for it. Must not throw. */
+  /** Called with how long a session waited, for each claim that is given. Must not throw. */
   readonly claimed: (waitedMs: number) => void;
 }
 
-/** A claim that may have been made, and that nobody was told of (dispatcher-6). */
+/** A claim that may exist, and that no runner knows of (dispatcher-6). */
 interface Owed {
   readonly runnerId: string;
   readonly asked: AskedClaim;
@@ -70,9 +70,9 @@ interface Owed {
 }
 
 interface AskedClaim {
-  /** When its lease ends, unless it was renewed. */
+  /** The end of its lease, unless it was renewed. */
   until?: number;
-  /** `undefined` as long as storage has not said that it was made. */
+  /** `undefined` until storage has confirmed the claim. */
   token?: number | undefined;
 }
 
@@ -83,9 +83,9 @@ export class Dispatcher {
   readonly #waiting: WaitingSessions;
   readonly #owed = new Map<string, Owed>();
   readonly #unsubscribe: () => void;
-  /** Runners of which storage was asked what they hold. */
+  /** The seats of runners whose held claims were read from storage. */
   readonly #looked = new WeakSet<Seat>();
-  /** Sessions something arrived for since the last round. */
+  /** Sessions that something arrived for since the last round. */
   #arrived = new Set<string>();
   #isScanWanted = true;
   #scannedAt = -Infinity;
@@ -107,7 +107,7 @@ export class Dispatcher {
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
 
-  /** Answers claims, arrivals and commands as soon as there are any, or nothing after `waitMs` (seat-1 and seat-4). */
+  /** Answers as soon as there is something to send, or with nothing after `waitMs` (seat-1, seat-4). */
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
     const seat = this.#seatOf(runner.runnerId);
@@ -128,7 +128,7 @@ export class Dispatcher {
     if (waitMs <= 0) void this.#quiet().then(end);
     try {
       const told = await answer;
-      if (signal?.aborted !== true) seat.heardAt = this.#host.clock.monotonic(); // It has waited until now.
+      if (signal?.aborted !== true) seat.heardAt = this.#host.clock.monotonic(); // The runner has waited until now.
       if (told.claims.length > 0) this.#expectUse(seat, told);
       return told;
     } finally {
@@ -138,10 +138,8 @@ export class Dispatcher {
   }
 
   /**
-   * Whether a runner holds a session. What is not known here, or contradicts what is, storage is asked, and of a runner that was not
-   * heard of here for a lease: it may have lost it elsewhere.
-   *
-   * @param token under which it wants to write, if it does: storage looks at that itself.
+   * Whether a runner holds a session. Storage answers if this coordinator does not know the session under
+   * `token`. It also answers if the runner has been silent here for a lease, and may have lost the session.
    */
   async holds(runnerId: string, sessionId: string, token?: number): Promise<boolean> {
     const known = this.#holdings.find(sessionId);
@@ -155,30 +153,30 @@ export class Dispatcher {
     return true;
   }
 
-  /** What runners hold, as far as is known here. */
+  /** The sessions that runners hold, as far as this coordinator knows. */
   get holdings(): Holdings {
     return this.#holdings;
   }
 
-  /** When a claim was given, if it was here. */
+  /** When a claim was given, if this coordinator gave it. */
   givenAt(sessionId: string, token: number): number | undefined {
     const held = this.#holdings.find(sessionId);
     return held?.token === token ? held.givenAt : undefined;
   }
 
-  /** For how long a runner was not heard of here: not at all while it polls, for ever when it never did. */
+  /** How long a runner has been silent here: 0 while its poll waits, and Infinity if it never polled. */
   quietFor(runnerId: string): number {
     const seat = this.#seats.get(runnerId);
     if (seat?.waiting !== undefined) return 0;
     return this.#host.clock.monotonic() - (seat?.heardAt ?? -Infinity);
   }
 
-  /** Whether a session that waits is known here to be a suspect (rules-6). */
+  /** Whether this coordinator knows that a waiting session is a suspect (rules-6). */
   isSuspect(sessionId: string): boolean {
     return this.#waiting.get(sessionId)?.suspectSince !== undefined;
   }
 
-  /** Waiting polls, sessions that wait as far as is known, and the age of the oldest: for metrics. */
+  /** For metrics: the waiting polls, the known waiting sessions, and the start of the longest wait. */
   get load(): { readonly polls: number; readonly waiting: number; readonly oldestSince: number | undefined } {
     const sinces = this.#waiting.all.map(({ since }) => since);
     return {
@@ -188,24 +186,24 @@ export class Dispatcher {
     };
   }
 
-  /** A session was made that has something to do. */
+  /** Adds a new session that has something to do. */
   created(session: Session): void {
     this.#waiting.add(session, this.#host.clock.now());
     this.#wake(0);
   }
 
-  /** A runner uses a claim, or says that it holds it: it has arrived. @param inbox how much it knows to have arrived. */
+  /** A runner uses or renews a claim, so the claim has arrived. @param inbox its place in the inbox. */
   used(runnerId: string, sessionId: string, inbox = 0): void {
     this.#seats.get(runnerId)?.used(sessionId);
     this.#holdings.knows(sessionId, inbox);
   }
 
-  /** A runner says that it lives. */
+  /** A runner has renewed its claims. */
   heard(runnerId: string): void {
     this.#seatOf(runnerId).heardAt = this.#host.clock.monotonic();
   }
 
-  /** A runner holds it no longer; there may be something to do for it. */
+  /** A runner no longer holds the session, which may have something to do. */
   released(sessionId: string, isEnded: boolean): void {
     const runnerId = this.#holdings.drop(sessionId);
     if (isEnded) return;
@@ -214,19 +212,19 @@ export class Dispatcher {
     this.#wake(JOIN_MS);
   }
 
-  /** Have a runner drain; told until it has heard it (seat-3). */
+  /** Makes a runner drain. The command is sent until the runner acknowledges it (seat-3). */
   drain(runnerId: string): void {
     this.#seatOf(runnerId).command(DRAIN);
     this.#wake(0);
   }
 
-  /** Have a runner stop what it does with a session; told until it has heard it (seat-3). */
+  /** Makes a runner stop a session. The command is sent until the runner acknowledges it (seat-3). */
   stop(runnerId: string, sessionId: string): void {
     this.#seatOf(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
     this.#wake(0);
   }
 
-  /** It is gone: what it holds runs out by its lease. */
+  /** Forgets a runner that is gone. Its claims end with their leases. */
   forget(runnerId: string): void {
     const seat = this.#seats.get(runnerId);
     seat?.waiting?.answer([]);
@@ -241,7 +239,7 @@ export class Dispatcher {
       if (waiting === undefined && Math.max(heardAt, madeAt) <= before) this.forget(runnerId);
   }
 
-  /** Polls that wait are answered with nothing; claims under way are made and given back. */
+  /** Answers waiting polls with nothing, and releases the claims that are being made. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#unsubscribe();
@@ -254,7 +252,7 @@ export class Dispatcher {
 
   #onArrival({ sessionId, awaited }: Arrival): void {
     const holder = this.#seats.get(this.#holdings.find(sessionId)?.runnerId ?? "");
-    // Otherwise what it held may be its own no longer.
+    // Otherwise the runner may have lost the session by now.
     if (holder !== undefined && this.quietFor(holder.runnerId) < this.#host.leaseMs) {
       holder.arrived(sessionId, awaited);
       this.#wake(0);
@@ -277,7 +275,7 @@ export class Dispatcher {
   }
 
   #wakeAt(ms: number): void {
-    if (this.#isClosed) return; // The round that was under way then leaves nothing behind.
+    if (this.#isClosed) return; // A round that was under way leaves no timer behind.
     const at = this.#host.clock.monotonic() + ms;
     if (at >= this.#timerAt) return;
     this.#cancelTimer?.();
@@ -307,7 +305,7 @@ export class Dispatcher {
       });
   }
 
-  /** Until no round is under way. */
+  /** Waits until no round is under way. */
   async #quiet(): Promise<void> {
     while (this.#round !== undefined) await this.#round;
   }
@@ -324,7 +322,7 @@ export class Dispatcher {
       const given = await this.#claimAll(matches);
       if (matches.length === 0) this.#waiting.widen();
       this.#answer(given);
-      // Who was matched with what is not to be had is matched again, until nothing is left to match.
+      // A session could not be claimed, so that its runner is matched again, until nothing is left to match.
       if (this.#waiting.isBehind || countOf(given) < matches.length) this.#isAgain = true;
       this.#wakeAt(SCAN_MS); // dispatcher-5.
     } else if (this.#host.clock.monotonic() - Math.max(this.#prunedAt, this.#scannedAt) >= PRUNE_MS)
@@ -347,10 +345,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Storage says who holds a session. What came before that was known here was told to nobody (dispatcher-4); where its runner is not known
-   * either, it is found when that is.
-   */
+  /** Notes the holder of a session, as storage says. It is sent earlier arrivals now (dispatcher-4). */
   #found({ owner, sessionId, token, inbox, losses }: HeldClaim): void {
     const seat = this.#seats.get(owner);
     if (seat === undefined) return;
@@ -401,7 +396,7 @@ export class Dispatcher {
     await this.#waiting.prune(this.#host.clock.now());
   }
 
-  /** waiting-sessions-1. */
+  /** Reads due sessions again when a scan is due (waiting-sessions-1). */
   async #lookAround(offers: readonly Offer[]): Promise<void> {
     const { clock } = this.#host;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));
@@ -412,7 +407,7 @@ export class Dispatcher {
       this.#scannedAt = clock.monotonic();
       this.#scannedAgents = agents;
       const nextAt = await this.#waiting.scan([...agents], clock.now());
-      for (const { sessionId } of this.#waiting.all) this.#holdings.drop(sessionId); // What is due, nobody holds.
+      for (const { sessionId } of this.#waiting.all) this.#holdings.drop(sessionId); // No runner holds a due session.
       if (nextAt !== undefined && nextAt - clock.now() < SCAN_MS) {
         this.#isScanWanted = true;
         this.#wakeAt(Math.max(1, nextAt - clock.now()));
@@ -477,30 +472,26 @@ export class Dispatcher {
     );
   }
 
-  /** Of the claim that was asked for, if it was made and is held. */
+  /** The token of the claim that was asked for, if it was made and is held. */
   async #tokenOf(sessionId: string, runnerId: string, { until }: AskedClaim): Promise<number | undefined> {
     const claim = await this.#holdings.ask(sessionId);
     return claim?.owner === runnerId && claim.until === until ? claim.token : undefined;
   }
 
-  /**
-   * The claim of a match, or nothing when the session is not to be had.
-   *
-   * @param asked is filled with what is known of it.
-   */
+  /** The claim of a match, or `undefined`. @param asked filled with what is known, also when this throws. */
   async #claim({ sessionId, runnerId, isAlone }: Match, asked: AskedClaim): Promise<GivenClaim | undefined> {
     const { storage, clock, registry, lossesMax, claimed } = this.#host;
     if (!isAlone) await this.#pardonHeldBy(runnerId);
     const { since, suspectSince } = this.#waiting.get(sessionId) ?? {};
     this.#waiting.remove(sessionId);
-    // What it registered with may have been configured otherwise: nobody else may have it while its runner believes to.
+    // The runner may trust a longer lease with which it registered: no other may claim the session before.
     const leaseMs = Math.max(this.#host.leaseMs, (await registry.find(runnerId))?.leaseMs ?? 0);
     const now = clock.now();
     const askedAt = clock.monotonic();
     asked.until = now + leaseMs;
     const result = await storage.claim({ sessionId, owner: runnerId, now, leaseMs, unlessHeld: true });
     if (result.status === "busy" && registry.knows(result.owner)) {
-      // Its runner was given it elsewhere: what arrived is for that one (dispatcher-4).
+      // Another coordinator gave the session to its runner: arrivals are for that runner (dispatcher-4).
       const claim = await this.#holdings.ask(sessionId);
       if (claim !== undefined) this.#found(claim);
     }
@@ -535,7 +526,7 @@ export class Dispatcher {
     return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };
   }
 
-  /** rules-6. A batch that storage refuses comes after one of its holder, which proves as much. */
+  /** rules-6. If storage fences the batch, a commit of the holder has cleared the losses. */
   async #pardonHeldBy(runnerId: string): Promise<void> {
     for (const [sessionId, holding] of this.#holdings.suspectsOf(runnerId)) {
       const row = await this.#host.storage.reader.session(sessionId);
@@ -547,10 +538,10 @@ export class Dispatcher {
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
       const seat = this.#seats.get(runnerId);
-      // dispatcher-2. Storage was slow, or this process stood still: its lease may be over before its runner hears of it.
+      // dispatcher-2. After a slow claim, the lease may end before the runner reads the answer.
       const oldest = this.#host.clock.monotonic() - ACK_MS;
       const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
-      // It may have stopped waiting meanwhile, or wait for less.
+      // The poll may have ended since, or ask for fewer sessions.
       const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
       const told = fresh.slice(0, slots);
       this.#giveBack(claims.filter((claim) => !told.includes(claim)));
@@ -563,7 +554,7 @@ export class Dispatcher {
     this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
   }
 
-  /** dispatcher-2. Its runner may use it through another coordinator: storage knows, in the transaction that would take it back. */
+  /** dispatcher-2. Storage checks whether the runner used the claim through another coordinator. */
   #giveBackUnused(claims: readonly GivenClaim[]): void {
     this.#giveBack(claims, ({ asGiven }) => ({ ifUnchanged: asGiven }));
   }

@@ -1,4 +1,4 @@
-// What a coordinator does about sessions that it did not give: their runners got them from another one of the same storage.
+// Dispatch of sessions that another coordinator of the same storage gave to their runners.
 
 import type { Arrival } from "@holdfast/core";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { FORGET_MS, PRUNE_MS } from "./dispatcher.ts";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 
-test("dispatcher-1: asking who holds a session changes nothing of it", async () => {
+test("dispatcher-1: asking for the holder of a session does not change its claim", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   expect(await dispatcher.holds("r1", "s1")).toBe(false);
@@ -14,7 +14,7 @@ test("dispatcher-1: asking who holds a session changes nothing of it", async () 
   const first = await storage.claim({ sessionId: "s1", owner: "r2", now: clock.now(), leaseMs: 1_000 });
   expect(await dispatcher.holds("r1", "s1")).toBe(false);
   expect(await dispatcher.holds("r2", "s1")).toBe(true);
-  await clock.advance(1_000); // It is lost now.
+  await clock.advance(1_000); // The claim is lost now.
   expect(await dispatcher.holds("r1", "s1")).toBe(false);
   const second = await storage.claim({ sessionId: "s1", owner: "r2", now: clock.now(), leaseMs: 1_000 });
   expect([first, second]).toMatchObject([
@@ -23,7 +23,7 @@ test("dispatcher-1: asking who holds a session changes nothing of it", async () 
   ]);
 });
 
-test("dispatcher-4: a session under another token than is known here is asked for", async () => {
+test("dispatcher-4: storage is asked about a session whose token is not the known one", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -34,7 +34,7 @@ test("dispatcher-4: a session under another token than is known here is asked fo
   expect(await dispatcher.holds("r1", "s1", 2)).toBe(false);
 });
 
-test("dispatcher-4: what a runner that is not heard of here lost by way of another coordinator is not taken for its own", async () => {
+test("dispatcher-4: a runner that is silent here does not keep a session that it lost through another coordinator", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -45,7 +45,9 @@ test("dispatcher-4: what a runner that is not heard of here lost by way of anoth
   expect(await dispatcher.holds("r1", "s1")).toBe(false);
 });
 
-/** Two coordinators of one storage. What is stored by way of the other one is told to this one only where a test does. */
+/**
+ * Two coordinators of one storage. Commits through the other one are announced to this one only by `tell`.
+ */
 async function two() {
   const clock = new TestClock();
   let tell: (arrival: Arrival) => void = () => {};
@@ -63,7 +65,7 @@ async function two() {
 
 const NEWS = { arrivals: [{ sessionId: "s1", awaited: true }] };
 
-test("dispatcher-5: what arrives by way of another coordinator for what a runner holds is found within a second", async () => {
+test("dispatcher-5: an arrival through another coordinator for a held session is found within a second", async () => {
   const { poll, create, clock, signal } = await two();
   await create("s1");
   expect((await poll("p1", 10_000)).claims).toHaveLength(1);
@@ -77,7 +79,7 @@ test("dispatcher-5: what arrives by way of another coordinator for what a runner
   expect(await again).toMatchObject({ arrivals: [] }); // Once.
 });
 
-test("dispatcher-5: so it is for a session that its runner was given by the other one", async () => {
+test("dispatcher-5: an arrival for a session that the other coordinator gave is found within a second", async () => {
   const { poll, create, clock, signal, storage } = await two();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
@@ -88,10 +90,10 @@ test("dispatcher-5: so it is for a session that its runner was given by the othe
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-4: what storage tells of at once is told at once, whoever gave the session", async () => {
+test("dispatcher-4: an announced arrival is sent to the holder at once, even if another coordinator gave the session", async () => {
   const { poll, create, clock, signal, storage, tell } = await two();
   const answer = poll("p1", 10_000);
-  await turns(20); // It has looked, and found nothing.
+  await turns(20); // The first round has found nothing.
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
   await signal("sig-1");
@@ -100,7 +102,7 @@ test("dispatcher-4: what storage tells of at once is told at once, whoever gave 
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-4: what storage tells of at once is given at once, if nobody holds it", async () => {
+test("dispatcher-4: a session with an announced arrival is given at once if no runner holds it", async () => {
   const { poll, create, tell } = await two();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -110,7 +112,7 @@ test("dispatcher-4: what storage tells of at once is given at once, if nobody ho
   expect((await answer).claims).toHaveLength(1);
 });
 
-test("dispatcher-5: a runner without a free slot hears of what it holds all the same", async () => {
+test("dispatcher-5: a runner without a free slot is sent arrivals for the sessions it holds", async () => {
   const clock = new TestClock();
   const { poll, create, storage } = await openDispatch({
     clock,
@@ -130,7 +132,7 @@ test("dispatcher-5: a runner without a free slot hears of what it holds all the 
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-8: a runner that was not heard of for long is forgotten with all that it is known to hold, and known again when it comes", async () => {
+test("dispatcher-8: a runner that was silent for long is forgotten with its sessions, and known again after a poll", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -145,18 +147,18 @@ test("dispatcher-8: a runner that was not heard of for long is forgotten with al
   expect((await poll("p2")).claims).toHaveLength(1); // Its lease is over.
 });
 
-test("dispatcher-8: what a runner is to be told that has not polled here yet is not forgotten before its time", async () => {
+test("dispatcher-8: a command for a runner that has not polled here is kept until FORGET_MS", async () => {
   const { dispatcher, clock, create, poll, storage } = await openDispatch();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
-  expect(await dispatcher.holds("r1", "s1")).toBe(true); // It uses it here.
+  expect(await dispatcher.holds("r1", "s1")).toBe(true); // The runner uses the session here.
   dispatcher.stop("r1", "s1");
   await clock.advance(FORGET_MS - 1);
   dispatcher.sweep();
   expect((await poll("p1")).commands).toMatchObject([{ type: "stop", sessionId: "s1" }]);
 });
 
-test("dispatcher-8: and is forgotten then", async () => {
+test("dispatcher-8: a command for a runner that never polled here is forgotten after FORGET_MS", async () => {
   const { dispatcher, clock, poll } = await openDispatch();
   dispatcher.stop("r1", "s1");
   await clock.advance(FORGET_MS);
@@ -164,7 +166,7 @@ test("dispatcher-8: and is forgotten then", async () => {
   expect((await poll("p1")).commands).toEqual([]);
 });
 
-test("dispatcher-8: a runner that waits is not forgotten, however long that is", async () => {
+test("dispatcher-8: a runner whose poll waits is not forgotten, however long it waits", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   const answer = poll("p1", FORGET_MS + 60_000);
   await clock.advance(FORGET_MS);
@@ -174,7 +176,7 @@ test("dispatcher-8: a runner that waits is not forgotten, however long that is",
   expect((await answer).claims).toHaveLength(1);
 });
 
-test("waiting-sessions-4: what waits for runners that poll elsewhere is forgotten once it is not due any more", async () => {
+test("waiting-sessions-4: a session waiting for runners of other coordinators is forgotten once it is not due any more", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   const start = async (sessionId: string) => {
     await create(sessionId);

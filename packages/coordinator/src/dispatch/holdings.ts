@@ -1,12 +1,13 @@
-// What runners hold, as far as this coordinator knows: what it gave them, and what it found out by asking.
+// `Holdings` are the sessions that runners hold, as far as this coordinator knows: sessions that it gave, and
+// sessions that it found by asking storage.
 //
-//   holdings-1. Storage alone knows who holds what. Asking it changes nothing; and what is known here under a newer
-//       token stands.
-//   holdings-2. What came by way of another coordinator is told by nobody: `look` finds it, with one question for each
-//       runner. So are the sessions themselves that a runner was given there, and what proves that a session is no
-//       suspect.
+//   holdings-1. Only storage knows which runner holds which session. Asking it changes nothing. Knowledge
+//       under a newer token is kept.
+//   holdings-2. Arrivals through another coordinator may come without a notice. `look` finds them with one
+//       query for each runner. It also finds the sessions that another coordinator gave, and the commits that
+//       prove a session to be no suspect.
 //
-// It knows no polls: it says what is news for which runner.
+// This class knows no polls. It returns which arrivals are news for which runner.
 
 import type { AgentStorage, Clock, HeldClaim } from "@holdfast/core";
 import { ChurnMap } from "@holdfast/core/internal";
@@ -17,13 +18,13 @@ const PAGE = 1_000;
 export interface Holding {
   readonly runnerId: string;
   readonly token: number;
-  /** How much had arrived for the session when its runner was last told of it, or knew it by itself. */
+  /** The place in the inbox of the last arrival that the runner was sent, or said it knew. */
   readonly inbox: number;
-  /** How far its runner has read the inbox, or was sent it, if that was here. */
+  /** The place up to which the runner has read the inbox, or was sent it, if this coordinator knows. */
   readonly read?: number;
-  /** When it was given, if that was here. */
+  /** When the session was given, if this coordinator gave it. */
   readonly givenAt?: number;
-  /** How many before it were lost, as far as no commit has taken that back. */
+  /** How many claims in a row were lost before this one. */
   readonly losses: number;
 }
 
@@ -32,7 +33,7 @@ export class Holdings {
   readonly #clock: Clock;
   readonly #bySession = new ChurnMap<string, Holding>();
   readonly #byRunner = new Map<string, Set<string>>();
-  /** Of what is held, the suspects, and since when that is known here. */
+  /** Held suspects, each with the time at which this coordinator learned of it. */
   readonly #suspects = new Map<string, number>();
 
   constructor(storage: AgentStorage, clock: Clock) {
@@ -48,7 +49,7 @@ export class Holdings {
     return this.#byRunner.get(runnerId)?.size ?? 0;
   }
 
-  /** Since when a runner holds a suspect; the last one's, if it holds several. */
+  /** Since when a runner holds a suspect. If it holds several, the time of the last one. */
   suspectSince(runnerId: string): number | undefined {
     const sinces = this.suspectsOf(runnerId).map(([sessionId]) => this.#suspects.get(sessionId)!);
     return sinces.length === 0 ? undefined : Math.max(...sinces);
@@ -74,26 +75,28 @@ export class Holdings {
     else held.add(sessionId);
   }
 
-  /** Its runner knows how much has arrived for it. */
+  /** Notes that the runner knows the inbox up to this place. */
   knows(sessionId: string, inbox: number): void {
     const known = this.#bySession.get(sessionId);
     if (known !== undefined && known.inbox < inbox) this.#bySession.set(sessionId, { ...known, inbox });
   }
 
-  /** How far a runner has read the inbox of a session that it holds; `undefined` where that is not known here. */
+  /**
+   * The place up to which a runner has read the inbox of a session that it holds, if this coordinator knows.
+   */
   readBy(runnerId: string, sessionId: string): number | undefined {
     const known = this.#bySession.get(sessionId);
     return known?.runnerId === runnerId ? known.read : undefined;
   }
 
-  /** A runner has read the inbox of a session that it holds so far, or was sent it. */
+  /** Notes that a runner has read, or was sent, the inbox of a session that it holds. */
   reads(runnerId: string, sessionId: string, read: number): void {
     const known = this.#bySession.get(sessionId);
     if (known?.runnerId === runnerId && (known.read ?? -1) < read)
       this.#bySession.set(sessionId, { ...known, read });
   }
 
-  /** Nobody holds it, as far as is known here. @returns who did. */
+  /** Notes that no runner holds the session. @returns the runner that held it. */
   drop(sessionId: string): string | undefined {
     const known = this.#bySession.get(sessionId);
     if (known === undefined) return undefined;
@@ -109,13 +112,13 @@ export class Holdings {
     for (const sessionId of this.#byRunner.get(runnerId) ?? []) this.drop(sessionId);
   }
 
-  /** Who holds a session, by storage. */
+  /** The claim of a session, as storage has it. */
   async ask(sessionId: string): Promise<HeldClaim | undefined> {
     const [claim] = await this.#storage.heldClaims({ now: this.#clock.now(), limit: 1, sessionId });
     return claim;
   }
 
-  /** holdings-2. @returns the sessions of this runner for which something came that it was not told of. */
+  /** holdings-2. @returns the sessions of this runner with arrivals that it was not sent. */
   async look(runnerId: string): Promise<readonly string[]> {
     const before = new Map([...(this.#byRunner.get(runnerId) ?? [])].map((id) => [id, this.find(id)!.token]));
     const news: string[] = [];
@@ -136,7 +139,7 @@ export class Holdings {
       after = page.at(-1)?.sessionId;
       if (page.length < PAGE) break;
     }
-    // What it no longer holds, unless it was given to it anew meanwhile.
+    // The runner no longer holds these sessions, unless one was given to it again since.
     for (const [sessionId, token] of before) if (this.find(sessionId)?.token === token) this.drop(sessionId);
     return news;
   }

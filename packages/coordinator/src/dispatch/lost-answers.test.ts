@@ -1,4 +1,4 @@
-// Dispatch where answers and notices get lost: nothing is given twice, nothing is forgotten.
+// Dispatch when answers and notices get lost: no session is given twice, and none is forgotten.
 
 import { UnavailableError } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
@@ -6,7 +6,7 @@ import { expect, test, vi } from "vitest";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 import { DRAIN, Seat } from "./seat.ts";
 
-test("seat-1: a poll that is asked again gets what it got, and nothing besides", async () => {
+test("seat-1: a repeated poll gets the same answer and nothing more", async () => {
   const { poll, create } = await openDispatch();
   await create("s1");
   const first = await poll("p1");
@@ -15,7 +15,7 @@ test("seat-1: a poll that is asked again gets what it got, and nothing besides",
   expect(first.claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("seat-1: and nothing that was given back meanwhile", async () => {
+test("seat-1: a repeated poll does not get claims that were released since", async () => {
   const { poll, create, clock } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -23,10 +23,10 @@ test("seat-1: and nothing that was given back meanwhile", async () => {
   expect((await poll("p1")).claims).toEqual([]);
 });
 
-// Its runner reached another coordinator of the same storage.
+// The runner used another coordinator of the same storage.
 test.each([
   ["something", [{ type: "started", seq: 0, at: 0 }]],
-  ["a batch without records", []], // Such as one that only pays for what starts with it.
+  ["a batch without records", []], // For example, a batch that only reserves a budget for tasks that start with it.
 ] as const)("dispatcher-2: a claim under which %s was committed is not given back", async (_, records) => {
   const { poll, create, clock, storage } = await openDispatch();
   await create("s1");
@@ -42,7 +42,7 @@ test.each([
   expect(await storage.claim(taken)).toEqual({ status: "busy", owner: "r1" });
 });
 
-test("dispatcher-2: a claim that storage took long for is not told", async () => {
+test("dispatcher-2: a claim that storage took too long for is not sent", async () => {
   const { poll, create, clock } = await openDispatch({ loadMs: 2_000 });
   await create("s1");
   const answer = poll("p1", 3_000);
@@ -50,7 +50,7 @@ test("dispatcher-2: a claim that storage took long for is not told", async () =>
   expect((await answer).claims).toEqual([]);
 });
 
-test("dispatcher-5: what nobody was told of is found while somebody waits", async () => {
+test("dispatcher-5: a due session without a notice is found while a poll waits", async () => {
   const { poll, create, clock } = await openDispatch();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -59,7 +59,7 @@ test("dispatcher-5: what nobody was told of is found while somebody waits", asyn
   expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("dispatcher-6: a session that storage cannot give keeps no other one of its round from its runner", async () => {
+test("dispatcher-6: a session that storage fails for does not keep others of its round from their runner", async () => {
   let isBroken = true;
   const failing = () => {
     if (isBroken) throw new UnavailableError("storage_unavailable", "away");
@@ -92,8 +92,8 @@ test("dispatcher-6: a session that storage cannot give keeps no other one of its
   }
 });
 
-// Another coordinator gave it to the same runner before this one looked whether it had.
-test("dispatcher-6: what was given since storage failed is not given back", async () => {
+// Another coordinator gave the session to the same runner before this one asked whether it was claimed.
+test("dispatcher-6: a claim that was made after storage failed is not released", async () => {
   const { poll, create, clock, storage } = await openDispatch({
     changes: () => ({
       claim: () => Promise.reject(new UnavailableError("storage_unavailable", "away")),
@@ -109,7 +109,7 @@ test("dispatcher-6: what was given since storage failed is not given back", asyn
   expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
 });
 
-test("seat-5: a poll that was left, and arrives after the one that followed it, takes nothing away", async () => {
+test("seat-5: a replaced poll that arrives after its successor releases no claim", async () => {
   const { poll, create, dispatcher, storage, clock } = await openDispatch();
   const ofProcess = (number: number, process = "p") => ({ process, number });
   await poll("p1", 0, undefined, ofProcess(1));
@@ -120,12 +120,13 @@ test("seat-5: a poll that was left, and arrives after the one that followed it, 
   expect(await poll("p2", 10_000, "p1", ofProcess(2))).toMatchObject({ claims: [] });
   expect(dispatcher.holdings.find("s1")?.runnerId).toBe("r1");
   expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
-  // The first of another process is none of these; what it does not acknowledge did not arrive, and is given anew.
+  // The first poll of another process is not late. It does not acknowledge the claim, which is therefore
+  // given again.
   const first = await poll("q1", 0, undefined, ofProcess(1, "q"));
   expect(first.claims[0]?.token).toBeGreaterThan(third.claims[0]!.token);
 });
 
-test("closed while storage fails it leaves no timer behind", async () => {
+test("a dispatcher that is closed while storage fails leaves no timer behind", async () => {
   const loading = Promise.withResolvers<never>();
   const { poll, create, clock, dispatcher } = await openDispatch({
     changes: () => ({ load: () => loading.promise }),
@@ -140,23 +141,23 @@ test("closed while storage fails it leaves no timer behind", async () => {
   expect(set.mock.calls).toEqual([]);
 });
 
-test("seat-4: what the poll that a new one ends would have told is told by the new one", async () => {
+test("seat-4: a new poll answers with the news of the poll that it ends", async () => {
   const seat = new Seat("r1", 0);
   seat.acknowledge({ ackCommandIds: [] });
   void seat.wait("p1", 0, 0);
-  seat.arrived("s1", true); // No round has come to it yet.
+  seat.arrived("s1", true); // No round has answered it yet.
   seat.acknowledge({ ackCommandIds: [] });
   const answer = seat.wait("p2", 1, 0);
   seat.waiting?.answer([]);
   expect((await answer).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
-  // And again by the next, when that was not heard.
+  // The next poll is sent it again if that answer did not arrive.
   seat.acknowledge({ ackCommandIds: [], ackPollId: "p1" });
   const again = seat.wait("p3", 1, 0);
   seat.waiting?.answer([]);
   expect((await again).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
 });
 
-test("seat-6: who was told to drain by one coordinator, and says so to another, is not told again by that one", () => {
+test("seat-6: a runner that acknowledged a drain at another coordinator is not sent it again", () => {
   const seat = new Seat("r1", 0);
   seat.acknowledge({ ackPollId: "of the other", ackCommandIds: [DRAIN.commandId] });
   seat.drains(true);

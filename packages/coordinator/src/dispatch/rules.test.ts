@@ -37,12 +37,12 @@ const candidate = (sessionId: string, more: Partial<Candidate> = {}): Candidate 
 const pairs = (offers: readonly Offer[], candidates: readonly Candidate[], now = NOW): readonly string[] =>
   match(offers, candidates, now).map(({ sessionId, runnerId }) => `${sessionId}→${runnerId}`);
 
-describe("who fits", () => {
-  test("only a runner that offers the agent", () => {
+describe("which runner fits", () => {
+  test("a session goes only to a runner that offers its agent", () => {
     expect(pairs([offer("r1")], [candidate("s1", { agent: "other" })])).toEqual([]);
   });
 
-  test("only a runner that offers its version, if it says which it has", () => {
+  test("a session goes only to a runner that offers its version, if the runner names versions", () => {
     const [first, second] = [candidate("s1"), candidate("s2", { version: "2" })];
     const agents = new Map([["greeter", new Set(["2", "3"])]]);
     expect(pairs([offer("r1", { agents, free: 2 })], [first, second])).toEqual(["s2→r1"]);
@@ -51,7 +51,7 @@ describe("who fits", () => {
     );
   });
 
-  test("only a runner that has every demanded label with that value", () => {
+  test("a session goes only to a runner that has every demanded label with that value", () => {
     const s1 = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
     expect(pairs([offer("r1", { labels: { gpu: "a100" } })], [s1])).toEqual([]);
     expect(pairs([offer("r1", { labels: { gpu: "a100", os: "mac" } })], [s1])).toEqual([]);
@@ -60,19 +60,19 @@ describe("who fits", () => {
     ]);
   });
 
-  test("a label that every object has is no label", () => {
+  test("a property that every object inherits is no label", () => {
     expect(fits(offer("r1"), candidate("s1", { demands: { toString: "x" } }))).toBe(false);
   });
 
-  test("a runner of a user takes that user's sessions alone, one of nobody takes all", () => {
+  test("a runner with an owner takes only that user's sessions, and a runner without one takes all", () => {
     const sessions = [candidate("s1", { owner: "ada" }), candidate("s2", { owner: "bob" }), candidate("s3")];
     expect(pairs([offer("r1", { owner: "ada", free: 9 })], sessions)).toEqual(["s1→r1"]);
     expect(pairs([offer("r1", { free: 9 })], sessions)).toHaveLength(3);
   });
 });
 
-describe("who goes first", () => {
-  test("the higher priority, then what has waited longer", () => {
+describe("which session goes first", () => {
+  test("the session of the highest priority goes first, then the one that has waited longest", () => {
     const sessions = [
       candidate("young", { since: NOW - 1 }),
       candidate("old", { since: NOW - 9 }),
@@ -81,7 +81,7 @@ describe("who goes first", () => {
     expect(pairs([offer("r1", { free: 2 })], sessions)).toEqual(["urgent→r1", "old→r1"]);
   });
 
-  test("what has waited for ten minutes goes before every priority", () => {
+  test("a session that has waited for ten minutes goes before every priority", () => {
     const sessions = [
       candidate("urgent", { priority: 5 }),
       candidate("starving", { since: NOW - STARVING_MS }),
@@ -89,20 +89,20 @@ describe("who goes first", () => {
     expect(pairs([offer("r1")], sessions)).toEqual(["starving→r1"]);
   });
 
-  test("the one before it that nobody can take does not hold it up", () => {
+  test("a session that no runner can take does not delay the next one", () => {
     const sessions = [candidate("s1", { since: 0, demands: { gpu: "1" } }), candidate("s2")];
     expect(pairs([offer("r1")], sessions)).toEqual(["s2→r1"]);
   });
 });
 
-describe("who gets it", () => {
-  test("the runner that had it last, if it waits", () => {
+describe("which runner gets a session", () => {
+  test("a session goes to the runner that had it last, if its poll waits", () => {
     const offers = [offer("r1", { free: 5 }), offer("r2")];
     expect(pairs(offers, [candidate("s1", { lastRunner: "r2" })])).toEqual(["s1→r2"]);
     expect(pairs([offers[0]!], [candidate("s1", { lastRunner: "r2" })])).toEqual(["s1→r1"]);
   });
 
-  test("else the one with the most free slots, then the one that waits longest", () => {
+  test("a session otherwise goes to the runner with the most free slots, then to the one that has waited longest", () => {
     expect(pairs([offer("r1"), offer("r2", { free: 2 })], [candidate("s1")])).toEqual(["s1→r2"]);
     expect(pairs([offer("r1", { since: 5 }), offer("r2", { since: 3 })], [candidate("s1")])).toEqual([
       "s1→r2",
@@ -110,7 +110,7 @@ describe("who gets it", () => {
   });
 });
 
-// The claim log against what the runners can do, over whatever waits and whatever there is.
+// The claim log is checked against what the runners can do, for random sessions and runners.
 const LABELS = fc.dictionary(fc.constantFrom("gpu", "os", "zone"), fc.constantFrom("a", "b"), { maxKeys: 3 });
 const OWNER = fc.option(fc.constantFrom("ada", "bob"), { nil: undefined });
 const VERSION = fc.constantFrom("1", "2");
@@ -146,7 +146,7 @@ const CANDIDATES = fc.uniqueArray(
 );
 
 describe("O11", () => {
-  test("claimed only by a matching runner with a free slot, never above its slots, each once", () => {
+  test("a session is claimed once, by a matching runner with a free slot, and no runner exceeds its slots", () => {
     fc.assert(
       fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
         const [o, c] = [offers as Offer[], candidates as Candidate[]];
@@ -170,13 +170,14 @@ describe("O11", () => {
     );
   });
 
-  test("nothing that could be given is left: who waits is full, or nothing fits it", () => {
+  test("every waiting runner is full, or no session that is left fits it", () => {
     fc.assert(
       fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
         const [o, c] = [offers as Offer[], candidates as Candidate[]];
         const matches = match(o, c, NOW);
         const left = c.filter(({ sessionId }) => !matches.some((given) => given.sessionId === sessionId));
-        // But to one that was given a suspect, is kept for the one it has, or for one that waits.
+        // The exception is a runner that was given a suspect, or that is kept for a suspect it holds or that
+        // waits.
         const isPatient = ({ suspectSince = -Infinity }: Candidate) => NOW - suspectSince < ALONE_MS;
         const apart = o.filter((runner) => {
           const given = matches.filter(({ runnerId }) => runnerId === runner.runnerId);
@@ -192,7 +193,7 @@ describe("O11", () => {
     );
   });
 
-  test("no starvation: however many of a higher priority keep coming, each gets its turn", () => {
+  test("no session starves: each gets its turn however many of a higher priority keep coming", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 9 }), (slots, rivals) => {
         let waiting: Candidate[] = [candidate("meek", { since: 0, priority: -100 })];
@@ -218,29 +219,29 @@ describe("rules-6: suspects", () => {
   const suspect = (sessionId: string, more: Partial<Candidate> = {}) =>
     candidate(sessionId, { suspectSince: NOW, ...more });
 
-  test("one is given to a runner that holds nothing, and nothing with it", () => {
+  test("a suspect is given to a runner that holds nothing, and no other session with it", () => {
     const sessions = [suspect("s1"), candidate("s2")];
     expect(pairs([offer("r1", { free: 8 })], sessions)).toEqual(["s1→r1"]);
     expect(pairs([offer("r1", { free: 8 }), offer("r2")], sessions)).toEqual(["s1→r1", "s2→r2"]);
-    // Not even where it comes second.
+    // This also holds when the suspect comes second.
     expect(pairs([offer("r1", { free: 8 })], [suspect("s1"), candidate("s2", { priority: 1 })])).toEqual([
       "s2→r1",
     ]);
   });
 
-  test("where none holds nothing, the one that holds least is kept, for one suspect and for a while", () => {
+  test("if no runner is empty, the one that holds least is kept for one suspect, for at most a minute", () => {
     const offers = [offer("r1", { free: 5, held: 3 }), offer("r2", { free: 6, held: 2 })];
     const [one, two, other] = [suspect("s1"), suspect("s2"), candidate("s3")];
     expect(pairs(offers, [one, two, other])).toEqual(["s3→r1"]);
     expect(pairs(offers, [one, two, other], NOW + ALONE_MS)).toEqual(["s1→r2", "s2→r1", "s3→r2"]);
   });
 
-  test("one that no runner fits keeps none", () => {
+  test("a suspect that no runner fits keeps no runner", () => {
     const offers = [offer("r1", { free: 5, held: 3 })];
     expect(pairs(offers, [suspect("s1", { demands: { gpu: "1" } }), candidate("s2")])).toEqual(["s2→r1"]);
   });
 
-  test("nothing joins one that has committed nothing, for a while", () => {
+  test("no session joins a suspect that has committed nothing, for at most five minutes", () => {
     const held = offer("r1", { free: 7, held: 1, suspectSince: NOW });
     expect(pairs([held, offer("r2")], [candidate("s1")], NOW + TRIAL_MS)).toEqual(["s1→r2"]);
     expect(pairs([held], [candidate("s1")], NOW + TRIAL_MS - 1)).toEqual([]);
@@ -248,11 +249,11 @@ describe("rules-6: suspects", () => {
     expect(pairs([{ ...held, held: 2 }], [candidate("s1")])).toEqual(["s1→r1"]);
   });
 
-  test("a runner of one slot takes one when it has room, like any session", () => {
+  test("a runner with one slot takes a suspect when the slot is free, like any session", () => {
     expect(pairs([offer("r1")], [suspect("s1"), candidate("s2")])).toEqual(["s1→r1"]);
   });
 
-  test("said to be alone where its runner holds nothing else and gets nothing else; in company only late", () => {
+  test("a match is alone exactly where its runner holds and gets nothing else, and a suspect gets company only late", () => {
     fc.assert(
       fc.property(OFFERS, CANDIDATES, (offers, candidates) => {
         const [o, c] = [offers as Offer[], candidates as Candidate[]];
@@ -271,8 +272,9 @@ describe("rules-6: suspects", () => {
     );
   });
 
-  // One session keeps taking its runner with it; the others commit after a while, and go on for a while. A runner comes back at once.
-  test("whatever the guilty one takes with it is not taken for poison, and everything else ends", () => {
+  // One session keeps crashing its runner, and a runner comes back at once. The other sessions commit after a
+  // while, and then work for a while.
+  test("sessions that a guilty session takes with it never count as poison, and all of them end", () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -366,14 +368,14 @@ function live({ runners, slots, innocents, proofMs, workMs, killsAfterMs }: Life
   return { poisoned, ended };
 }
 
-describe("what is missing", () => {
+describe("the unmet need of a session", () => {
   const gpu = candidate("s1", { demands: { gpu: "a100", os: "linux" } });
 
-  test("nothing, when a registered runner fits, free or not", () => {
+  test("no need is unmet when a registered runner fits, even if it has no free slot", () => {
     expect(unmetBy([offer("r1", { free: 0 })], candidate("s1"))).toBeUndefined();
   });
 
-  test("the agent, the user's runner, the label: by name", () => {
+  test("the unmet agent, user or label is named", () => {
     expect(unmetBy([], gpu)).toBe('no registered runner offers the agent "greeter"');
     expect(unmetBy([offer("r1", { owner: "ada" })], candidate("s1", { owner: "bob" }))).toContain(
       "another user",
@@ -386,13 +388,13 @@ describe("what is missing", () => {
   });
 });
 
-test("why nobody has taken it: a suspect waits for a runner that holds nothing else", () => {
+test("a suspect is reported to wait for a runner that holds nothing else", () => {
   const runner = { ...offer("r1"), isFull: false, isDraining: false, isSilent: false, quietMs: 0 };
   expect(whyNotTaken([runner], candidate("s1"), true)).toContain("a runner that holds nothing else");
   expect(whyNotTaken([{ ...runner, isFull: true }], candidate("s1"), true)).toContain("is full");
 });
 
-test("since when a session is due: its creation, its last arrival, or its timer", () => {
+test("a session is due since its creation, its last arrival, or its timer", () => {
   const row = { createdAt: 1, updatedAt: 5, wakeAt: 9 };
   expect(dueSince({ ...row, status: "submitted" }, 20)).toBe(1);
   expect(dueSince({ ...row, status: "waiting" }, 20)).toBe(9);

@@ -1,23 +1,27 @@
-// Who gets what: the rules of dispatch as pure functions over what waits and what there is to do.
+// `match` decides which runner gets which session: the rules of dispatch as pure functions over waiting polls
+// and sessions.
 //
-//   rules-1. A session goes only to a runner that offers its agent, has every demanded label with that value, belongs
-//       to the same owner or to nobody, and has a free slot. It is never given more than its slots (O11).
-//   rules-2. What is first: the higher priority, then what has waited longer. Who has waited for `STARVING_MS` goes
-//       before every priority, so that nobody waits for ever.
-//   rules-3. The runner that had a session last gets it again if it waits; else the one with the most free slots, then
-//       the one that has waited longest: work spreads.
-//   rules-4. A session that was lost so often with a runner that held nothing else, without a commit between, is
-//       poison: it is paused, and a person decides. A loss beside other sessions makes it a suspect at most.
-//   rules-5. What no registered runner fits for five minutes ends (never begun) or is paused (begun), naming what is
-//       missing.
+//   rules-1. A session goes only to a runner that offers its agent and has every demanded label with that
+//       value. The runner has the same owner as the session, or none, and has a free slot. A runner never
+//       gets more sessions than it has slots (O11).
+//   rules-2. The session of the highest priority goes first, then the one that has waited longest. A session
+//       that has waited for `STARVING_MS` goes before every priority, so that none waits without limit.
+//   rules-3. The runner that had a session last gets it again if its poll waits. Otherwise the runner with
+//       the most free slots gets it, then the one that has waited longest, which spreads the work.
+//   rules-4. A session that was lost too often with a runner that held nothing else, without a commit
+//       between, is poison. It is paused, and a person decides. A loss beside other sessions makes it a
+//       suspect at most.
+//   rules-5. A session that no registered runner fits for five minutes fails if it never began, and is paused
+//       if it has. The error names the unmet need.
 //
-//   rules-6. A suspect was lost twice in a row. It is given alone: to a runner that holds nothing, in an answer of its
-//       own. While it waits, one runner that it fits is kept until it holds nothing, for `ALONE_MS` at most. Nothing
-//       else is given to the runner that holds a suspect until the suspect has committed, for `TRIAL_MS` at most. A
-//       suspect that then gets company is pardoned before: its losses count as none. So every loss of a suspect is one
-//       that it had alone, and neither a suspect nor another session waits for ever.
+//   rules-6. A session that was lost twice in a row is a suspect. It is given alone: to a runner that holds
+//       nothing, in an answer of its own. While a suspect waits, one runner that fits is kept until it holds
+//       nothing, for `ALONE_MS` at most. The runner of a suspect gets nothing else until the suspect has
+//       committed, for `TRIAL_MS` at most. A suspect that gets company after that is pardoned first: its
+//       losses no longer count. Every loss of a suspect therefore happened alone, and no session waits
+//       without limit.
 //
-// It knows no storage, no connections and no time but the one it is told.
+// The rules know no storage and no connections, and are told the time.
 
 import type { Fitness } from "../store/registry.ts";
 import type { Placement, Session, SessionSnapshot } from "@holdfast/core";
@@ -26,33 +30,36 @@ import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 /** A poll of a runner that waits for work. */
 export interface Offer extends Fitness {
   readonly runnerId: string;
-  /** Slots that nothing runs in. */
+  /** The slots that are free. */
   readonly free: number;
-  /** When it began to wait. */
+  /** When the poll began to wait. */
   readonly since: number;
-  /** Sessions that the runner holds. */
+  /** The number of sessions that the runner holds. */
   readonly held: number;
-  /** Since when it holds a suspect that has committed nothing there; the last one's, if it holds several. */
+  /**
+   * Since when the runner holds a suspect that has not committed there. If it holds several, the time of the
+   * last one.
+   */
   readonly suspectSince?: number;
 }
 
-/** A session with something to do that nobody does. */
+/** A session with something to do that no runner holds. */
 export interface Candidate extends Placement {
   readonly sessionId: string;
   readonly agent: string;
   readonly version: string;
-  /** Since when there is something to do. */
+  /** Since when the session has something to do. */
   readonly since: number;
-  /** Who ran it last. */
+  /** The runner that held the session last. */
   readonly lastRunner?: string;
   /** Since when it is known to be a suspect (rules-6). */
   readonly suspectSince?: number;
 }
 
-/** What a runner must be for a session. */
+/** The properties of a session that a runner must fit. */
 export type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
 
-/** A session for a runner. */
+/** A session and the runner that gets it. */
 export interface Match {
   readonly sessionId: string;
   readonly runnerId: string;
@@ -60,17 +67,17 @@ export interface Match {
   readonly isAlone: boolean;
 }
 
-/** rules-6. A session that was lost so often in a row is a suspect. */
+/** rules-6. The number of losses in a row that makes a session a suspect. */
 export const SUSPECT_LOSSES = 2;
-/** rules-4. Unless it is configured, how often a suspect may be lost. */
+/** rules-4. The default for how often a suspect may be lost. */
 export const ALONE_LOSSES_MAX = 5;
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
-/** Who has waited so long goes before every priority. */
+/** rules-2. A session that has waited this long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
-/** A runner is kept so long for a suspect that waits. */
+/** rules-6. How long a runner is kept for a waiting suspect. */
 export const ALONE_MS = 60_000;
-/** A runner is kept so long for the suspect that it holds. */
+/** rules-6. How long a runner is kept for the suspect that it holds. */
 export const TRIAL_MS = 5 * 60_000;
 
 /** rules-6. */
@@ -83,7 +90,7 @@ export function isPoison(losses: number, lossesMax: number): boolean {
   return losses >= SUSPECT_LOSSES + lossesMax;
 }
 
-/** Give sessions to those who wait, in the order the sessions are due to go. */
+/** Gives sessions to waiting polls, in the order in which the sessions take their turn. */
 export function match(
   polls: readonly Offer[],
   candidates: readonly Candidate[],
@@ -129,12 +136,12 @@ export function match(
   return matches;
 }
 
-/** rules-6. What is given to no one but the suspect that it holds. */
+/** rules-6. Whether the runner is kept for the suspect that it holds. */
 export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSince">, now: number): boolean {
   return suspectSince !== undefined && held === 1 && now - suspectSince < TRIAL_MS;
 }
 
-/** rules-6. The same one each time, as long as it is the next to hold nothing. */
+/** rules-6. The fitting runner that holds least. It stays the same while it does. */
 function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | undefined {
   const fitting = polls.filter((offer) => fits(offer, candidate));
   return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
@@ -151,7 +158,7 @@ function inOrder(candidates: readonly Candidate[], now: number): readonly Candid
   });
 }
 
-/** rules-3; one that holds a suspect only where no other fits (rules-6). */
+/** rules-3. A runner that holds a suspect comes last (rules-6). */
 function bestOf(
   polls: readonly Offer[],
   candidate: Candidate,
@@ -171,7 +178,7 @@ function bestOf(
   return best;
 }
 
-/** rules-1, but for the slots. */
+/** rules-1, except for the slots. */
 export function fits(runner: Fitness, needs: Needs): boolean {
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
 }
@@ -191,7 +198,7 @@ function meets({ labels }: Fitness, { demands = {} }: Needs): boolean {
   );
 }
 
-/** What is missing for a session among the runners that are registered; `undefined` when one of them fits (rules-5). */
+/** The need of a session that no registered runner meets; `undefined` when one of them fits (rules-5). */
 export function unmetBy(runners: readonly Fitness[], needs: Needs): string | undefined {
   if (runners.some((runner) => fits(runner, needs))) return undefined;
   const agent = `the agent "${needs.agent}"`;
@@ -207,16 +214,16 @@ export function unmetBy(runners: readonly Fitness[], needs: Needs): string | und
   return `no registered runner has ${unmet.length === 0 ? "all of " : ""}${text}`;
 }
 
-/** A registered runner, and why it may take nothing now. */
+/** A registered runner, and what may keep it from taking a session now. */
 export interface KnownRunner extends Fitness {
   readonly isFull: boolean;
   readonly isDraining: boolean;
   readonly isSilent: boolean;
-  /** For how long nothing was heard of it. */
+  /** How long the runner has been silent. */
   readonly quietMs: number;
 }
 
-/** Why nobody has taken a session that has something to do, for people. */
+/** The reason why no runner has taken a due session, for people. */
 export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspect = false): string {
   const unmet = unmetBy(runners, needs);
   if (unmet !== undefined) return unmet;
@@ -233,7 +240,9 @@ export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspe
   return "a matching runner has a free slot and will claim this session or one ahead of it in the queue";
 }
 
-/** Since when there is something to do for a session that is due, as its row tells it: the same for every coordinator. */
+/**
+ * Since when a due session has something to do, as its row says. Every coordinator computes the same time.
+ */
 export function dueSince({ status, createdAt, updatedAt, wakeAt }: DueRow, now: number): number {
   if (status === "submitted") return createdAt;
   return wakeAt !== undefined && wakeAt <= now ? Math.max(updatedAt, wakeAt) : updatedAt;
@@ -241,7 +250,10 @@ export function dueSince({ status, createdAt, updatedAt, wakeAt }: DueRow, now: 
 
 type DueRow = Pick<Session, "status" | "createdAt" | "updatedAt" | "wakeAt">;
 
-/** Of a session that was claimed: what was due when storage was asked may not be any more. */
+/**
+ * Whether a session that was just claimed still has something to do: it may have been due only when storage
+ * was asked.
+ */
 export function hasSomethingToDo({ session, signals }: SessionSnapshot, now: number): boolean {
   const isAnswered = signals.some(({ name }) => isAnsweredBy(session.waits, name));
   return dueAt(session, NO_CLAIM, isAnswered) <= now;

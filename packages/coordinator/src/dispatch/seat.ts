@@ -1,19 +1,20 @@
-// One runner at this coordinator: the poll that waits, what was answered and is not acknowledged, what it is still to be told.
+// `Seat` is one runner at this coordinator: its waiting poll, its unacknowledged answer, and the news to send
+// it.
 //
-//   seat-1. The same poll id gets the same answer, however often it is asked; without the claims that were given back
-//       meanwhile.
-//   seat-2. What a poll was answered is acknowledged by the next one that names it, a claim also by any use of it. What
-//       the next poll does not name did not arrive: claims are given back at once, arrivals and commands are told
-//       again.
-//   seat-3. A command is told with every answer until the runner says that it has heard it.
-//   seat-4. One poll of a runner waits at a time: a new one ends the one before it, empty, and tells what that one
-//       would have.
-//   seat-5. A poll that arrives after a later one of its process was left by its runner: nothing is told to it, and
-//       nothing follows from it.
-//   seat-6. That it drains is stored, and told by every coordinator that it polls: the one that was asked may be
-//       another, or be gone. Once it is not stored any more, as it has left and come back, nobody tells it.
+//   seat-1. A repeated poll id gets the same answer, without the claims that were released since.
+//   seat-2. A poll acknowledges the answer that it names. Any use of a claim acknowledges that claim. An
+//       answer that the next poll does not name did not arrive. Its claims are released at once, and its
+//       arrivals and commands are sent again.
+//   seat-3. A command is sent with every answer until the runner acknowledges it.
+//   seat-4. One poll of a runner waits at a time. A new poll ends the waiting one with an empty answer, and
+//       takes over its news.
+//   seat-5. A poll that arrives after a later one of its process was replaced by its runner. It gets nothing
+//       and changes nothing.
+//   seat-6. Draining is stored, and every coordinator that the runner polls sends the command. The
+//       coordinator that was asked to drain the runner may be another one, or be gone. The command ends when
+//       the flag is removed because the runner left and came back.
 //
-// It gives nothing and releases nothing itself: it says what is to be given back.
+// A seat gives and releases nothing itself. It returns the claims that must be released.
 
 import type { Session } from "@holdfast/core";
 import type { OfferedAgent } from "../store/registry.ts";
@@ -21,12 +22,12 @@ import type { OfferedAgent } from "../store/registry.ts";
 export interface GivenClaim {
   readonly sessionId: string;
   readonly token: number;
-  /** When it was asked for, by a clock that does not jump. */
+  /** When the claim was requested, by a clock that does not jump. */
   readonly askedAt: number;
   readonly leaseMs: number;
-  /** What the session's row said when it was given. */
+  /** Fields of the session's row when the claim was given. */
   readonly asGiven: Pick<Session, "nextSeq" | "updatedAt">;
-  /** A `SessionSnapshot` as the storage port has it in JSON. */
+  /** A `SessionSnapshot` in the JSON of the storage port. */
   readonly snapshot: string;
 }
 
@@ -36,7 +37,7 @@ export interface RunnerCommand {
   readonly sessionId?: string;
 }
 
-/** Twice is once, so all of them are the same one. */
+/** A constant id makes repeated drain commands the same command. */
 export const DRAIN: RunnerCommand = { commandId: "drain", type: "drain" };
 
 export interface PollAnswer {
@@ -49,7 +50,7 @@ export interface PollAnswer {
 export interface PollRequest {
   readonly runnerId: string;
   readonly pollId: string;
-  /** Of the process that polls, and the poll's place among its polls (seat-5). */
+  /** The process that polls, and the poll's place among its polls (seat-5). */
   readonly process?: string;
   readonly number?: number;
   readonly ackPollId?: string;
@@ -79,7 +80,7 @@ export class Seat {
   readonly #commands = new Map<string, RunnerCommand>();
   /** seat-6. */
   #knowsToDrain = false;
-  /** Of the last answer, what is not acknowledged. */
+  /** The claims of the last answer that are not acknowledged. */
   #unacknowledged = new Map<string, GivenClaim>();
   #toldArrivals = new Map<string, boolean>();
   #last: { readonly pollId: string; readonly answer: Promise<PollAnswer> } | undefined;
@@ -90,7 +91,7 @@ export class Seat {
     this.madeAt = madeAt;
   }
 
-  /** Whether there is something to tell besides claims. */
+  /** Whether there is something to send besides claims. */
   get hasNews(): boolean {
     return this.#arrivals.size > 0 || this.#commands.size > 0;
   }
@@ -100,7 +101,7 @@ export class Seat {
     return this.#last?.pollId === pollId ? this.#last.answer : undefined;
   }
 
-  /** seat-5. Whether a later poll of the process has come; otherwise this is the latest. */
+  /** seat-5. Whether a later poll of the process has come. If not, this poll is noted as the latest. */
   isOvertaken({ process, number }: Pick<PollRequest, "process" | "number">): boolean {
     if (process === undefined || number === undefined) return false;
     if (this.#newest?.process === process && number < this.#newest.number) return true;
@@ -108,13 +109,15 @@ export class Seat {
     return false;
   }
 
-  /** seat-2. A poll has come. @returns the claims that did not arrive, to be given back. */
+  /**
+   * seat-2. Takes the acknowledgement of a new poll. @returns the claims that did not arrive, for release.
+   */
   acknowledge({
     ackPollId,
     ackCommandIds,
   }: Pick<PollRequest, "ackPollId" | "ackCommandIds">): readonly GivenClaim[] {
     for (const commandId of ackCommandIds) this.#commands.delete(commandId);
-    if (ackCommandIds.includes(DRAIN.commandId)) this.#knowsToDrain = true; // Whoever told it.
+    if (ackCommandIds.includes(DRAIN.commandId)) this.#knowsToDrain = true; // Any coordinator may have sent it.
     if (this.#last === undefined || ackPollId === this.#last.pollId) {
       this.#unacknowledged.clear();
       this.#toldArrivals.clear();
@@ -126,17 +129,17 @@ export class Seat {
     return lost;
   }
 
-  /** Begin to wait (seat-4). The answer is what a repeated poll gets, too. */
+  /** Begins to wait (seat-4). A repeat of the poll gets the same answer. */
   wait(pollId: string, free: number, since: number): Promise<PollAnswer> {
     this.waiting?.answer([]);
-    this.#tellAgain(); // What that answer said nobody hears.
+    this.#tellAgain(); // The runner ignores the answer to a poll that it replaced.
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     const waiting: WaitingPoll = {
       pollId,
       free,
       since,
       answer: (claims) => {
-        if (this.waiting !== waiting) return; // What it was answered stands, and so does what is to be acknowledged of it.
+        if (this.waiting !== waiting) return; // The poll is answered already.
         this.waiting = undefined;
         resolve(this.#makeAnswer(pollId, claims));
       },
@@ -146,17 +149,17 @@ export class Seat {
     return promise;
   }
 
-  /** A claim was used, or the runner says that it holds it. */
+  /** Notes that a claim was used, or that the runner named it when it renewed. */
   used(sessionId: string): void {
     this.#unacknowledged.delete(sessionId);
   }
 
-  /** Claims of this answer that nobody acknowledged. @returns them, to be given back. */
+  /** Expires the unacknowledged claims of this answer. @returns them, for release. */
   expire(pollId: string): readonly GivenClaim[] {
     if (this.#last?.pollId !== pollId) return [];
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
-    // Whoever asks again gets what is still so (seat-1).
+    // A repeated poll gets the answer without them (seat-1).
     const answer = this.#last.answer.then((told) => ({
       ...told,
       claims: told.claims.filter((claim) => !lost.includes(claim)),
@@ -173,7 +176,10 @@ export class Seat {
     this.#commands.set(command.commandId, command);
   }
 
-  /** seat-6. Whether it drains, as it is stored: it may have been asked for since it began to wait. */
+  /**
+   * seat-6. Whether the runner drains, as storage says: the flag may have been set after the poll began to
+   * wait.
+   */
   drains(isSo: boolean): boolean {
     if (isSo && !this.#knowsToDrain) this.command(DRAIN);
     if (isSo) return true;

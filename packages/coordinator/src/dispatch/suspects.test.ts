@@ -1,5 +1,5 @@
-// rules-4 and rules-6 as storage and runners see them: a session that was lost twice is tried alone, only losses of that kind make it poison,
-// and asking how often it was lost costs nobody a loss.
+// rules-4 and rules-6 as storage and runners see them. A session that was lost twice is tried alone, only
+// losses alone make it poison, and asking for its losses adds none.
 
 import type { CommitBatch } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
@@ -30,19 +30,20 @@ function batch(sessionId: string, token: number, more: Partial<CommitBatch> = {}
   return { type: "commit_batch", sessionId, token, ...empty, ...more };
 }
 
-/** What a poll that waits for no time is given, and its runner uses. */
+/** The claims that a poll gets without waiting. The runner uses each of them. */
 async function given({ poll, dispatcher }: Stand, pollId: string, ackPollId?: string) {
   const { claims } = await poll(pollId, 0, ackPollId);
   for (const { sessionId } of claims) dispatcher.used("r1", sessionId);
   return claims.map(({ sessionId, token }) => ({ sessionId, token }));
 }
 
-test("one is given in an answer of its own, and nothing more to its runner until it has committed", async () => {
+test("a suspect is given in an answer of its own, and its runner gets nothing more until it has committed", async () => {
   const stand = await open();
   const { create, clock, storage } = stand;
   await lose(stand, "suspect", 2);
   await create("other");
-  // The first round learns what it is, and the other one goes meanwhile: from then on the runner is kept.
+  // The first round learns that the session is a suspect and gives the other one meanwhile. From then on, the
+  // runner is kept.
   const [other] = await given(stand, "p1");
   expect(other).toMatchObject({ sessionId: "other" });
   await create("late");
@@ -60,7 +61,7 @@ test("one is given in an answer of its own, and nothing more to its runner until
   expect(await given(stand, "p5", "p4")).toMatchObject([{ sessionId: "late" }]);
 });
 
-test("who learns that it is one neither counts a loss nor takes one back", async () => {
+test("a claim that finds a suspect is released without counting or clearing a loss", async () => {
   const stand = await open();
   const { clock, storage } = stand;
   await lose(stand, "suspect", 2);
@@ -70,7 +71,7 @@ test("who learns that it is one neither counts a loss nor takes one back", async
   expect(await storage.claim(again)).toMatchObject({ status: "claimed", losses: 3 });
 });
 
-test("another coordinator keeps the runner for it all the same", async () => {
+test("another coordinator also keeps the runner for its suspect", async () => {
   const stand = await open();
   const { clock, storage } = stand;
   await lose(stand, "suspect", 2);
@@ -82,7 +83,7 @@ test("another coordinator keeps the runner for it all the same", async () => {
   expect(await given(elsewhere, "p3", "p2")).toEqual([]);
 });
 
-test("one that is lost a third time, alone, is poison", async () => {
+test("a suspect that is lost a third time, alone, is poison", async () => {
   const stand = await open();
   const { clock, storage } = stand;
   await lose(stand, "suspect", 2);
@@ -92,7 +93,7 @@ test("one that is lost a third time, alone, is poison", async () => {
   expect(await storage.reader.session("suspect")).toMatchObject({ status: "paused", pauseReason: "poison" });
 });
 
-test("one that was lost twice in company is paused after five losses alone, and not before", async () => {
+test("a session that was lost twice in company is paused after five losses alone, and not before", async () => {
   const stand = await open({ lossesMax: 5 });
   const { clock, storage } = stand;
   await lose(stand, "suspect", 2);
@@ -106,7 +107,7 @@ test("one that was lost twice in company is paused after five losses alone, and 
   expect(row?.error?.message).toContain("was lost 5 times in a row with a runner that held nothing else");
 });
 
-test("one that found no empty runner for a minute is given in company, and what it was lost before counts as none", async () => {
+test("a suspect that found no empty runner for a minute is given in company, and its losses no longer count", async () => {
   const stand = await open();
   const { create, clock, storage } = stand;
   await create("other");
@@ -122,7 +123,7 @@ test("one that found no empty runner for a minute is given in company, and what 
   expect(await storage.claim(again)).toMatchObject({ status: "claimed", losses: 1 });
 });
 
-test("one that has lived with its runner for five minutes is pardoned before another session joins it", async () => {
+test("a suspect that ran for five minutes is pardoned before another session joins it", async () => {
   const stand = await open();
   const { create, clock, storage } = stand;
   await lose(stand, "suspect", 2);
@@ -137,7 +138,7 @@ test("one that has lived with its runner for five minutes is pardoned before ano
   ]);
 });
 
-test("one that something arrives for stays one, and is not claimed again to learn so", async () => {
+test("a suspect with an arrival stays a suspect, and is not claimed again to learn that", async () => {
   const stand = await open();
   const { create, clock, storage, poll } = stand;
   await lose(stand, "suspect", 2);

@@ -1,12 +1,16 @@
-// What dispatch writes into sessions that were lost with their runners: that one is poison, or that a suspect is pardoned.
+// `park` and `pardon` make the changes for sessions that were lost with their runners: a poison session is
+// paused, a suspect is pardoned.
 //
-// It decides nothing: the rules say which session is which (rules-4 and rules-6 in `rules.ts`).
+// This file decides nothing: rules-4 and rules-6 in `rules.ts` say which session is which.
 
 import type { Change, CommitBatch, Session } from "@holdfast/core";
 
 type Row = Pick<Session, "sessionId" | "nextSeq">;
 
-/** rules-4. Pauses a session and releases it. @param lossesMax how often it was lost with a runner that held nothing else. */
+/**
+ * rules-4. Pauses a session and releases it. @param lossesMax the number of its losses with a runner that
+ * held nothing else.
+ */
 export function park(row: Row, token: number, lossesMax: number): readonly Change[] {
   const message = `the session was lost ${lossesMax} times in a row with a runner that held nothing else, without a commit between`;
   const fix = "find out what in the session crashes its runner, correct that, then unpause the session";
@@ -17,12 +21,12 @@ export function park(row: Row, token: number, lossesMax: number): readonly Chang
   ];
 }
 
-/** rules-6. A commit takes the losses back, also one of nothing (claims-3). */
+/** rules-6. Any commit clears the losses, also one without records (claims-3). */
 export function pardon(row: Row, token: number): readonly Change[] {
   return [emptyBatch(row, token)];
 }
 
-/** A batch without records, as dispatch writes it into a session that it has claimed. */
+/** A batch without records for a session that dispatch has claimed. */
 export function emptyBatch({ sessionId, nextSeq }: Row, token: number): CommitBatch {
   return {
     type: "commit_batch",

@@ -1,4 +1,5 @@
-// What no runner fits, and what becomes of it while that is being looked at. How it ends is shown by `defects.test.ts`.
+// `Unmatched` while its sweep runs and sessions change. How sessions without a runner end is tested in
+// `defects.test.ts`.
 
 import type { CreateSession } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
@@ -17,7 +18,7 @@ const CREATION: CreateSession = {
   format: 1,
 };
 
-test("unmatched-3: a session that has run since it was found to be due is left as it stands", async () => {
+test("unmatched-3: a session that ran after it was found due is left unchanged", async () => {
   const [clock, storage] = [new TestClock(), new MemoryStorage()];
   const now = () => clock.now();
   /** A runner came, and went again. */

@@ -1,17 +1,18 @@
-// Sessions that no registered runner fits: named while they wait, and ended after five minutes (rules-5).
+// `Unmatched` watches sessions that no registered runner fits: their unmet need is reported, and they end
+// after five minutes (rules-5).
 //
-//   unmatched-1. The five minutes begin when a coordinator first finds the session unmatched, and that is stored: a
-//       restart does not begin them anew. The age of a session's row does not count. A coordinator ends nothing in its
-//       first `RETURN_MS`: runners may be on their way back to it.
+//   unmatched-1. The five minutes begin when a coordinator first finds the session unmatched. That time is
+//       stored, so that a restart continues them. The age of a session's row does not count. A coordinator
+//       ends nothing in its first `RETURN_MS`, because runners may be returning to it.
 //   unmatched-2. A session that never began fails, and its parent is notified as of any other end. A session that has
 //       begun is paused: it has something to lose, and resumes when a person unpauses it.
-//   unmatched-3. A look takes its time: what a runner came for meanwhile, and left with nothing to do, stays as that
-//       one left it.
-//   unmatched-4. A damaged session stays as it is, and the others are looked at all the same.
-//   unmatched-5. The five minutes begin anew once a runner has run the session, or a runner that fits has been
-//       registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
+//   unmatched-3. A sweep takes time. A session that a runner claimed and released meanwhile, with nothing
+//       left to do, stays as the runner left it.
+//   unmatched-4. A damaged session is left unchanged, and the sweep continues with the others.
+//   unmatched-5. The five minutes start over once a runner has run the session, or a runner that fits has
+//       been registered for `RETURN_MS`. A runner that comes and leaves sooner postpones nothing.
 //
-// It claims what it acts on, like anybody else.
+// The sweep claims a session before it changes it, like any other writer.
 
 import type { AgentStorage, Change, Clock, PutDocument, RemoveDocument, Session } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
@@ -65,12 +66,12 @@ export class Unmatched {
     this.#host = host;
   }
 
-  /** What a session waits for that no runner has. */
+  /** The need of a session that no registered runner meets. */
   reasonFor(sessionId: string): string | undefined {
     return this.#waiting.get(sessionId)?.unmet;
   }
 
-  /** When it fails or is paused for that, unless a runner comes. Epoch milliseconds. */
+  /** When the session fails or is paused for that, unless a runner comes. Epoch milliseconds. */
   endsAt(sessionId: string): number | undefined {
     const waits = this.#waiting.get(sessionId);
     const { clock } = this.#host;
@@ -81,7 +82,7 @@ export class Unmatched {
     return [...this.#waiting.values()].filter(({ unmet }) => unmet !== undefined).length;
   }
 
-  /** Look at everything that is due, and act on what has waited for too long. */
+  /** Looks at every due session, and ends those that have waited too long. */
   async sweep(): Promise<void> {
     const { storage, clock, registry } = this.#host;
     const runners = (await registry.all()).filter(({ draining }) => draining !== true).map(fitnessOf);
@@ -120,7 +121,7 @@ export class Unmatched {
     return Math.max(since + NO_MATCH_MS, (this.#servesSince ?? 0) + RETURN_MS);
   }
 
-  /** Take over the waits that this coordinator or another one stored before. */
+  /** Reads the waits that this coordinator or another one stored before. */
   async #read(): Promise<void> {
     const { storage, clock } = this.#host;
     const [now, monotonic] = [clock.now(), clock.monotonic()];
@@ -162,7 +163,7 @@ export class Unmatched {
 
   async #rowOf(sessionId: string): Promise<Row | undefined> {
     const session = await this.#host.storage.reader.session(sessionId).catch(ifCorrupt);
-    if (session === undefined || session.cancel !== undefined) return undefined; // Its deadline ends it.
+    if (session === undefined || session.cancel !== undefined) return undefined; // The deadline of its cancel ends it.
     const { agent, placement, createdAt, updatedAt } = session;
     return {
       needs: { agent: agent.name, version: agent.version, ...placement },
@@ -170,7 +171,10 @@ export class Unmatched {
     };
   }
 
-  /** unmatched-2, unmatched-3. @returns whether the session's wait is over; `false` when somebody else has the session. */
+  /**
+   * unmatched-2, unmatched-3. @returns whether the session's wait is over; `false` when another process has
+   * the session.
+   */
   async #act(sessionId: string, unmet: string): Promise<boolean> {
     const { storage, clock } = this.#host;
     const now = clock.now();

@@ -1,17 +1,17 @@
-// The sessions that have something to do and nobody does, as far as this coordinator knows: what storage last said is due, and what
-// has arrived since.
+// `WaitingSessions` are the known sessions that have something to do and that no runner holds. Storage
+// reported them as due, or something arrived for them since.
 //
-//   waiting-sessions-1. Storage alone knows what is due. This is only what need not be asked again for each poll: it is
-//       thrown away and read anew every `SCAN_MS` while somebody waits, and whoever claims what is no longer due is
-//       told so by storage.
-//   waiting-sessions-2. A scan reads at most `ROWS_MAX` rows that it does not know; what it did not get to is read by
-//       the next.
-//   waiting-sessions-3. When nothing of a full page can be given, the next page is longer: who waits behind many that
-//       nobody can take is not passed over.
-//   waiting-sessions-4. Where nobody asks, what other coordinators have given away is taken out by `prune`.
-//   waiting-sessions-5. One whose row is damaged is passed over, and keeps no other one waiting.
+//   waiting-sessions-1. Only storage knows which sessions are due. This cache saves asking it for each poll.
+//       The cache is read again every `SCAN_MS` while a poll waits. A claim of a session that is no longer
+//       due fails in storage.
+//   waiting-sessions-2. A scan reads at most `ROWS_MAX` unknown rows. The next scan reads the rest.
+//   waiting-sessions-3. When no session of a full page can be given, the next page is longer. A session
+//       behind many that no runner can take is therefore found.
+//   waiting-sessions-4. When no poll waits, `prune` removes the sessions that other coordinators have given
+//       away.
+//   waiting-sessions-5. A session with a damaged row is skipped, and delays no other session.
 //
-// It knows no runners but by the agents they offer.
+// This class knows runners only by the agents they offer.
 
 import { isEnded, type AgentStorage, type Session } from "@holdfast/core";
 import { ifCorrupt } from "@holdfast/core/internal";
@@ -21,7 +21,7 @@ export const SCAN_MS = 1_000;
 const PAGE_MIN = 2_000;
 const PAGE_MAX = 128_000;
 const ROWS_MAX = 500;
-/** So many sessions are remembered by who ran them last. */
+/** How many sessions are remembered with their last runner. */
 const LAST_RUNNERS_MAX = 50_000;
 
 export class WaitingSessions {
@@ -30,7 +30,7 @@ export class WaitingSessions {
   readonly #lastRunners = new Map<string, string>();
   #pageSize = PAGE_MIN;
   #isFull = false;
-  /** Ids that storage said are due, and whose rows are not read. */
+  /** The ids of due sessions whose rows are not read yet. */
   #unread: string[] = [];
 
   constructor(storage: AgentStorage) {
@@ -45,12 +45,15 @@ export class WaitingSessions {
     return this.#candidates.get(sessionId);
   }
 
-  /** Whether there is more than the last scan read. */
+  /** Whether there is more than the last scan has read. */
   get isBehind(): boolean {
     return this.#unread.length > 0;
   }
 
-  /** Ask storage what is due (waiting-sessions-1). @returns when to ask again although nothing arrives. */
+  /**
+   * Asks storage which sessions are due (waiting-sessions-1). @returns when to ask again even if nothing
+   * arrives.
+   */
   async scan(agents: readonly string[], now: number): Promise<number | undefined> {
     const due = await this.#storage.due({ now, limit: this.#pageSize, agents });
     this.#isFull = due.sessionIds.length >= this.#pageSize;
@@ -82,12 +85,12 @@ export class WaitingSessions {
     for (const sessionId of known) if (!due.has(sessionId)) this.#candidates.delete(sessionId);
   }
 
-  /** waiting-sessions-3. Nothing that was found can be given to those who wait. */
+  /** waiting-sessions-3. Notes that no session that was found fits a waiting poll. */
   widen(): void {
     this.#pageSize = this.#isFull ? Math.min(this.#pageSize * 2, PAGE_MAX) : PAGE_MIN;
   }
 
-  /** Something arrived at a session that nobody holds as far as is known. */
+  /** Something arrived for sessions that no known runner holds. */
   async arrived(sessionIds: readonly string[], now: number): Promise<void> {
     const rows = await Promise.all(
       sessionIds.map((sessionId) => this.#storage.reader.session(sessionId).catch(ifCorrupt)),
@@ -95,12 +98,12 @@ export class WaitingSessions {
     for (const row of rows) if (row !== undefined) this.add(row, now);
   }
 
-  /** It has something to do. */
+  /** Adds a session that has something to do. */
   add(session: Session, now: number): void {
     this.#add(session, now, this.get(session.sessionId)?.suspectSince);
   }
 
-  /** It has something to do, and is a suspect, as who claimed it was told. */
+  /** Adds a session that has something to do and that its last claim showed to be a suspect. */
   suspected(session: Session, now: number): void {
     this.#add(session, now, now);
   }
@@ -120,12 +123,12 @@ export class WaitingSessions {
     });
   }
 
-  /** It is somebody's, or there is nothing to do for it. */
+  /** Removes a session that a runner holds, or that has nothing to do. */
   remove(sessionId: string): void {
     this.#candidates.delete(sessionId);
   }
 
-  /** It runs there: when it comes back, it may go there again. */
+  /** Notes the runner of a session, which may get it again. */
   ran(sessionId: string, runnerId: string): void {
     this.#lastRunners.delete(sessionId);
     this.#lastRunners.set(sessionId, runnerId);
