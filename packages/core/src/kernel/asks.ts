@@ -29,7 +29,7 @@ import { FORMAT_LIMITS } from "../limits.ts";
 import { callerLine, laterCallerLine } from "./caller.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentOf } from "./checks.ts";
-import { ConversationRef } from "./conversation-ref.ts";
+import { countReferences } from "./conversation-ref.ts";
 import type { ConversationTip } from "./conversation-tip.ts";
 import type { FaultMemory } from "./fault-memory.ts";
 import {
@@ -530,12 +530,12 @@ export class Asks implements FutureOwner {
     return this.#door.encodeFor(value, what);
   }
 
-  /** What looks like a reference to a conversation and is data stays data, unless the two are mixed. */
+  /** Data that looks like a reference to a conversation stays data. An input with both is refused. */
   #encodeInput(value: unknown, what: string): { text: JsonText | undefined; hasConversation: boolean } {
-    const before = ConversationRef.encoded;
     const text = this.#encode(value, what);
-    const references = (ConversationRef.encoded - before) / 2; // Each is read twice: checked, and written (json-2).
-    if (references > 0 && (text?.split(CONVERSATION_KEY).length ?? 1) - 1 > references) {
+    if (text === undefined) return { text, hasConversation: false };
+    const { references, keys } = countReferences(value, text);
+    if (references > 0 && keys > references) {
       throw this.#door.faults.fail(
         new UsageError(`${what} has both a conversation and a key "$conversation" of its own`, {
           fix: "rename that key, or pass the data as text",
@@ -594,6 +594,3 @@ function newTask(
     hasConversation,
   };
 }
-
-/** In JSON text only a key looks like this: quotes inside strings are escaped. */
-const CONVERSATION_KEY = '"$conversation":';

@@ -1,8 +1,6 @@
-// A conversation as an input of tasks: a reference, resolved to its entries where the task runs.
+// `ConversationRef`: a conversation as an input of tasks. The task's executor resolves the reference to the entries.
 
 export class ConversationRef {
-  /** How many were ever encoded: tells them from data that looks alike. */
-  static encoded = 0;
   readonly leaf: number | undefined;
 
   constructor(leaf: number | undefined) {
@@ -10,7 +8,24 @@ export class ConversationRef {
   }
 
   toJSON(): { readonly $conversation: number | null } {
-    ConversationRef.encoded++;
     return { $conversation: this.leaf ?? null };
   }
+}
+
+/** The key of an encoded reference. Quotes inside strings are escaped, so only a key looks like this in JSON text. */
+const KEY = '"$conversation":';
+
+/** How many references a value holds, and how many keys in its text look like one. */
+export function countReferences(
+  value: unknown,
+  text: string,
+): { readonly references: number; readonly keys: number } {
+  const keys = text.split(KEY).length - 1;
+  let references = 0;
+  if (keys > 0)
+    JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key: string, encoded: unknown) {
+      if (this[key] instanceof ConversationRef) references++;
+      return encoded;
+    });
+  return { references, keys };
 }
