@@ -1,0 +1,154 @@
+// `scheduleService`: schedules that are put, listed and removed through the API.
+
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { checkBudget, NotFoundError, UsageError, type Schedule, type ScheduledAction } from "@holdfast/core";
+import { refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
+import { LIMITS } from "@holdfast/core";
+import type { PutScheduleRequest, ScheduleSchema, ScheduleService } from "@holdfast/proto";
+import type { Caller } from "../call/caller.ts";
+import { bytesOf, textOf } from "../call/json-field.ts";
+import type { CronTimes } from "../store/schedule-firing.ts";
+import { auditOf, callOf } from "../call/call.ts";
+import { audited, unexpected, type ServiceHost } from "./service-host.ts";
+import { taskAgent } from "../store/registry.ts";
+import { budgetMessage, budgetOf, time } from "./session-message.ts";
+import { ownSession } from "./session-scope.ts";
+import { noTaskAgent, placementOf, refuseTooLate } from "./session-start.ts";
+
+export function scheduleService(
+  host: ServiceHost,
+  readCron: (line: string, timeZone: string) => CronTimes,
+): ServiceImpl<typeof ScheduleService> {
+  const { storage, clock } = host;
+  const find = async (caller: Caller, scheduleId: string): Promise<Schedule | undefined> =>
+    (await storage.reader.schedules()).find(
+      (schedule) => schedule.scheduleId === scheduleId && isOwn(caller, schedule),
+    );
+  return {
+    async put(request, context) {
+      const call = callOf(context);
+      const { scheduleId, cron, timeZone = "UTC" } = request;
+      const known = await find(call.caller, scheduleId);
+      if (
+        known === undefined &&
+        (await storage.reader.schedules()).some((other) => other.scheduleId === scheduleId)
+      )
+        throw new UsageError(`"${scheduleId}" cannot be the id of your schedule`, {
+          at: "schedule_id",
+          fix: "choose another id",
+        });
+      const now = clock.now();
+      const action = await actionOf(host, request, call.caller);
+      const owner = call.caller.kind === "user" ? call.caller.name : known?.owner;
+      const schedule: Schedule = {
+        scheduleId,
+        ...(owner === undefined ? {} : { owner }),
+        cron,
+        timeZone,
+        action,
+        // A put of the same schedule, for example at each start of a program, keeps the stored times (ST34).
+        nextAt: readCron(cron, timeZone).after(now),
+        createdAt: now,
+      };
+      const result = await audited(
+        host,
+        { type: "put_schedule", schedule },
+        auditOf(call, "schedule.put", `schedule:${scheduleId}`),
+      );
+      if (result.status === "invalid") throw new UsageError(result.reason);
+      if (result.status !== "done") throw unexpected("storing a schedule", result);
+      return scheduleMessage(result.schedule ?? schedule);
+    },
+
+    async list(_, context) {
+      const { caller } = callOf(context);
+      const schedules = await storage.reader.schedules();
+      return { schedules: schedules.filter((schedule) => isOwn(caller, schedule)).map(scheduleMessage) };
+    },
+
+    async remove({ scheduleId }, context) {
+      const call = callOf(context);
+      if ((await find(call.caller, scheduleId)) === undefined) throw scheduleNotFound(scheduleId);
+      const result = await audited(
+        host,
+        { type: "remove_schedule", scheduleId },
+        auditOf(call, "schedule.remove", `schedule:${scheduleId}`),
+      );
+      if (result.status === "not_found") throw scheduleNotFound(scheduleId);
+      return {};
+    },
+  };
+}
+
+async function actionOf(
+  host: ServiceHost,
+  request: PutScheduleRequest,
+  caller: Caller,
+): Promise<ScheduledAction> {
+  const { start, signal } = request;
+  if ((start === undefined) === (signal === undefined))
+    throw new UsageError("a schedule does one thing", { expected: 'either "start" or "signal"' });
+  if (start !== undefined) {
+    if (start.agent.startsWith(taskAgent(""))) throw noTaskAgent(start.agent, "start.agent");
+    const input = textOf(start.input, "start.input");
+    refuseIfLarge(input, "start.input", LIMITS.payloadChars);
+    const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
+    refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
+    const placement = placementOf(start, undefined);
+    return {
+      type: "start",
+      agent: { name: start.agent, version: start.agentVersion ?? "1" },
+      input,
+      ...(budget === undefined ? {} : { budget }),
+      ...(placement === undefined ? {} : { placement }),
+    };
+  }
+  const { sessionId, name, payload: bytes } = signal!;
+  refuseSignalName(name);
+  await ownSession(host, caller, sessionId);
+  const payload = textOf(bytes, "signal.payload");
+  refuseIfLarge(payload, "signal.payload", LIMITS.payloadChars);
+  return { type: "signal", sessionId, name, payload };
+}
+
+function isOwn(caller: Caller, { owner }: Schedule): boolean {
+  return caller.kind === "admin" || (caller.kind === "user" && caller.name === owner);
+}
+
+function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSchema> {
+  const { scheduleId, cron, timeZone, action, nextAt, lastAt, createdAt, owner } = schedule;
+  return {
+    scheduleId,
+    cron,
+    timeZone,
+    ...(action.type === "start"
+      ? {
+          start: {
+            agent: action.agent.name,
+            agentVersion: action.agent.version,
+            ...(action.input === undefined ? {} : { input: bytesOf(action.input) }),
+            ...(action.budget === undefined ? {} : { budget: budgetMessage(action.budget) }),
+            demands: { ...action.placement?.demands },
+            ...(action.placement?.priority === undefined ? {} : { priority: action.placement.priority }),
+          },
+        }
+      : {
+          signal: {
+            sessionId: action.sessionId,
+            name: action.name,
+            ...(action.payload === undefined ? {} : { payload: bytesOf(action.payload) }),
+          },
+        }),
+    nextAt: time(nextAt),
+    ...(lastAt === undefined ? {} : { lastAt: time(lastAt) }),
+    createdAt: time(createdAt),
+    ...(owner === undefined ? {} : { owner }),
+  };
+}
+
+function scheduleNotFound(scheduleId: string): NotFoundError {
+  return new NotFoundError("schedule_not_found", `there is no schedule ${scheduleId}`, {
+    fix: "list the schedules to see which there are",
+  });
+}
