@@ -11,7 +11,14 @@
 //       retries while that may be a dead predecessor, and then gives up. The retries start over after a
 //       coordinator was away, because it renews the claims of dead runners when it returns.
 
-import { HoldfastError, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
+import {
+  BEHAVIOUR_FLAGS,
+  HoldfastError,
+  toHoldfastError,
+  UsageError,
+  type Clock,
+  type Random,
+} from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -124,6 +131,7 @@ async function registerWith(
     taskKinds: [...taskKinds],
     maxRuns,
     process,
+    behaviourFlags: BEHAVIOUR_FLAGS,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
     connection.ask(() => connection.client(RunnerService).register(request, call)),

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   ALONE_MS,
   dueSince,
+  FLAGS_UNSAID,
   fits,
   isKept,
   isPoison,
@@ -392,6 +393,38 @@ test("a suspect is reported to wait for a runner that holds nothing else", () =>
   const runner = { ...offer("r1"), isFull: false, isDraining: false, isSilent: false, quietMs: 0 };
   expect(whyNotTaken([runner], candidate("s1"), true)).toContain("a runner that holds nothing else");
   expect(whyNotTaken([{ ...runner, isFull: true }], candidate("s1"), true)).toContain("is full");
+});
+
+// In an upgrade the coordinators are newer than some runners, and start sessions with flags that these do not know.
+describe("rules-7: a session with behaviour flags", () => {
+  const old = offer("old", { behaviourFlags: 7, free: 5 });
+  const newer = offer("newer", { behaviourFlags: 15 });
+
+  test("a session goes to a runner that knows its flags, though an older one had it last and has more room", () => {
+    const s1 = candidate("s1", { flags: 8, lastRunner: "old" });
+    expect(pairs([old, newer], [s1])).toEqual(["s1→newer"]);
+    expect(pairs([old, newer], [candidate("s1", { flags: 7 })])).toEqual(["s1→old"]);
+  });
+
+  test("a session waits where no runner knows its flags, and says so, and nothing ends it", () => {
+    const s1 = candidate("s1", { flags: 8 });
+    expect(pairs([old], [s1, candidate("s2")])).toEqual(["s2→old"]);
+    expect(unmetBy([old], s1)).toBeUndefined();
+    const runner = { ...old, isFull: false, isDraining: false, isSilent: false, quietMs: 0 };
+    expect(whyNotTaken([runner], s1)).toContain("does not know the session's behaviour flags (8)");
+    expect(whyNotTaken([runner, { ...runner, behaviourFlags: 15 }], s1)).toContain("will claim this session");
+  });
+
+  test("a suspect keeps no runner from others that does not know its flags", () => {
+    const suspect = candidate("s1", { flags: 8, suspectSince: NOW });
+    const busy = { ...old, held: 1 };
+    expect(pairs([busy], [suspect, candidate("s2")])).toEqual(["s2→old"]);
+  });
+
+  test("a runner that does not say its flags is given those that there were before runners said them", () => {
+    expect(pairs([offer("r1")], [candidate("s1", { flags: FLAGS_UNSAID })])).toEqual(["s1→r1"]);
+    expect(pairs([offer("r1")], [candidate("s1", { flags: FLAGS_UNSAID + 1 })])).toEqual([]);
+  });
 });
 
 test("a session is due since its creation, its last arrival, or its timer", () => {

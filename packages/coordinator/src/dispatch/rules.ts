@@ -20,6 +20,9 @@
 //       committed, for `TRIAL_MS` at most. A suspect that gets company after that is pardoned first: its
 //       losses no longer count. Every loss of a suspect therefore happened alone, and no session waits
 //       without limit.
+//   rules-7. A session goes only to a runner that knows its behaviour flags. Where no matching runner knows them, the
+//       session waits. Its runners are about to be restarted with a newer Holdfast, so nothing ends for that, and
+//       rules-5 does not count it.
 //
 // The rules know no storage and no connections, and are told the time.
 
@@ -48,6 +51,8 @@ export interface Candidate extends Placement {
   readonly sessionId: string;
   readonly agent: string;
   readonly version: string;
+  /** Behaviour flags of the session; 0 when absent. */
+  readonly flags?: number;
   /** Since when the session has something to do. */
   readonly since: number;
   /** The runner that held the session last. */
@@ -55,6 +60,8 @@ export interface Candidate extends Placement {
   /** Since when it is known to be a suspect (rules-6). */
   readonly suspectSince?: number;
 }
+
+type Flagged = Pick<Candidate, "flags">;
 
 /** The properties of a session that a runner must fit. */
 export type Needs = Pick<Candidate, "agent" | "version" | "owner" | "demands">;
@@ -73,6 +80,8 @@ export const SUSPECT_LOSSES = 2;
 export const ALONE_LOSSES_MAX = 5;
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
+/** rules-7. A runner that does not say its flags knows the flags that existed before runners said them. */
+export const FLAGS_UNSAID = 63;
 /** rules-2. A session that has waited this long goes before every priority. */
 export const STARVING_MS = 10 * 60_000;
 /** rules-6. How long a runner is kept for a waiting suspect. */
@@ -143,7 +152,7 @@ export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSinc
 
 /** rules-6. The fitting runner that holds least. It stays the same while it does. */
 function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | undefined {
-  const fitting = polls.filter((offer) => fits(offer, candidate));
+  const fitting = polls.filter((offer) => fits(offer, candidate) && knowsFlags(offer, candidate));
   return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
 }
 
@@ -167,7 +176,7 @@ function bestOf(
   let best: Offer | undefined;
   for (const offer of polls) {
     const slots = free.get(offer.runnerId)!;
-    if (slots === 0 || !fits(offer, candidate)) continue;
+    if (slots === 0 || !fits(offer, candidate) || !knowsFlags(offer, candidate)) continue;
     if (offer.runnerId === candidate.lastRunner && offer.suspectSince === undefined) return offer;
     const most = best === undefined ? 0 : free.get(best.runnerId)!;
     const isFreer = slots > most || (slots === most && offer.since < best!.since);
@@ -181,6 +190,11 @@ function bestOf(
 /** rules-1, except for the slots. */
 export function fits(runner: Fitness, needs: Needs): boolean {
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
+}
+
+/** rules-7. */
+function knowsFlags({ behaviourFlags = FLAGS_UNSAID }: Fitness, { flags = 0 }: Flagged): boolean {
+  return flags <= behaviourFlags; // Flags are given out from the lowest bit on.
 }
 
 function offers({ agents }: Fitness, { agent, version }: Needs): boolean {
@@ -224,10 +238,16 @@ export interface KnownRunner extends Fitness {
 }
 
 /** The reason why no runner has taken a due session, for people. */
-export function whyNotTaken(runners: readonly KnownRunner[], needs: Needs, suspect = false): string {
+export function whyNotTaken(
+  runners: readonly KnownRunner[],
+  needs: Needs & Flagged,
+  suspect = false,
+): string {
   const unmet = unmetBy(runners, needs);
   if (unmet !== undefined) return unmet;
-  const fitting = runners.filter((runner) => fits(runner, needs));
+  const fitting = runners.filter((runner) => fits(runner, needs) && knowsFlags(runner, needs));
+  if (fitting.length === 0)
+    return `every matching runner is of an older Holdfast and does not know the session's behaviour flags (${needs.flags})`;
   const taking = fitting.filter(({ isDraining, isSilent }) => !isDraining && !isSilent);
   if (taking.length === 0) {
     if (fitting.some(({ isSilent }) => !isSilent)) return "every matching runner is draining or silent";

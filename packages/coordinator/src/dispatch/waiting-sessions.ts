@@ -110,12 +110,13 @@ export class WaitingSessions {
 
   #add(session: Session, now: number, suspectSince: number | undefined): void {
     if (isEnded(session.status) || session.status === "paused") return;
-    const { sessionId, agent, placement } = session;
+    const { sessionId, agent, flags, placement } = session;
     const lastRunner = this.#lastRunners.get(sessionId);
     this.#candidates.set(sessionId, {
       sessionId,
       agent: agent.name,
       version: agent.version,
+      flags,
       since: dueSince(session, now),
       ...placement,
       ...(lastRunner === undefined ? {} : { lastRunner }),

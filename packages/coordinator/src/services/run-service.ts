@@ -270,8 +270,8 @@ function claimedRun({ dispatcher, registry }: ServiceHost, session: Session, cla
 }
 
 async function queuedRun(host: ServiceHost, session: Session, runners: Runners): Promise<RunMessage> {
-  const { agent, placement, sessionId } = session;
-  const needs = { agent: agent.name, version: agent.version, ...placement };
+  const { agent, flags, placement, sessionId } = session;
+  const needs = { agent: agent.name, version: agent.version, flags, ...placement };
   const known = await runners.all();
   // Whoever counts the minutes may not have seen it yet.
   const begins = unmetBy(known, needs) === undefined ? undefined : host.clock.now() + NO_MATCH_MS;

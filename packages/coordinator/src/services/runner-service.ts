@@ -147,6 +147,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         agents: request.agents.map(offeredOf),
         taskKinds: [...request.taskKinds],
         maxRuns: request.maxRuns,
+        ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
         leaseMs: host.leaseMs,
         registeredAt: before?.registeredAt ?? now,
         seenAt: now,

@@ -22,7 +22,7 @@ import {
   type Clock,
 } from "@holdfast/core";
 
-/** The sessions that a runner may be given: its owner, its labels and its agents. */
+/** The sessions that a runner may be given: its owner, its labels, its agents and the flags it knows. */
 export interface Fitness {
   /** Whose sessions alone it takes; everybody's when absent. */
   readonly owner?: string;
@@ -30,6 +30,8 @@ export interface Fitness {
   readonly labels: Readonly<Record<string, string>>;
   /** By name, the versions; none stand for all. */
   readonly agents: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The behaviour flags that it knows. Absent for a runner that does not say. */
+  readonly behaviourFlags?: number;
 }
 
 /** A runner as it is stored. Times in epoch milliseconds. */
@@ -47,6 +49,7 @@ export interface StoredRunner {
   readonly agents: readonly OfferedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
+  readonly behaviourFlags?: number;
   /** How long it was told that its claims last; it believes so until it registers again. */
   readonly leaseMs?: number;
   readonly registeredAt: number;
@@ -279,7 +282,7 @@ export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname
 
 /** What sessions can ask of a runner: three labels it has whatever it says. */
 export function fitnessOf(runner: StoredRunner): Fitness {
-  const { runnerId, hostname, labels, owner, agents, taskKinds } = runner;
+  const { runnerId, hostname, labels, owner, agents, taskKinds, behaviourFlags } = runner;
   const offered = new Map<string, Set<string>>();
   for (const { name, version } of agents) {
     const versions = offered.get(name);
@@ -291,6 +294,7 @@ export function fitnessOf(runner: StoredRunner): Fitness {
     labels: { machine: hostname, ...labels, hostname, runner: runnerId },
     agents: offered,
     ...(owner === undefined ? {} : { owner }),
+    ...(behaviourFlags === undefined ? {} : { behaviourFlags }),
   };
 }
 

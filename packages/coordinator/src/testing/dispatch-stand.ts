@@ -1,6 +1,6 @@
 // Dispatch over a storage in memory, by a clock that tests move: one runner, and what it and others do.
 
-import type { AgentStorage } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { PollRequest } from "../dispatch/seat.ts";
@@ -15,6 +15,7 @@ const RUNNER: StoredRunner = {
   taskKinds: [],
   agents: [{ name: "agent" }],
   maxRuns: 9,
+  behaviourFlags: BEHAVIOUR_FLAGS,
   registeredAt: 0,
   seenAt: 0,
 };

@@ -1,6 +1,7 @@
 // A coordinator that listens, and who talks to it: people and runners, over real HTTP. For tests of this package.
 
 import {
+  BEHAVIOUR_FLAGS,
   toError,
   type AgentStorage,
   type Change,
@@ -198,6 +199,7 @@ export class FakeRunner {
       agents: this.#agents,
       taskKinds,
       maxRuns,
+      behaviourFlags: BEHAVIOUR_FLAGS,
       ...this.#process,
     });
     if (answer.status === 200) {

@@ -78,6 +78,7 @@ export const COMMENTS = {
   "holdfast.v1.ReadRequest.params": "Its arguments by name.",
   "holdfast.v1.ReadRequest.query": "Which read.",
   "holdfast.v1.ReadResponse.result": "Absent where the read answers undefined.",
+  "holdfast.v1.RegisterRequest.behaviour_flags": "The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field.",
   "holdfast.v1.RegisterRequest.max_runs": "Sessions it advances at once.",
   "holdfast.v1.RegisterRequest.name": "For people, without control characters; its host's name when absent. Several may have the same.",
   "holdfast.v1.RegisterRequest.process": "Made by the process when it starts, of 128 random bits at least, in 32 characters at least, and told to nobody else. Two that have one runner's token are told apart by it.",

@@ -92,6 +92,13 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional string name = 9;
    */
   name?: string | undefined;
+
+  /**
+   * The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field.
+   *
+   * @generated from field: optional int32 behaviour_flags = 10;
+   */
+  behaviourFlags?: number | undefined;
 };
 
 /**
