@@ -1,6 +1,7 @@
-// Where a task is done (K10b): in this process if it has the task's handler, otherwise by the queue.
+// TaskPlacement decides where a task runs (K10b): in this process if it has the task's handler, otherwise in
+// the queue.
 //
-// Closures of `ctx.run` are always done here: nobody else has them.
+// Closures of `ctx.run` always run here, because no other process has them.
 
 import type {
   Clock,
@@ -15,7 +16,10 @@ import type {
 import { LocalTaskExecutor } from "./tasks/local-task-executor.ts";
 import type { RuntimeOptions } from "./api/runtime-api.ts";
 
-/** Who does the tasks of a runtime; `local` is whom agents bring their tasks to, unless the executor is somebody else's. */
+/**
+ * The executor of a runtime's tasks. Agents register their tasks with `local`, which is absent when the
+ * program passes an executor of its own.
+ */
 export function executorsOf(
   { tasks, queue, concurrency }: RuntimeOptions,
   clock: Clock,
@@ -66,8 +70,8 @@ class TaskPlacement implements TaskExecutor {
   }
 
   /**
-   * One that was queued, by a process without the handler, is lost where there is one: to wait for it could be for ever, as those who
-   * wait take the places of those who would do it.
+   * If this process has the handler, an attempt that another process queued counts as lost. Waiting for it
+   * could deadlock: the waiting sessions may occupy the slots that would run it.
    */
   goesOn(attempt: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> | undefined {
     const placed = this.#of(attempt.kind);

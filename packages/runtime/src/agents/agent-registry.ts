@@ -1,13 +1,13 @@
-// The agents a process can run, by name and the version their author gave them.
+// KnownAgents: the agents a process can run, by name and the version their author gave them.
 //
-//   agent-registry-1. One agent for each name and version: a session that comes back is given to the one it was started
-//       with. Another version takes it over only when a person said so.
+//   agent-registry-1. There is one agent for each name and version. A session that is resumed runs in the
+//       version it was started with. Another version takes it over only when a person allows that.
 
 import { ConflictError, HoldfastError, NotFoundError, type AgentRef } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 
 export class KnownAgents {
-  /** Of each name, the versions in the order they became known. */
+  /** The versions of each name, in the order in which they became known. */
   readonly #agents = new Map<string, Agent[]>();
 
   get names(): readonly string[] {

@@ -1,7 +1,9 @@
-// What ends a session whatever its agent does: its time, or a budget of its whole tree.
+// Bounds: the limits that end a session whatever its agent does. A bound is a time to live, or a budget of
+// its tree.
 //
-//   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so nothing that grows stops it. Of
-//       a free-form agent no start can know whether its loop ends, and its journal has limits.
+//   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth
+//       stops it. No start can know whether the loop of a free-form agent ends, and the limits of its journal
+//       stop it.
 //   bounds-2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything
 //       is stored. A schedule is refused like what it starts, and has no warning: it has no session yet.
 

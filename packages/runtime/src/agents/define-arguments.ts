@@ -1,5 +1,5 @@
-// What nobody may define an agent or a task with: kinds and names of what is given, looked at where it comes in, so that nothing is
-// begun of what cannot be meant. Types say the same; this is for code that no compiler has seen.
+// Checks of the arguments of `defineAgent` and `defineTask`. They look at the names and kinds of the members
+// before anything else is done. The types say the same; the checks are for code that no compiler has seen.
 
 import {
   anyRule as any,

@@ -14,10 +14,10 @@ import {
 } from "@holdfast/core";
 import { checkAgent, checkTask } from "./define-arguments.ts";
 
-/** What an agent's function is given; see the methods of the class. */
+/** The first argument of an agent's function; see the methods of the class. */
 export type AgentContext<Input = unknown, State = unknown> = CoreAgentContext<TaskContext, Input, State>;
 
-/** What a task's handler is given besides its input. */
+/** The second argument of a task's handler. */
 export interface TaskContext {
   readonly sessionId: string;
   /** The same for every attempt. */
@@ -29,15 +29,16 @@ export interface TaskContext {
   /** W3C trace context of this attempt, for the `traceparent` header of outgoing calls; nothing when it is not traced. */
   readonly traceparent?: string | undefined;
   /**
-   * Fires on cancellation, time-out and shutdown; give it to whatever waits. Ask for it anew before an effect, as in
-   * `task.signal.aborted`: a process that was stopped past its lease then finds it aborted.
+   * Fires on cancellation, time-out and shutdown; pass it to every call that waits.
+   * Read it again before an effect, as in `task.signal.aborted`: after its process was suspended past its
+   * lease, it is aborted.
    */
   readonly signal: AbortSignal;
   /** Show text while it is made. Provisional: what is recorded is the output. */
   streamToken(text: string): void;
   /** Show how far it is. Provisional. */
   progress(data: unknown): void;
-  /** What a model call used. */
+  /** Report the tokens that a model call used. */
   reportUsage(usage: TokenUsage): void;
 }
 
@@ -53,7 +54,7 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly timeoutMs?: number;
   /** The whole task may take this long, over all attempts, back-offs and restarts. Milliseconds; no limit by default. */
   readonly deadlineMs?: number;
-  /** The same input with the same result is told at the fifth time; at the tenth a person is asked before it goes on. */
+  /** Warn at the fifth call with the same input and result; at the tenth, ask a person before it continues. */
   readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost: reserved from the budget before it starts, settled by `reportUsage`. */
   readonly cost?: (input: Input) => TaskCost;
@@ -110,18 +111,21 @@ interface AgentCommon<Input, Output> {
 export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Output> {
   /** Makes the state typed: see `ctx.state`, `ctx.update`. */
   readonly state?: StateDefinition<State, Input>;
-  /** Refused in this form: only the turn form can make checkpoints by itself (decision 17). */
+  /** Refused in this form: only the turn form makes checkpoints automatically (decision 17). */
   readonly checkpoint?: undefined;
   readonly run: (ctx: AgentContext<Input, State>, input: Input) => Promise<Output>;
 }
 
-/** Turn-structured: called with the state, gives the next one or the output; each turn ends in a checkpoint. */
+/**
+ * Turn-structured: the function is called with a state and returns the next state or the output. Each turn
+ * ends in a checkpoint.
+ */
 export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Output> {
   /** The state of the first turn. */
   readonly initial?: (input: Input) => State;
   /** Instead of `initial`: makes the state typed, so that a turn may give back what changed. */
   readonly state?: StateDefinition<State, Input>;
-  /** What this form does in any case. */
+  /** The only behaviour of this form. */
   readonly checkpoint?: "every_turn";
   readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
 }

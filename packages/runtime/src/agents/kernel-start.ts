@@ -1,4 +1,5 @@
-// On what a kernel begins: a session's start, its last checkpoint as it is stored, or the one its forerunner just made (K7).
+// Where a kernel starts: `storedLife` at a session's start or its last stored checkpoint, `nextLife` at the
+// checkpoint that the previous kernel just made (K7).
 
 import {
   migrateState,
@@ -45,7 +46,7 @@ export function storedLife(
   token = 0,
 ): KernelLife {
   const [first, ...rest] = records;
-  // Who starts over asks for them again.
+  // A session that restarts from scratch asks for its children again.
   const children = session.persistence === undefined ? session.children : 0;
   if (first?.type === "checkpoint") {
     const stored = readState([...states, first.payload ?? "null"] as readonly JsonText[], first);

@@ -1,4 +1,5 @@
-// What nobody may make a runtime with, or ask it for: as `arguments.ts`, for `createRuntime` and the calls of a runtime.
+// Checks of the arguments of `createRuntime` and of the calls of a runtime, as `define-arguments.ts` has for
+// definitions.
 
 import { LIMITS, toError } from "@holdfast/core";
 import {
@@ -117,7 +118,7 @@ function needAgent(call: string, given: unknown): void {
   if (!isAgentLike(given)) throw wrongArgument(call, "agent", given, "what defineAgent gives");
 }
 
-/** Of the calls that take more than an id. */
+/** The checks of the calls that take more than an id. */
 const CALLS: { readonly [call in keyof Runtime]?: Check } = {
   start(agent, _input, options = {}) {
     needAgent("start", agent);
@@ -172,7 +173,7 @@ export function withCheckedCalls<R extends Runtime>(runtime: R): R {
   const calls = runtime as unknown as Record<string, (...given: readonly unknown[]) => unknown>;
   for (const [name, check] of Object.entries(CALLS)) {
     const call = calls[name]!.bind(runtime);
-    // Not async: what is asked for in one turn keeps its order, whoever asks.
+    // Not async: calls made in one turn of the event loop keep their order.
     calls[name] = (...given) => {
       try {
         check(...given);

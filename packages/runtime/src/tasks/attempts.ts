@@ -1,15 +1,17 @@
-// The attempts of one session's tasks: started, ended, tried again, given up, aborted.
+// Attempts: the attempts of one session's tasks. It starts them, retries them, gives them up and aborts them.
 //
-//   attempts-1. An attempt starts only when told to, which is after the batch that asked for it is committed (D1).
-//   attempts-2. An attempt's end is news only while its task is open and this is its newest attempt.
-//   attempts-3. What cost a process before is kept before it is delivered (K6).
-//   attempts-4. Every attempt that started is traced to have ended, once: when it ends, or when it is told to stop.
-//   attempts-5. What another process of the session left running elsewhere is found again, or withdrawn when nobody
-//       wants it any more, also before it is known whether it goes on.
-//   attempts-6. No attempt begins after its task's deadline. At the deadline what runs is aborted and the task fails,
-//       also between attempts and after a restart.
+//   attempts-1. An attempt starts only after the batch that asked for it is committed (D1).
+//   attempts-2. An attempt's end counts only while its task is open and has no newer attempt.
+//   attempts-3. If an attempt of a task was lost with its process, a later outcome is stored before it is
+//       delivered (K6).
+//   attempts-4. The end of every started attempt is traced once: when it ends, or when it is told to stop.
+//   attempts-5. An attempt that an earlier process of the session queued elsewhere is found again. It is
+//       withdrawn once its task is no longer open, even while the queue has not answered whether the attempt
+//       still runs.
+//   attempts-6. No attempt begins after its task's deadline. At the deadline a running attempt is aborted and
+//       the task fails, also between attempts and after a restart.
 //
-// Knows no storage and no kernel: it is told which tasks are open, and gives back events to deliver and notes to add.
+// It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 
 import {
   mayRetryLost,
@@ -61,7 +63,7 @@ export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }
   };
 }
 
-/** What attempts need of the session they belong to. */
+/** The interface of the session that the attempts belong to. */
 export interface AttemptsHost {
   readonly sessionId: string;
   readonly executor: TaskExecutor;
@@ -69,18 +71,20 @@ export interface AttemptsHost {
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly prices: Prices | undefined;
-  /** Whether its attempt was begun before its process ended; `undefined` where that is not stored. */
+  /** Whether its attempt had started before its process ended; `undefined` where that is not stored. */
   wasBegun(task: OpenTask): boolean | undefined;
-  /** Start what is open and not running, once it may: tasks that never ran, and those to be tried again. */
+  /** Start tasks that never ran, and tasks to be retried, as soon as they may start. */
   begin(tasks: readonly OpenTask[]): void;
-  /** Of the claim the session is driven under. */
+  /** The token of the claim the session is driven under. */
   claimToken(): number | undefined;
-  /** The task of this number, while nobody has heard its outcome. */
+  /** The task of this number, until its outcome is delivered. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  /** Call what is done for a task of this kind, so that its stray rejections are known to be this session's. */
+  /**
+   * Call the function of a task of this kind, so that its stray rejections are attributed to this session.
+   */
   enter<T>(kind: string, fn: () => T): T;
-  /** Nothing when nobody listens: then no event is built. */
+  /** Absent without a tracer: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
   deliver(event: EventDraft): void;
@@ -104,7 +108,7 @@ class Running implements TaskAttempt {
   readonly closure: TaskAttempt["closure"];
   readonly hasConversation: boolean;
   readonly #host: AttemptsHost;
-  /** How many deltas were told. */
+  /** How many deltas the handler has reported. */
   #deltas = 0;
 
   constructor(host: AttemptsHost, task: OpenTask) {
@@ -124,7 +128,7 @@ class Running implements TaskAttempt {
     this.hasConversation = task.hasConversation;
   }
 
-  /** Its span is begun by the event that says that it started, after this was made. */
+  /** The span of an attempt begins with its `task_started` event, after this object is made. */
   get traceparent(): string | undefined {
     return this.#host.traceparent(this);
   }
@@ -137,7 +141,7 @@ class Running implements TaskAttempt {
     return this.#host.conversation(leaf);
   }
 
-  /** Its usage is recorded with its outcome; all of what it says of itself is told to who listens. */
+  /** Add up usage, which is recorded with the outcome, and pass every delta to the tracer. */
   onDelta(reported: TaskDelta): void {
     const { sessionId, clock, trace } = this.#host;
     const { taskId, kind, attempt } = this;
@@ -161,7 +165,10 @@ class Running implements TaskAttempt {
     return this.#host.enter(this.kind, work);
   }
 
-  /** What a usage costs: by the prices of the process, and where they know nothing by what its task says. */
+  /**
+   * Add the cost of a usage, by the prices of the process. A model without a price keeps the cost that its
+   * task reported.
+   */
   #priced(delta: TaskDelta): TaskDelta {
     if (delta.type !== "usage") return delta;
     const costMicroUsd = this.#host.prices?.(delta.usage);
@@ -173,11 +180,13 @@ export class Attempts {
   readonly #host: AttemptsHost;
   readonly #running = new Map<number, Running>();
   readonly #retries = new TaskTimes();
-  /** attempts-6. Of tasks that have no outcome yet. */
+  /** attempts-6. The deadlines of tasks that have no outcome yet. */
   readonly #deadlines = new TaskTimes();
-  /** Of which it is not known yet whether they go on elsewhere (attempts-5). */
+  /**
+   * Tasks for which the queue has not answered yet whether their attempt still runs elsewhere (attempts-5).
+   */
   readonly #asked = new Map<number, OpenTask>();
-  /** Of attempts that have ended and want to hear when that is committed. */
+  /** Ended attempts that must be notified when their end is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
 
   constructor(host: AttemptsHost) {
@@ -189,13 +198,13 @@ export class Attempts {
     return this.#running.size;
   }
 
-  /** The earliest moment a task is to be tried again, or must have ended. */
+  /** The earliest time of a retry or a deadline. */
   get wakeAt(): number | undefined {
     const earliest = Math.min(this.#retries.first ?? Infinity, this.#deadlines.first ?? Infinity);
     return earliest === Infinity ? undefined : earliest;
   }
 
-  /** attempts-6. These are open from the next commit on. */
+  /** attempts-6. These tasks are open from the next commit on. */
   opened(tasks: readonly OpenTask[]): void {
     for (const task of tasks) if (task.deadlineAt !== undefined) this.#deadlines.set(task, task.deadlineAt);
   }
@@ -208,7 +217,7 @@ export class Attempts {
     else if (note.type === "outcome_kept") this.#deliverKept(task);
   }
 
-  /** These are committed. */
+  /** These records are committed. */
   recorded(records: readonly JournalRecord[]): void {
     if (this.#unrecorded.size === 0) return;
     for (const record of records) {
@@ -217,7 +226,7 @@ export class Attempts {
     }
   }
 
-  /** Its outcome is committed, or nobody wants it any more. */
+  /** The outcome of the task is committed, or no longer needed. */
   #settleUnrecorded(id: number): void {
     const handle = this.#unrecorded.get(id);
     this.#unrecorded.delete(id);
@@ -235,7 +244,7 @@ export class Attempts {
     running.handle = this.#host.executor.start(running, (outcome) => this.#ended(running, outcome));
   }
 
-  /** It cannot be paid for, whatever is left: it fails without having run. */
+  /** Fail a task that its budget can never pay for, without running it. */
   refuse({ id, attempt }: OpenTask, error: RecordedError): void {
     const at = this.#host.clock.now();
     this.#deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
@@ -289,13 +298,16 @@ export class Attempts {
     running.handle?.abort(reason);
   }
 
-  /** @param isForGood whether nobody will ever ask for their outcomes: not so of a session that is only paused. */
+  /**
+   * @param isForGood whether their outcomes will never be needed again, as when the session ends, not when it
+   * pauses.
+   */
   abortAll(reason: string, isForGood = false): void {
     this.#retries.clear();
     this.#deadlines.clear();
     const unwanted = [...this.#asked.keys(), ...this.#unrecorded.keys()];
     if (isForGood) for (const id of unwanted) this.abort(id, reason);
-    this.#asked.clear(); // Whoever goes on with the session asks again.
+    this.#asked.clear(); // The next process of the session asks again.
     for (const id of this.#running.keys()) this.abort(id, reason);
   }
 
@@ -312,7 +324,10 @@ export class Attempts {
     });
   }
 
-  /** The session goes on elsewhere, or later: stop what ends with this process, and leave what does not. */
+  /**
+   * The session resumes elsewhere, or later: abort attempts of this process, and leave attempts that outlive
+   * it.
+   */
   leaveAll(reason: string): void {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
@@ -323,12 +338,15 @@ export class Attempts {
     this.abortAll(reason);
   }
 
-  /** What is stored and was not delivered is delivered after all; twice is once, as the second finds its task answered. */
+  /**
+   * Deliver outcomes that were stored but not delivered. A second delivery is ignored, because its task is
+   * closed by then.
+   */
   tellKept(tasks: readonly OpenTask[]): void {
     for (const task of tasks) this.#deliverKept(task);
   }
 
-  /** After a replay: go on with the tasks that have no outcome (H7, H8). */
+  /** After a replay: resume the tasks that have no outcome (H7, H8). */
   recover(tasks: readonly OpenTask[], at: number): void {
     const fresh: OpenTask[] = [];
     this.opened(tasks.filter(({ kept }) => kept === undefined));
@@ -338,7 +356,7 @@ export class Attempts {
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
-        this.#retryLater(task); // Never early, so it was not begun. Leaky: unless the clock went back since.
+        this.#retryLater(task); // A retry is never early, so it had not started. Leaky: unless the clock went back since.
       } else if (wasBegun === false) {
         fresh.push(task);
       } else {
@@ -362,7 +380,7 @@ export class Attempts {
     if (fresh.length > 0) this.#host.begin(fresh);
   }
 
-  /** Nobody will ever know what became of this attempt. */
+  /** The outcome of this attempt will never be known. */
   #lost(task: OpenTask, at: number): void {
     const { id, attempt, retry } = task;
     this.#traceLost(task);
@@ -383,7 +401,10 @@ export class Attempts {
       });
   }
 
-  /** What it started must not go on beside an agent that was told it was lost. Never rejects. */
+  /**
+   * End the work that a lost attempt started, so that it does not continue after its agent sees the loss.
+   * Never rejects.
+   */
   #endLost(task: OpenTask): Promise<void> | undefined {
     const { kind, input } = task;
     const idempotencyKey = keyOf(this.#host.sessionId, task);
@@ -393,7 +414,7 @@ export class Attempts {
   #ended(running: Running, outcome: AttemptOutcome): void {
     const { task, attempt } = running;
     const { id } = task;
-    if (this.#running.get(id) !== running) return; // It was told to stop, and is traced to have.
+    if (this.#running.get(id) !== running) return; // It was told to stop, and its end is traced.
     this.#running.delete(id);
     if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
       this.#unrecorded.set(id, running.handle);
@@ -506,7 +527,10 @@ const COUNTS = [
   "costMicroUsd",
 ] as const;
 
-/** What of a usage is no count: added to an account it would never be taken out again (budget-3). */
+/**
+ * The first member of a usage that is not a count: once added to an account, it could never be removed
+ * (budget-3).
+ */
 function wrongCount(usage: TokenUsage): string | undefined {
   const wrong = COUNTS.find((name) => {
     const count: unknown = usage[name];
@@ -530,7 +554,10 @@ function keyOf(sessionId: string, { id, key }: OpenTask): string {
   return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
 }
 
-/** Attempts that use up a limit: without one of the author's, losing a process is nobody's fault (decision 0003). */
+/**
+ * The attempts that count toward the limit. Attempts lost with their process count only if the author set one
+ * (decision 0003).
+ */
 function countedAttempts({ retry, attempt, lost }: OpenTask): number {
   return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

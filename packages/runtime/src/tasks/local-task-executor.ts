@@ -1,14 +1,15 @@
-// Tasks done in this process: by their defined handlers, or by the closures of `ctx.run`.
+// LocalTaskExecutor: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
 //
 //   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them (json-1).
 //   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they came.
-//   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort, whichever comes
-//       first. What the handler does afterwards is nobody's business; its slot is free.
-//   local-task-executor-4. Closing waits for handlers that look at their abort signal, as they may have processes to
-//       end; never longer than the grace it is given. It answers which of them still run, so that nothing is started
-//       beside them.
-//   local-task-executor-5. A process that was stopped past its lease aborts its attempts before it begins one, reports
-//       one, or lets a handler read its abort signal: handlers may resume before the timer of the lease does.
+//   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
+//       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free.
+//   local-task-executor-4. Closing waits for handlers that have read their abort signal, as they may have
+//       processes to end, but never longer than its grace. It answers which of them still run, so that
+//       nothing starts beside them.
+//   local-task-executor-5. A process that was suspended past its lease aborts its attempts before it starts
+//       one, reports one, or returns an abort signal. The reason is that handlers may resume before the timer
+//       of the lease does.
 
 import {
   ConflictError,
@@ -42,7 +43,10 @@ export interface LocalTaskExecutorOptions {
   readonly checkLease?: () => void;
 }
 
-/** local-task-executor-4, where no grace is given. A command that ignores SIGTERM is killed after its grace of two seconds, and what it left behind is looked for. */
+/**
+ * local-task-executor-4, without a given grace. A command that ignores SIGTERM is killed after two seconds,
+ * and then the processes it left behind are searched.
+ */
 const HANDLERS_END_MS = 10_000;
 
 export class LocalTaskExecutor implements TaskExecutor {
@@ -113,7 +117,8 @@ export class LocalTaskExecutor implements TaskExecutor {
   endLost({ kind, input, idempotencyKey }: LostAttempt): Promise<void> | undefined {
     const endLost = this.#tasks.get(kind)?.endLost;
     if (endLost === undefined) return undefined;
-    return (async () => endLost(decodeJson(input), idempotencyKey))(); // Not every author's function is as async as its type.
+    // `async`, because an author's function may throw at once, whatever its type says.
+    return (async () => endLost(decodeJson(input), idempotencyKey))();
   }
 
   async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
@@ -143,7 +148,7 @@ export class LocalTaskExecutor implements TaskExecutor {
   }
 }
 
-/** What an attempt needs of its executor. */
+/** The interface of the executor for its attempts. */
 interface AttemptHost {
   readonly clock: Clock;
   readonly payloadChars: number;
@@ -157,7 +162,7 @@ class Attempt implements RunningAttempt, TaskContext {
   readonly #host: AttemptHost;
   readonly #request: TaskAttempt;
   readonly #definition: TaskDefinition | undefined;
-  /** Tells who started it. */
+  /** Reports the outcome to the caller of `start`. */
   readonly onEnd: (outcome: AttemptOutcome) => void;
   #number = -1;
   #performing: Promise<void> | undefined;
@@ -183,7 +188,9 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#number;
   }
 
-  /** Whether it has ended, or is about to: what was aborted is not begun in the microtask before its end. */
+  /**
+   * Whether it has ended or was aborted: an aborted attempt does not start in the microtask before its end.
+   */
   get isOver(): boolean {
     return this.#ended || this.#abortReason !== undefined;
   }
@@ -210,7 +217,7 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#request.traceparent;
   }
 
-  /** Made when first asked for: most tasks never do, and one per task costs more than a trivial task. */
+  /** Made when first read: most tasks never read it, and a controller costs more than a trivial task. */
   get signal(): AbortSignal {
     this.#host.checkLease();
     if (this.#controller === undefined) {
@@ -271,7 +278,7 @@ class Attempt implements RunningAttempt, TaskContext {
   abort(reason: string): void {
     if (this.#ended) return;
     this.#fireAbort(reason);
-    // Asynchronously: whoever aborts is in the middle of something, and `onEnd` is never called from within a call.
+    // Asynchronous: the caller is in the middle of something, and `onEnd` is never called from within a call.
     queueMicrotask(() => this.#end({ status: "aborted" }));
   }
 
@@ -283,7 +290,8 @@ class Attempt implements RunningAttempt, TaskContext {
       outcome = { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
       outcome = attemptFailure(thrown);
-      await Promise.resolve(); // What threw at once did so within the call that started it, and nobody is told within that.
+      // A handler that throws at once does so within `start`, and `onEnd` is never called within that.
+      await Promise.resolve();
     }
     this.#end(outcome);
   }
@@ -309,7 +317,7 @@ class Attempt implements RunningAttempt, TaskContext {
     const { kind } = this.#request;
     if (this.#definition !== undefined) {
       const input = await this.#input();
-      // O10. Aborted while its conversation was read: it may be somebody else's to begin by now.
+      // O10. It was aborted while its conversation was read: another process may start the attempt by now.
       if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
       return performTask(this.#definition, input, this);
     }
@@ -338,7 +346,7 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 }
 
-/** What is known of a task before it is asked for. */
+/** The traits of a task that a session needs before it schedules the task. */
 export function traitsOf(task: TaskDefinition): TaskTraits {
   if (task.cost === undefined) return task;
   const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
@@ -380,7 +388,7 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "model_auth",
 ]);
 
-/** What an attempt comes to that threw this. Never throws itself. */
+/** The outcome of an attempt that threw this. Never throws. */
 export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { readonly status: "failed" }> {
   const error = recordError(thrown);
   const final =
@@ -394,7 +402,7 @@ export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { reado
   };
 }
 
-/** What a failure asks for. Never throws, whatever was thrown. */
+/** The delay before a retry that a thrown value asks for. Never throws, whatever was thrown. */
 function retryAfterOf(thrown: unknown): number | undefined {
   try {
     const ms = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;

@@ -1,13 +1,15 @@
-// What a session's tasks may cost and have cost: what is to be reserved and settled with each commit, and what came of it.
+// Spending: what a session's tasks may cost and have cost. It makes the charges of each commit and reads the
+// admissions.
 //
-//   spending-1. Every attempt is held for before it starts, in the commit that makes it start; with its outcome it is
-//       settled, once.
-//   spending-2. An attempt whose usage nobody told counts as its worst case; so does one that died with its process. Of
-//       a session that keeps no journal all that is held when it starts over died so: its tasks get the same numbers
-//       again, and may cost something else.
-//   spending-3. A charge for an attempt that died with its process says so: a person can take it back.
+//   spending-1. The worst case of every attempt is reserved before it starts, in the commit that starts it.
+//       The hold is settled once, with its outcome.
+//   spending-2. An attempt that reported no usage, or that was lost with its process, is charged its worst
+//       case. When a session without a journal restarts from scratch, all its holds are charged so. Its tasks
+//       get the same numbers again, and may then cost something else.
+//   spending-3. A charge for an attempt that was lost with its process is marked, so that a person can
+//       release it.
 //
-// Only for sessions that somebody pays for. It knows no storage: it makes charges and is told the admissions.
+// It exists only for sessions that have a payer. It knows no storage.
 
 import {
   HoldfastError,
@@ -34,13 +36,14 @@ export interface SpendingHost {
   describeTask(kind: string): TaskTraits | undefined;
 }
 
-/** What is to be done with tasks once their charges are decided. */
+/** The tasks of a commit, by the admission of their reservations. */
 export interface Decided {
   readonly start: readonly OpenTask[];
-  /** To be asked for again when others have settled. */
+  /** Tasks to ask for again when other holds have settled. */
   readonly queued: readonly OpenTask[];
-  /** The first that cannot be paid, if any, and those after it that were refused too. */
+  /** The first refusal of the commit, if any. */
   readonly refused: Extract<Admission, { status: "refused" }> | undefined;
+  /** The refused tasks. */
   readonly unpaid: readonly OpenTask[];
 }
 
@@ -50,7 +53,7 @@ export class Spending {
   #lost: readonly Hold[];
   #remaining: Remaining | undefined;
 
-  /** @param lost what was held in a life of which nothing is left. */
+  /** @param lost the holds of an earlier life of a session without a journal. */
   constructor(
     host: SpendingHost,
     holds: readonly Hold[],
@@ -72,7 +75,11 @@ export class Spending {
     return this.#held.has(task);
   }
 
-  /** @throws HoldfastError why no attempt of it can be paid, whatever is left. */
+  /**
+   * The worst case of an attempt.
+   *
+   * @throws HoldfastError when its budget can never pay for an attempt of this task.
+   */
   amountOf(task: OpenTask): Amount {
     const step = { ...NO_AMOUNT, steps: task.attempt === 1 ? 1 : 0 };
     const cost = this.#host.describeTask(task.kind)?.cost?.(task.input);
@@ -92,7 +99,7 @@ export class Spending {
     return { ...step, tokens, costMicroUsd: integer(costMicroUsd ?? 0, task.kind, "maxCostMicroUsd") };
   }
 
-  /** What it may cost at most: writing its input to a cache costs more with some. */
+  /** The highest cost of a usage: some models charge more for writing the input to a cache. */
   #dearest(usage: Pick<TokenUsage, "model" | "inputTokens" | "outputTokens">): number | undefined {
     const { prices } = this.#host;
     const plain = prices?.(usage);
@@ -100,14 +107,17 @@ export class Spending {
     return Math.max(plain, prices?.({ ...usage, cacheWriteTokens: usage.inputTokens }) ?? 0);
   }
 
-  /** spending-2. What the first commit of a session that starts over is charged, and nothing else that is held for its tasks with it. */
+  /**
+   * spending-2. The charges of the first commit of a session that restarts from scratch. That commit reserves
+   * nothing.
+   */
   takeLost(): readonly Charge[] {
     const charges = settleAll(this.#lost, true);
     this.#lost = [];
     return charges;
   }
 
-  /** What a commit of this segment is charged, before the reservations of tasks it starts. */
+  /** The charges of a commit of this segment, before the reservations of tasks it starts. */
   settlements({ records, withdrawnTasks }: Pick<SealedSegment, "records" | "withdrawnTasks">): Charge[] {
     const charges: Charge[] = [];
     for (const record of records) {
@@ -133,7 +143,10 @@ export class Spending {
     return charges;
   }
 
-  /** What was decided about the reservations of these tasks; `admissions` are all of the commit's, theirs the last. */
+  /**
+   * Sort these tasks by their admissions. `admissions` has those of the whole commit; the last ones are for
+   * these tasks.
+   */
   decided(tasks: readonly { task: OpenTask; amount: Amount }[], admissions: readonly Admission[]): Decided {
     const start: OpenTask[] = [];
     const queued: OpenTask[] = [];
@@ -155,7 +168,7 @@ export class Spending {
     return { start, queued, refused, unpaid };
   }
 
-  /** An outcome is about to be delivered: what is left is what it will be once that is committed. */
+  /** Update what is left for an outcome that is about to be delivered, as if it were committed. */
   foresee(task: number, usage: TokenUsage | undefined): void {
     const held = this.#held.get(task);
     if (held === undefined || this.#remaining === undefined) return;
@@ -170,7 +183,7 @@ export class Spending {
     };
   }
 
-  /** What storage said is left. */
+  /** Take over what is left according to storage. */
   noteRemaining(remaining: Remaining | undefined): void {
     if (remaining !== undefined) this.#remaining = remaining;
   }
@@ -204,7 +217,7 @@ function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {
   };
 }
 
-/** What a session spends; nothing to account for where nobody pays. */
+/** The spending of a session, or `undefined` for a session without a payer. */
 export function spendingOf(
   { session, holds, remaining }: Pick<SessionSnapshot, "session" | "holds" | "remaining">,
   { prices, executor }: { readonly prices: Prices | undefined; readonly executor: TaskExecutor },

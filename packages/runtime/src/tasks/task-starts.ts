@@ -1,8 +1,9 @@
-// Which tasks of a session start with a commit, and what the commit is charged for them.
+// TaskStarts: which tasks of a session start with a commit, and what the commit is charged for them.
 //
-// Where nobody pays, a task starts as soon as the batch that asked for it is committed (D1), and a retry when its time has come.
-// Where somebody does, each attempt is asked for in a commit, and starts if it is admitted; it is asked for again when others have
-// settled, and what cannot be paid at all fails without having run.
+// In a session without a payer, a task starts as soon as the batch with its command is committed (D1). A
+// retry starts when it is due. In a session with a payer, a commit asks for each attempt, and the attempt
+// starts if it is admitted. A queued attempt is asked for again when other holds have settled. A task that
+// the budget can never pay for fails without running.
 
 import {
   recordError,
@@ -19,21 +20,21 @@ import {
 import type { Spending } from "./spending.ts";
 
 export interface TaskStartsHost {
-  /** The task of this number, while nobody has heard its outcome. */
+  /** The task of this number, until its outcome is delivered. */
   openTask(id: number): OpenTask | undefined;
   start(task: OpenTask): void;
   refuse(task: OpenTask, error: RecordedError): void;
   /** Some tasks wait until others have settled. */
   awaitSettlement(): void;
-  /** Something is to be asked for. */
+  /** The next commit has an attempt to ask for. */
   wake(): void;
 }
 
-/** What a commit starts if it is admitted, and is charged. */
+/** The tasks that a commit starts if they are admitted, and its charges. */
 export interface Opening {
   readonly tasks: readonly OpenTask[];
   readonly charges: readonly Charge[];
-  /** The reservations among them, in their order. */
+  /** The reservations among the charges, in their order. */
   readonly asked: readonly { readonly task: OpenTask; readonly amount: Amount }[];
 }
 
@@ -42,9 +43,9 @@ export type Refused = Extract<Admission, { status: "refused" }>;
 export class TaskStarts {
   readonly #host: TaskStartsHost;
   readonly #spending: Spending | undefined;
-  /** To be asked for by the next commit. */
+  /** Tasks that the next commit asks for. */
   readonly #asking: OpenTask[] = [];
-  /** Refused, and to be told so once the session has heard that it ends by it. */
+  /** Refused tasks, which fail once the session has been notified that it ends for that reason. */
   readonly #unpaid: OpenTask[] = [];
 
   constructor(host: TaskStartsHost, spending: Spending | undefined) {
@@ -61,12 +62,15 @@ export class TaskStarts {
     return this.#spending?.remaining;
   }
 
-  /** Whether its attempt was begun before its process ended; `undefined` where nobody pays, and so nothing is stored of that. */
+  /**
+   * Whether its attempt had started before its process ended; `undefined` without a payer, as then nothing is
+   * stored of that.
+   */
   wasBegun({ id }: OpenTask): boolean | undefined {
     return this.#spending?.isHeld(id);
   }
 
-  /** What storage said is left. */
+  /** Take over what is left according to storage. */
   noteRemaining(remaining: Remaining | undefined): void {
     this.#spending?.noteRemaining(remaining);
   }
@@ -75,7 +79,7 @@ export class TaskStarts {
     this.#spending?.foresee(task, usage);
   }
 
-  /** Start what is open and does not run. */
+  /** Start these open tasks, or ask for them in the next commit. */
   begin(tasks: readonly OpenTask[]): void {
     if (this.#spending === undefined) {
       for (const task of tasks) this.#host.start(task);
@@ -85,7 +89,7 @@ export class TaskStarts {
     this.#host.wake();
   }
 
-  /** What a commit of this segment starts. `begins` is false for one after which nothing is to start. */
+  /** The tasks and charges of a commit of this segment. With `begins` false no task starts after it. */
   open(segment: SealedSegment, begins: boolean): Opening {
     const tasks = begins ? this.#toStart(segment) : [];
     const spending = this.#spending;
@@ -93,7 +97,8 @@ export class TaskStarts {
     const lost = spending.takeLost();
     const charges = [...lost, ...spending.settlements(segment)];
     if (lost.length > 0) {
-      // A commit of a session that keeps no journal is applied again when it is sent again: these numbers are not held for until it is.
+      // Storage may apply a commit of a session without a journal twice. Therefore this commit only settles
+      // the old holds, and the next one reserves these numbers.
       this.begin(tasks);
       return { tasks: [], charges, asked: [] };
     }
@@ -110,7 +115,7 @@ export class TaskStarts {
     return { tasks, charges, asked };
   }
 
-  /** It is committed: start what was admitted. Answers the refusal, if anything was refused. */
+  /** After the commit: start the tasks that were admitted. Answers the first refusal, if any. */
   committed(opening: Opening, result: ChangeResult & { readonly status: "committed" }): Refused | undefined {
     if (this.#spending === undefined) {
       for (const task of opening.tasks) this.#host.start(task);
@@ -127,14 +132,14 @@ export class TaskStarts {
     return decided.refused;
   }
 
-  /** The session goes on without what cannot be paid. */
+  /** Fail the refused tasks: the session continues without them. */
   refuseUnpaid(): void {
     const message = "the budget is used up";
     const error = { name: "HoldfastError", message, code: "budget_exceeded" };
     for (const task of this.#unpaid.splice(0)) this.#host.refuse(task, error);
   }
 
-  /** New ones, those whose attempt was lost, and those that wait to be asked for. */
+  /** New tasks, tasks whose attempt was lost, and tasks that wait to be asked for. */
   #toStart({ newTasks, records }: SealedSegment): readonly OpenTask[] {
     const isPlain = this.#asking.length === 0 && !records.some(({ type }) => type === "attempt_lost");
     if (isPlain) return newTasks;
