@@ -270,10 +270,7 @@ export interface Runtime {
   /** Answer a question of `ctx.requestInput`. The first answer counts; later ones are duplicates. */
   answer(sessionId: string, answer: unknown, options?: AnswerOptions): Promise<SignalReceipt>;
   cancel(sessionId: string, options?: CancelOptions): Promise<CancelReceipt>;
-  /**
-   * Pause a session: running tasks finish and their outcomes are kept, nothing more starts. Answers its
-   * status.
-   */
+  /** Pause a session: running tasks finish and their outcomes are kept, nothing more starts. Answers its status. */
   pause(sessionId: string): Promise<SessionStatus>;
   /** Resume a paused session: here if its agent is known and no other process runs it. */
   unpause(sessionId: string): Promise<SessionStatus>;

@@ -1,8 +1,8 @@
 // The handle of a session: calls of the runtime with the session's id filled in, and promises of how the session ends.
 //
 //   session-handle-1. A promise of a session's end keeps the process alive until it settles, or the runtime
-//       closes. Without that, Node would end a program in the middle of its `await`: a session that waits for
-//       a signal or a person holds no other handle.
+//       closes. Otherwise Node would end a program in the middle of its `await`: a session that only waits
+//       holds no other handle.
 
 import { checkOptions, flagRule, type OptionRules } from "@holdfast/core/internal";
 import type { Session } from "@holdfast/core";

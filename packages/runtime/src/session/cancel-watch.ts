@@ -1,7 +1,8 @@
-// A session's cancel: asked for by whoever has a reason, noticed when it is stored, and its deadline.
+// CancelWatch: requests a session's cancel, notices a stored one, and watches its deadline.
 //
-// A cancel is acknowledged by storage before the agent hears of it, whoever asks: a person, the parent, the session's own
-// deadline, a question that nobody answered, a budget. So all of them end the same way, also without this process.
+// Storage acknowledges a cancel before the agent is notified. This holds for a cancel by a person, the parent,
+// the session's deadline, an unanswered question, or a budget. Therefore all of them end the same way, even
+// without this process.
 
 import type { CancelCause, Clock, Exhausted, HoldfastError, RequestCancel, Session } from "@holdfast/core";
 import { noticeOf } from "@holdfast/core/internal";
@@ -13,7 +14,7 @@ const AGAIN_MS = 100;
 
 type Why = Pick<RequestCancel, "reason" | "cause" | "exhausted">;
 
-/** What it needs of its session. */
+/** The interface of the session whose cancel is watched. */
 export interface CancelHost {
   readonly sessionId: string;
   readonly timers: Timers;
@@ -21,9 +22,9 @@ export interface CancelHost {
   readonly graceMs: number;
   readonly submit: Submit;
   isOver(): boolean;
-  /** Whether its agent has been told. */
+  /** Whether its agent has been notified. */
   isTold(): boolean;
-  /** Deliver it before anything else. */
+  /** Deliver the cancel before anything else. */
   tell(event: EventDraft): void;
   /** Something was stored for the session. */
   look(): void;
@@ -43,12 +44,12 @@ export class CancelWatch {
     if (session.deadlineAt !== undefined) host.timers.set(this.#deadlineAlarm, session.deadlineAt);
   }
 
-  /** Whether one is under way. */
+  /** Whether a stored cancel was noticed. */
   get seen(): boolean {
     return this.#seen;
   }
 
-  /** What is stored says whether there is one. */
+  /** Take over the cancel of a stored session, if it has one. */
   notice({ cancel }: Pick<Session, "cancel">): void {
     if (cancel === undefined || this.#seen || cancel.mode !== "graceful") return;
     this.#seen = true;
@@ -57,17 +58,22 @@ export class CancelWatch {
     this.#host.tell({ type: "cancel_requested", at: this.#host.clock.now(), ...noticeOf(cancel) });
   }
 
-  /** Whether one was asked for because of a question, and is not stored yet: until it is, that time is up is nothing to act on. */
+  /**
+   * Whether an unanswered question has requested a cancel that is not stored yet. Until then its expired wait
+   * is left alone.
+   */
   get isGivingUp(): boolean {
     return this.#questionGivenUp && !this.#seen;
   }
 
-  /** Ask for one, unless there is one. */
+  /** Request a cancel, unless there is one. */
   request(cause: CancelCause, reason: string): void {
     this.#ask({ cause, reason });
   }
 
-  /** Ask for that of the session whose budget it is, which reaches this one too; for its own, when that one has ended. */
+  /**
+   * Request a cancel of the payer, which reaches this session too. If the payer has ended, cancel this session.
+   */
   requestForBudget(exhausted: Exhausted, reason: string): void {
     const { sessionId: self, graceMs, submit } = this.#host;
     const why = { cause: "budget_exceeded", reason, exhausted } as const;
@@ -87,7 +93,7 @@ export class CancelWatch {
     if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, ...why });
   }
 
-  /** A question nobody answered in time is the end of its session, which its agent may clean up after. */
+  /** Cancel the session for a question that nobody answered in time; its agent may clean up. */
   giveUpQuestion(prompt: string): void {
     if (this.#questionGivenUp) return;
     this.#questionGivenUp = true;
@@ -111,7 +117,7 @@ export class CancelWatch {
     this.#host.submit(
       { type: "request_cancel", sessionId, ...request },
       ({ status }) => {
-        // Asked for in its first slice: it is not stored yet.
+        // The session is in its first slice, and not stored yet.
         if (status === "not_found") timers.after(again, AGAIN_MS);
         else this.#host.look();
       },

@@ -1,4 +1,5 @@
-// What a session's driver needs of the process around it, and how it tells that it is done.
+// DriverWorld: the interface of the process for the driver of a session. `Driven` is the interface of the
+// driver for the process.
 
 import type {
   AgentRef,
@@ -21,23 +22,23 @@ import type { Creator, Submit } from "./session-claim.ts";
 import type { Immediate, SliceLoop } from "../loop/slice-loop.ts";
 import type { Timers } from "../loop/timers.ts";
 
-/** A session that is driven, as the process around it knows it. */
+/** The driver of a session, as the process around it knows it. */
 export interface Driven {
   readonly sessionId: string;
-  /** Of its claim, once there is one. */
+  /** The token of its claim, once there is one. */
   readonly token: number | undefined;
-  /** What it waited for to be settled was: ask again. */
+  /** A hold was settled: ask again for the queued attempts. */
   retryQueued(): void;
 }
 
-/** Whose code it is that runs. */
+/** The session whose code runs. */
 export interface RunningCode {
   readonly sessionId: string;
   /** The kind of task whose handler it is; absent for the agent's own. */
   readonly task?: string;
 }
 
-/** What a driver needs of the process around it. */
+/** The interface of the process for a driver. */
 export interface DriverWorld {
   readonly loop: SliceLoop;
   readonly immediate: Immediate;
@@ -45,13 +46,13 @@ export interface DriverWorld {
   readonly clock: Clock;
   readonly hash: Hash;
   readonly limits: Limits;
-  /** Whether mistakes of agents are looked for that cost a little to find. */
+  /** Whether to check agents for mistakes that cost a little to find. */
   readonly development: boolean;
   readonly executor: TaskExecutor;
   /** Integers in [0, 2^32), for jitter. */
   readonly random: () => number;
   readonly submit: Submit;
-  /** Before anything is begun: when the lease could have passed on, every driver is over when this returns. */
+  /** Call before starting work. If the lease could have ended, every driver is over when this returns. */
   checkLease(): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   /** Another session as it is stored. */
@@ -64,26 +65,26 @@ export interface DriverWorld {
   readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];
-  /** What runners of this machine are labelled with. */
+  /** The machine label of this machine's runners. */
   readonly machine: string | undefined;
-  /** Sessions that this one asked for are stored: run them. */
+  /** Run children of this session that are now stored. */
   spawned(sessionIds: readonly string[]): void;
-  /** Something that was held for was settled: ask again for what waits for that. */
+  /** A hold was settled: sessions with queued attempts ask for them again. */
   settled(): void;
-  /** Call `retry` when something was settled, or after a while. */
+  /** Call `retryQueued` of the driver when a hold was settled, or after a delay. */
   awaitSettlement(driver: Driven): void;
-  /** Nothing when nobody listens: then no event is built. */
+  /** Absent without a tracer: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
-  /** Its trace context, or that of an attempt of it. */
+  /** The trace context of the session, or of one of its attempts. */
   traceparent(
     sessionId: string,
     attempt?: { readonly taskId: string; readonly attempt: number },
   ): string | undefined;
   /** It is committed that the session waits. `bytes` is an estimate of the memory it takes. */
   noteWaiting(sessionId: string, bytes: number): void;
-  /** Call the agent, or what is done for a task of it, in a context in which their stray rejections can be told from others'. */
+  /** Call the agent or a task handler in a context that attributes their stray rejections to the session. */
   enter<T>(whose: RunningCode, fn: () => T): T;
-  /** What is known of the code that runs this very moment. */
+  /** Where the code that runs this very moment belongs. */
   whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */
   departed(driver: Driven, departure: Departure): void;
@@ -92,12 +93,12 @@ export interface DriverWorld {
 export interface DriverOptions {
   readonly agent: Agent;
   readonly snapshot: SessionSnapshot;
-  /** Of its claim; of a session that is yet to be created, what creates it with its first batch. */
+  /** The token of its claim, or the function that creates a new session with its first batch. */
   readonly claim: number | Creator;
   readonly acceptDrift: boolean;
 }
 
-/** What a session's kernels know of the process around them. */
+/** The kernel options that come from the process. */
 export function kernelWorld(
   world: DriverWorld,
   sessionId: string,

@@ -1,10 +1,11 @@
-// What arrives for one session, fetched from storage: signals, and requests to cancel.
+// Inbox: fetches the arrivals of one session from storage, which are signals and requests to cancel.
 //
-//   inbox-3. What arrives is looked for again whenever a commit answers an inbox above the one last seen (S2).
+//   inbox-3. Whenever a commit answers an inbox position beyond the last one seen, the inbox fetches again
+//       (S2).
 //
-// Idle, until somebody says that something arrived; *looking*, until storage has answered. What is said meanwhile is looked for
-// once more afterwards, as what is being fetched may be older, unless it is known how far the inbox goes and it was fetched so far.
-// When storage cannot be read for a moment, it is read later.
+// The inbox is idle until `look` is called, then *looking* until storage has answered. A call of `look`
+// meanwhile causes another fetch afterwards, as the running one may miss the arrival. That fetch is skipped if
+// the call names an inbox position that was fetched. When storage is unavailable, the inbox retries later.
 
 import {
   toHoldfastError,
@@ -18,19 +19,24 @@ import { alarm, type Timers } from "../loop/timers.ts";
 
 const RETRY_MS = 500;
 
-/** What an inbox needs of its session. */
+/** The interface of the session that an inbox belongs to. */
 export interface InboxHost {
   readonly timers: Timers;
   readonly clock: Clock;
-  /** What arrived after this place in the inbox. */
+  /** The arrivals after this position in the inbox. */
   arrivals(after: number): Promise<Arrivals>;
   isOver(): boolean;
   receive(arrivals: Arrivals): void;
-  /** Storage answers with what no waiting mends. */
+  /** Storage answered with an error that waiting does not fix. */
   fail(error: HoldfastError): void;
 }
 
-/** What arrived for a session. @throws ConflictError when it has moved away: one that waits commits nothing, and is fenced by nobody. */
+/**
+ * The arrivals of a session.
+ *
+ * @throws ConflictError when it has moved away, which a session that only waits would not notice by a fenced
+ * commit.
+ */
 export async function arrivalsHere(
   storage: AgentStorage,
   sessionId: string,
@@ -47,7 +53,7 @@ export class Inbox {
   readonly #retryAlarm = alarm(() => this.look());
   #seen: number;
   #looking = false;
-  /** How far the inbox goes, as was said since it was last looked. */
+  /** The highest inbox position that `look` was called with during the running fetch. */
   #said = 0;
 
   constructor(host: InboxHost, seen: number) {
@@ -55,7 +61,7 @@ export class Inbox {
     this.#seen = seen;
   }
 
-  /** The place in the inbox up to which everything was received. */
+  /** The position in the inbox up to which all arrivals were received. */
   get seen(): number {
     return this.#seen;
   }
@@ -84,7 +90,7 @@ export class Inbox {
     this.#host.timers.after(this.#retryAlarm, Infinity);
   }
 
-  /** What arrived is stored, so nothing is lost by waiting (S2). */
+  /** Arrivals are stored, so waiting loses none of them (S2). */
   #lookLater(error: HoldfastError): void {
     if (this.#host.isOver()) return;
     if (error.code === "storage_unavailable") this.#host.timers.after(this.#retryAlarm, RETRY_MS);

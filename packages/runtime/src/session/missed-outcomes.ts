@@ -1,12 +1,13 @@
-// What other sessions told this one already, or can tell it no more: told once more to who waits for it.
+// ToldAgain: redelivers outcomes of other sessions that this one has missed, or can no longer receive.
 //
-// A child tells its end once (S4), and a checkpoint does not keep what was heard. So whoever waits for a child that was asked for
-// in an earlier life, or whose end was heard in this one, has its row looked at; and who stands on a reply, when a new process
-// finds it again, has its parent's looked at. What the row says is then sent to the session as a signal that is named after the
-// wait: after a crash it is found there, so it is told once (child-asks-5, consequences-4).
+// A child signals its end once (S4), and a checkpoint does not keep received outcomes. Therefore the row of a
+// child is read when the session waits for a child of an earlier life, or for one whose end was received
+// before. The row of the parent is read when a new process finds a wait for its reply. The result is sent to
+// the session as a signal with an id made from the wait. After a crash that signal is found again, so it is
+// sent once (child-asks-5, consequences-4).
 //
-// It looks after the wait is stored, and sends only what would never come: what comes by itself is sent in the transaction that
-// ends the other session, so it cannot fall between the two.
+// The row is read after the wait is stored, and a signal is sent only if the other session has ended. A session
+// that ends later sends its own signal in the transaction of its end, so none is missed in between.
 
 import {
   isEnded,
@@ -22,7 +23,7 @@ import { alarm } from "../loop/timers.ts";
 
 const RETRY_MS = 500;
 
-/** What it needs of its session: nothing once that is over. */
+/** The kernel of the session and its inbox position, or `undefined` once the session is over. */
 export type Living = () => { readonly kernel: Kernel; readonly seen: number } | undefined;
 
 export class ToldAgain {
@@ -37,7 +38,11 @@ export class ToldAgain {
     this.#living = living;
   }
 
-  /** It stands on these, and that is stored. @param recovered whether another process may have stored it. */
+  /**
+   * The session is blocked on these stored waits.
+   *
+   * @param recovered whether another process may have stored them.
+   */
   stands(waits: readonly Wait[], recovered: boolean): void {
     for (const wait of waits) {
       if (wait.type !== "signal" || this.#looked.has(wait.id)) continue;
@@ -72,8 +77,8 @@ export class ToldAgain {
       const found = await this.#world.find(id);
       return id !== childId || isChildOf(found, { sessionId, child }) ? found : undefined;
     }, childId);
-    if (row !== undefined && !isEnded(row.status)) return; // It will tell.
-    const life = this.#living()?.kernel.children.life; // Each life of one that starts over asks under the same numbers.
+    if (row !== undefined && !isEnded(row.status)) return; // It will signal its end.
+    const life = this.#living()?.kernel.children.life; // Each life of a minimal session uses the same numbers.
     const signalId = `${positionId(sessionId, wait)}:again${life === undefined ? "" : `:${life}`}`;
     const payload = row === undefined ? goneEvent(childId) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
@@ -81,11 +86,11 @@ export class ToldAgain {
 
   async #refuse(request: number, wait: number, parentId: string): Promise<void> {
     const row = await this.#world.find(parentId);
-    if (row !== undefined && !isEnded(row.status)) return; // It will answer, or its end does.
+    if (row !== undefined && !isEnded(row.status)) return; // It will answer, or its end will.
     await this.#send(refuseRequest(this.#sessionId, request, parentId), wait);
   }
 
-  /** Unless it has arrived meanwhile. */
+  /** Send the signal, unless one of its name has arrived meanwhile. */
   async #send(signal: SendSignal, wait: number): Promise<void> {
     const { signals } = await this.#world.arrivals(this.#sessionId, this.#living()?.seen ?? 0);
     if (!this.#isOpen(wait) || signals.some(({ name }) => name === signal.name)) return;
@@ -99,7 +104,7 @@ export class ToldAgain {
   }
 }
 
-/** Its row is in another storage, or was deleted. */
+/** The end of a child whose row is in another storage, or was deleted. */
 function goneEvent(child: string): string {
   const message = `session ${child} is not here any more`;
   const error = { name: "NotFoundError", message, code: "session_not_found" };

@@ -1,6 +1,5 @@
-// Under what a driver commits: the claim of a stored session, or what stores a new one together with its first batch.
-//
-// From the first commit on there is a token and nothing else; a refusal is told as the error it is to whoever drove the session.
+// SessionClaim: the right under which a driver commits. It is the claim of a stored session, or a function that
+// stores a new session together with its first batch, after which there is only the claim.
 
 import {
   decodeJson,
@@ -37,11 +36,11 @@ export type Submit = (
   onError: (error: HoldfastError) => void,
 ) => void;
 
-/** What is committed together. */
+/** A segment with the changes that are committed with it. */
 export interface Commit {
   readonly segment: SealedSegment;
   readonly patch: SessionPatch | undefined;
-  /** What the row says when nothing of it changes. */
+  /** The status for a row without a patch. */
   readonly status: SessionStatus;
   readonly charges: readonly Charge[];
 }
@@ -50,15 +49,21 @@ export class SessionClaim {
   readonly #sessionId: string;
   readonly #submit: Submit;
   #claim: number | Creator;
-  /** What would be stored of a session of which only the row is; all of it, to be stored when it asks for that. */
+  /** The journal of a session that stores only its row, kept so that `enablePersistence` can store it. */
   #unstored: Unstored | undefined;
-  /** The same with the segment that asked for that, while it is being stored. */
+  /** That journal with the segment that enables persistence, while it is being stored. */
   #flushing: Unstored | undefined;
 
-  /** K16. Children's requests of which only the answer is told: they stay unread until then, for the life after this one. */
+  /**
+   * K16. Unanswered requests of children. Their signals stay unread until the answer is sent, so that the next
+   * life gets them again.
+   */
   readonly #unanswered = new Map<string, string>();
 
-  /** Whether it is an attempt of a task of another session, which is told of its end, and of nothing else (K10b). */
+  /**
+   * Whether the session is a queued task: an attempt for another session, which is notified only of its end
+   * (K10b).
+   */
   readonly #isQueuedTask: boolean;
 
   constructor(session: Session, claim: number | Creator, submit: Submit) {
@@ -70,7 +75,7 @@ export class SessionClaim {
       this.#unstored = { records: [], entries: [], resumedFrom: resumedFromOf(session) };
   }
 
-  /** Whether nothing but the row and what arrived is stored (K11): then nobody else could go on with it. */
+  /** Whether only the row and arrivals are stored (K11): then no other process could continue the session. */
   get isMinimal(): boolean {
     return this.#unstored !== undefined && this.#flushing === undefined;
   }
@@ -86,12 +91,12 @@ export class SessionClaim {
     return branch.reverse();
   }
 
-  /** Of the claim, once there is one. */
+  /** The token of the claim, once there is one. */
   get token(): number | undefined {
     return typeof this.#claim === "number" ? this.#claim : undefined;
   }
 
-  /** Submit what is to be stored with the row it makes. Calls one of the two, once. */
+  /** Submit a commit. Calls one of the two callbacks, once. */
   commit(
     commit: Commit,
     onAnswer: (result: ChangeResult) => void,
@@ -130,8 +135,8 @@ export class SessionClaim {
   }
 
   /**
-   * What is never taken would be done again for ever: its last commit stands, and a person decides; of a queued task, who asked for it.
-   * Calls `onError` all the same.
+   * Storage will always reject a batch that is too large, so retrying it is useless. Pause the session at its
+   * last commit instead, for a person to decide; fail a queued task. Then call `onError`.
    */
   #park(
     { segment, status }: Commit,
@@ -148,11 +153,14 @@ export class SessionClaim {
     this.#submit(parked, () => onError(error), onError);
   }
 
-  /** K11. Only the row, what is consumed and what concerns others; all there is, once that is asked for. */
+  /**
+   * K11. The batch of a minimal session: its row, consumed signals and effects. Once persistence is enabled,
+   * the whole journal.
+   */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
     const { segment, patch, status, charges } = commit;
     const whole = { ...wholeBatch(commit), consumed: this.#read(segment) };
-    // A person who mends what it is paused for wants it to go on, not to start over.
+    // A paused session stores its journal, so that it resumes once the cause is fixed, and does not start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       const { resumedFrom } = unstored;
       const records = [...unstored.records];
@@ -171,7 +179,7 @@ export class SessionClaim {
     return isNothing ? undefined : { ...whole, firstSeq: 0, records: [], entries: [] };
   }
 
-  /** What of it is read for good: a request once it is answered. */
+  /** The signals of a segment that need not be received again. A request is one of them once it is answered. */
   #read({ records, consumed, effects }: SealedSegment): readonly string[] {
     const taken = new Set<string>();
     for (const record of records) {
@@ -193,7 +201,7 @@ export class SessionClaim {
 }
 
 interface Unstored {
-  /** What its agent was told, and so must be told again once its journal is there to be gone through. */
+  /** The `resumedFrom` that the agent has read, stored so that a replay of the journal gives the same. */
   readonly resumedFrom: JsonText | undefined;
   readonly records: JournalRecord[];
   readonly entries: Entry[];
@@ -220,7 +228,7 @@ function wholeBatch({ segment, patch, status, charges }: Commit): Batch {
   };
 }
 
-/** @param then what there is to be done once that is mended. */
+/** @param then the step after the fix. */
 export function tooLarge(sessionId: string, reason: string, then: string): HoldfastError {
   const fix = `keep large content in a file and pass its path, or have the coordinator's limits.batchBytes raised; then ${then}`;
   return new HoldfastError("too_large", `session ${sessionId} has too much to store at once: ${reason}`, {
@@ -235,7 +243,7 @@ export function refusalOf(sessionId: string, result: ChangeResult): HoldfastErro
       fix: "it goes on there; nothing of this process was committed after that",
     });
   }
-  // Somebody ended or cancelled it meanwhile: the journal says what is so.
+  // The session was ended or cancelled meanwhile.
   const reason = result.status === "invalid" ? result.reason : result.status;
   return new HoldfastError("session_ended", `session ${sessionId} refused a commit: ${reason}`);
 }

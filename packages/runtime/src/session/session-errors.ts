@@ -1,8 +1,9 @@
-// What is said of a session that cannot be had, or not gone on with.
+// The errors of a session that cannot be claimed, read or resumed: `sessionNotFound`, `sessionPaused` and
+// others.
 
 import { ConflictError, HoldfastError, NotFoundError, UnavailableError, type Session } from "@holdfast/core";
 
-/** Whether nothing is wrong with the session, and storage will do another time. */
+/** Whether an error is only about storage, which may work again later. */
 export function isStorageAway({ code }: HoldfastError): boolean {
   return ["storage_unavailable", "storage_full", "storage_readonly"].includes(code);
 }

@@ -58,7 +58,7 @@ function faultOf(session: Session): HoldfastError {
   return new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
 }
 
-/** How a session stands that nobody drives here, unless more may come of it by itself. */
+/** The outcome of a session that is not driven here; `undefined` while it may still continue. */
 export function leftAs(sessionId: string, session: Session | undefined): Settled | undefined {
   if (session === undefined) return { status: "released", error: sessionNotFound(sessionId) };
   const { status, move } = session;

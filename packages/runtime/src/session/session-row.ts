@@ -1,10 +1,11 @@
-// What a session's row says, for those who look at it from outside: how it stands, what it waits for, how it ended.
+// SessionRow: the patches of a session's row, which shows people and tools its status, its waits and its end.
 //
-// The row is written by the same commit as the segment it tells of, and only when it changes. States of a session that is driven:
-// *working* (a task runs, or the agent is about to), *waiting* (nothing but timers and signals), *input_required* (a person is
-// asked, whatever else goes on), *cancelling* (from the request on, until it ends). A fault parks it as *paused*, or fails it.
+// The commit of a segment also writes the row, and only when the row changes. A driven session is in one of
+// these states. *working*: a task runs, or the agent is about to. *waiting*: it waits only for timers and
+// signals. *input_required*: a person is asked, even if tasks run. *cancelling*: it was cancelled and has not
+// ended. A fault pauses the session, or fails it.
 //
-// It knows no journal and no storage: it makes patches, and remembers what the last of them said.
+// It knows no journal and no storage: it makes patches, and keeps the content of the last one.
 
 import {
   type HoldfastError,
@@ -20,19 +21,19 @@ import {
 import type { Departure } from "./driver-exit.ts";
 import { sessionPaused } from "./session-errors.ts";
 
-/** How a session stands where its segment is sealed. */
+/** The state of a session at the end of a segment. */
 export interface Stand {
   readonly kernel: Pick<Kernel, "open" | "turn">;
   readonly isCheckpoint: boolean;
   readonly isCancelling: boolean;
-  /** When something is due, if anything. */
+  /** The earliest due time, if any. */
   readonly wakeAt: () => number | undefined;
 }
 
 export class SessionRow {
   #status: SessionStatus;
   #waitsKey: string;
-  /** The same list is not looked at again: many waits make no single commit slower that does not change them. */
+  /** The last list of waits, so that a long list does not slow down commits that leave it unchanged. */
   #looked: Looked;
 
   constructor({ status, waits, wakeAt }: Session) {
@@ -41,12 +42,12 @@ export class SessionRow {
     this.#waitsKey = waitsKeyOf(this.#looked, wakeAt);
   }
 
-  /** What the row says of how it stands. */
+  /** The status in the row. */
   get status(): SessionStatus {
     return this.#status;
   }
 
-  /** The row after a segment that goes on; `undefined` when nothing of it changed. */
+  /** The patch after a segment that does not end the session; `undefined` when the row is unchanged. */
   standing({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
     const waits = isCheckpoint ? NO_WAITS : kernel.open.waits();
     if (waits !== this.#looked.waits) this.#looked = lookAt(waits);
@@ -83,9 +84,9 @@ export function endPatch(ending: Ending, cancelled: boolean): SessionPatch {
 }
 
 /**
- * K5: the row of a session whose agent did what it must not. It goes on with code that is mended, unless the fault is ours, or it
- * was being cancelled and so has nothing to go on to. The last of a chain of children that is too deep fails: each session above
- * it hears why, up to the root.
+ * K5: the row of a session whose agent broke a rule. The session is paused until its code is fixed. It fails if
+ * the fault is internal, or if it was being cancelled. A child beyond the depth limit fails too, so that every
+ * session above it is notified of the reason.
  */
 export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPatch {
   const error = recordError(fault);
@@ -96,14 +97,14 @@ export function faultPatch(fault: HoldfastError, cancelled: boolean): SessionPat
   return { status: "paused", pauseReason, waits: [], error };
 }
 
-/** The row of an ephemeral session that is gone with the process that had it in memory. */
+/** The row of an ephemeral session whose process has ended. */
 export function lostPatch({ sessionId, cancel }: Session): SessionPatch {
   const message = `session ${sessionId} was ephemeral, and is gone with the process that ran it`;
   const error = { name: "HoldfastError", message, code: "session_lost" };
   return { status: cancel === undefined ? "failed" : "cancelled", waits: [], error };
 }
 
-/** A person asked for it; the row says so already. */
+/** The patch of a pause by a person, which the stored row has already. */
 export const PAUSED_BY_USER: SessionPatch = { status: "paused", pauseReason: "by_user" };
 
 /** The row of a session that may not spend what it needs. */
@@ -116,7 +117,7 @@ export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
 
 const NO_WAITS: Session["waits"] = [];
 
-/** What is to be known of a list of waits. */
+/** A list of waits, and values computed from it. */
 interface Looked {
   readonly waits: Session["waits"];
   readonly ids: string;
@@ -137,7 +138,7 @@ function waitsKeyOf({ waits, ids }: Looked, wakeAt: number | undefined): string 
   return waits.length === 0 && wakeAt === undefined ? "" : `${ids}@${wakeAt ?? ""}`;
 }
 
-/** How a session that stood down left. */
+/** The departure of a session that was paused. */
 export function pausedBy(sessionId: string, patch: SessionPatch): Departure {
   const { pauseReason: reason = "by_user" } = patch;
   return { type: "paused", reason, fault: sessionPaused({ ...patch, sessionId, pauseReason: reason }) };

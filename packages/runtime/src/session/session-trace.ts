@@ -1,7 +1,7 @@
-// What one session's driver tells whoever watches: what is so, when it is so, and nothing at all when nobody listens.
+// SessionTrace: the trace events of one session's driver. Without a tracer no event is built.
 //
-//   session-trace-1. A turn that was told to have started is told to have ended, once, however it ends.
-//   session-trace-2. What is told of the row or of waits is committed.
+//   session-trace-1. Each traced start of a turn has one traced end, however the turn ends.
+//   session-trace-2. Events about the row or the waits are traced after their commit.
 
 import {
   positionId,
@@ -14,11 +14,11 @@ import {
 import { departureEvent, type Departure } from "./driver-exit.ts";
 
 export class SessionTrace {
-  /** Whoever listens. Events are built only for somebody. */
+  /** The tracer's function; events are built only when there is one. */
   readonly listener: ((event: TraceEvent) => void) | undefined;
   readonly #sessionId: string;
   readonly #clock: Clock;
-  /** The turn that was told to have started, and not to have ended. */
+  /** The turn whose start was traced, and whose end was not. */
   #turn: number | undefined;
 
   constructor(sessionId: string, clock: Clock, listener: ((event: TraceEvent) => void) | undefined) {

@@ -1,13 +1,13 @@
 // `SessionWeight`: how much memory a session takes while it is driven here, by estimate.
 //
-// What an agent's own variables hold is not known. They are made of what the agent was given and asked for since its last
-// checkpoint, so the texts of that are counted, twice: once as text, once as the values read from it.
+// The size of an agent's own variables is unknown. They come from the inputs, signals and records since its
+// last checkpoint. Therefore these texts are counted twice: once as text, once as the values parsed from it.
 
 import type { SealedSegment, SessionSnapshot, StoredSignal } from "@holdfast/core";
 
-/** Of a session that has only begun to wait: measured 15.5 KB on Node 24. */
+/** The memory of a session that has only begun to wait: measured 15.5 KB on Node 24. */
 const SESSION_BYTES = 16 * 1024;
-/** The texts of most sessions are of one byte per character. */
+/** Most texts take one byte per character, and each is counted twice. */
 const BYTES_PER_CHAR = 2;
 
 export class SessionWeight {

@@ -1,13 +1,16 @@
-// When sessions come and go by time: those that are due are run, those that only wait are let go of.
+// DueSessions: runs sessions that are due, and releases sessions that only wait.
 //
-//   due-sessions-3. What only waits is kept warm for `warmMs`, then released; an arrival or its time brings it back (M1).
-//   due-sessions-1. More sessions that only wait than `warm` allows are not kept: the least recently used one is released at
-//       once, as one whose time is up. A busy one that is met there was used just now. The search meets at most two of
-//       them for each session that begins to wait, so its cost does not grow with how many are busy.
-//   due-sessions-5. When to look next is said by the answer to what was asked last: an older one that comes after it
-//       does not know of what was released since. No answer knows of what was asked for after its question.
+//   due-sessions-3. A session that only waits is kept warm for `warmMs`, then released. An arrival or its due
+//       time loads it again (M1).
+//   due-sessions-1. At most `warm` sessions that only wait are kept. The least recently used one
+//       beyond that is released at once. A busy session in that list counts as just used. The search visits at
+//       most two busy sessions for each session that begins to wait, so its cost is independent of their
+//       number.
+//   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives
+//       later ignores sessions that were released since. No answer covers the times that were asked for after
+//       its question.
 //
-// It asks storage what is due and the clock what time it is; running and releasing are the live sessions' own.
+// It asks storage which sessions are due. `LiveSessions` runs and releases them.
 
 import { toHoldfastError, type AgentStorage, type Clock } from "@holdfast/core";
 import type { LiveSessions } from "./live-sessions.ts";
@@ -16,25 +19,31 @@ import { WarmSessions, type WarmLimits, type WarmSession } from "./warm-sessions
 
 const DUE_BATCH = 1_000;
 const DUE_RETRY_MS = 1_000;
-/** What was to be let go of and is busy is looked at again after so long at least: mostly it waits anew by itself before. */
+/**
+ * A busy session is considered for release again after this delay at least. Mostly it begins to wait before
+ * that.
+ */
 const BUSY_MS = 1_000;
 
 export interface DueSessionsHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** For letting go of what only waits: no reason for a process to stay. */
+  /** Timers for the release of sessions that only wait, which do not keep the process alive. */
   readonly idleTimers: Timers;
   readonly sessions: LiveSessions;
   /** How long a session that only waits is kept in memory. */
   readonly warmMs: number;
-  /** How many of them are, and how much memory they may take. */
+  /** How many of them are kept, and how much memory they may take. */
   readonly warm: WarmLimits;
-  /** Whether to look by itself; otherwise only when asked to. */
+  /** Whether to look for due sessions continuously; otherwise only on request. */
   readonly adopt: boolean;
-  /** Look at least this often: leases of other processes may pass, of which nobody tells. `Infinity` where there are none. */
+  /**
+   * Look at least this often, as the leases of other processes end without a notice. `Infinity` where there are
+   * none.
+   */
   readonly lookEveryMs: number;
-  /** Tell who watches of what went wrong where nobody waits for it. */
+  /** Report a failure for which no caller waits. */
   warn(sessionId: string, message: string): void;
 }
 
@@ -47,10 +56,10 @@ export class DueSessions {
   #asked = 0;
   /** due-sessions-5. */
   #newest = 0;
-  /** The earliest that was asked for since storage was last asked what is due: its answer may not know of that. */
+  /** The earliest time asked for since the last question to storage, whose answer may not cover it. */
   #wantedAt = Infinity;
   readonly #dueAlarm = alarm(() => this.#lookForDue());
-  /** For what is looked at after a while, whatever time it is. */
+  /** The alarm for looks after a delay, independent of the wall clock. */
   readonly #againAlarm = alarm(() => this.#lookForDue());
   readonly #coolAlarm = alarm(() => this.#cool());
 
@@ -59,19 +68,19 @@ export class DueSessions {
     this.#warm = new WarmSessions(host.warm);
   }
 
-  /** Look for what is due at this time, too. */
+  /** Look for due sessions at this time, too. */
   lookAt(at: number): void {
     this.#wantedAt = Math.min(this.#wantedAt, at);
     if (!this.#host.sessions.closed && at < this.#dueAlarm.queuedFor)
       this.#host.timers.set(this.#dueAlarm, at);
   }
 
-  /** Have storage end what is over: nobody's agent is needed for that. */
+  /** Have storage end overdue sessions, which needs no agent. */
   async #endOverdue(): Promise<void> {
     await this.#host.storage.due({ now: this.#host.clock.now(), limit: 1, agents: [] });
   }
 
-  /** Run what is due, and look again when the next is. */
+  /** Run the sessions that are due, and look again when the next one is. */
   async runDue(): Promise<readonly string[]> {
     const started: string[] = [];
     const asked = ++this.#asked;
@@ -103,12 +112,12 @@ export class DueSessions {
     return started;
   }
 
-  /** due-sessions-3. A session waits: note since when, and look at the oldest when its time is up. */
+  /** due-sessions-3. Keep a session that waits, and release the oldest one when its time is up. */
   noteWaiting(sessionId: string, bytes: number): void {
     if (!this.#host.adopt) return;
     this.#keepWarm(sessionId, bytes, this.#host.warmMs);
     this.#noted++;
-    // Once for all the commits of a group, and not in the middle of what the driver does after its commit.
+    // Evict once for all the commits of a group, and not while a driver handles its commit.
     if (this.#noted === 1) queueMicrotask(() => this.#evict());
   }
 
@@ -129,30 +138,33 @@ export class DueSessions {
     if (this.#coolAlarm.queuedFor === Infinity) this.#host.idleTimers.after(this.#coolAlarm, ms);
   }
 
-  /** Release one that only waits. Answers whether it is driven no longer: one that is busy is kept, and looked at again. */
+  /**
+   * Release a session that only waits, and answer whether it was released. A busy one is kept and considered
+   * again later.
+   */
   #release({ sessionId, bytes }: WarmSession): boolean {
     this.#warm.delete(sessionId);
-    // Whatever arrived between the last commit and this release finds nobody driving it: look once more (S2).
+    // An arrival between the last commit and this release finds no driver: look once more (S2).
     if (!this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) return true;
     this.#keepWarm(sessionId, bytes, Math.max(this.#host.warmMs, BUSY_MS));
     return false;
   }
 
-  /** Let go of all that only wait. */
+  /** Release all sessions that only wait. */
   letGo(): void {
     for (const session of this.#warm.all()) this.#release(session);
   }
 
-  /** It is driven here no longer. */
+  /** The session is no longer driven here. */
   forget(sessionId: string): void {
     this.#warm.delete(sessionId);
   }
 
-  /** Run what is due, off everybody's path; when storage cannot say what is, ask again. */
+  /** Run due sessions in the background. When storage does not answer, ask again. */
   #lookForDue(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
-    // Once for all the releases of a group: they are answered in one turn.
+    // Look once for all the releases of a group, which are answered in one turn.
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;

@@ -1,25 +1,27 @@
-// Keeps the claims of a process alive, and lets go of what it runs when it no longer can.
+// LeaseKeeper: renews the claims of a process, and lets go of its sessions when it cannot.
 //
-// Idle while the process holds nothing. Otherwise all its claims are renewed by one call every `renewMs`, whether or not the one
-// before it was answered: one that got lost on its way is not waited for. Storage counts a lease from when it hears of it, we from
-// before we ask, so ours always ends first; what is confirmed is the oldest of them.
+// The keeper is idle while the process holds no claim. Otherwise one call every `renewMs` renews all claims,
+// without waiting for the answer to the previous call, which may be lost. Storage counts a lease from the
+// arrival of a call, the keeper from before the call, so its own lease always ends first. A confirmed renewal
+// covers all claims, from the time of its call.
 //
-//   O4. When a renewal is not confirmed until shortly before the lease's end, everything is let go of: the margin is for the
-//       process trees of its tasks to end before somebody else can be given the same work. Whoever begins something may ask
-//       before: a process that was stopped for long comes to that sooner than to its timers, of which those of its tasks may be due
-//       first. So every slice, standstill and commit, and every attempt's end, report and look at its signal asks. A process whose event loop is blocked
-//       comes to nothing at all (O5): a watchdog is told by when to expect this, and ends the process instead.
+//   O4. When no renewal is confirmed until shortly before the lease's end, the keeper lets go of all sessions.
+//       The margin is for the process trees of their tasks to end before another process may claim the same
+//       work. After a process was suspended, timers of its tasks may fire before the timer of the lease.
+//       Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its end, at
+//       a report, and when its signal is read. A process whose event loop is blocked runs no check (O5): its
+//       watchdog knows the time of the next one, and ends the process instead.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
-// It knows no session and no storage: it is told when something is claimed, asks whether anything is held, and says when to let go.
+// It knows no session and no storage: its host announces claims, says whether any are held, and lets go.
 
 import { UsageError, type Clock } from "@holdfast/core";
 
-/** A command that ignores SIGTERM is killed two seconds later; one more is for us to notice. */
+/** A command that ignores SIGTERM is killed two seconds later, and noticing that may take one more. */
 const MARGIN_MS = 3_000;
-/** When a renewal was refused: soon, as there may be little time left. */
+/** The delay after a refused renewal: short, as little time may be left. */
 const RETRY_MS = 250;
-/** Of a lease: four renewals fit into it, so that three may be lost. */
+/** How many renewals fit into a lease: all but one may be lost. */
 const RENEWALS = 4;
 
 export interface LeaseKeeperHost {
@@ -32,26 +34,29 @@ export interface LeaseKeeperHost {
   renew(): Promise<unknown>;
   /** Whether this process holds, or is about to hold, any claim. */
   isHolding(): boolean;
-  /** Let go of everything: the lease can pass on soon. Must not throw. */
+  /** Let go of all sessions, as their leases may end soon. Must not throw. */
   letGo(): void;
-  /** Told in how many milliseconds everything is let go of if no renewal comes; `undefined` when nothing is. Must not throw. */
+  /**
+   * Called with the milliseconds until all sessions are let go if no renewal is confirmed, or `undefined` when
+   * none is held. Must not throw.
+   */
   watch?(letGoInMs: number | undefined): void;
 }
 
 export class LeaseKeeper {
   readonly #host: LeaseKeeperHost;
-  /** How often claims are renewed: also how soon a lease of another process that has passed should be noticed. */
+  /** How often claims are renewed, and how often to look for ended leases of other processes. */
   readonly renewMs: number;
   readonly #marginMs: number;
   /** Every claim held was made or renewed by a call that began at or after this moment; `undefined` while idle. */
   #since: number | undefined;
-  /** Of what is held since it was idle: another after each end. */
+  /** Identifies the time since the keeper was last idle: a new object after each idle time. */
   #tenure = {};
   #nextAt = 0;
   #cancelTimer: (() => void) | undefined;
   #closed = false;
 
-  /** @throws UsageError when leases could not be renewed in time. */
+  /** @throws UsageError when `renewMs` is too long for the lease. */
   constructor(host: LeaseKeeperHost) {
     const { leaseMs, renewMs = Math.floor(leaseMs / RENEWALS) } = host;
     if (!(leaseMs > 0 && renewMs > 0 && renewMs <= leaseMs / 3)) {
@@ -69,16 +74,16 @@ export class LeaseKeeper {
   }
 
   /**
-   * A claim is about to be asked for. Call before each, as its lease may begin any time from now on.
+   * A claim is about to be requested. Call this before each claim, as its lease may begin any time from now on.
    *
-   * @param ageMs of one that was made before it was asked for: at most so long ago.
+   * @param ageMs the highest age of a claim that was made before this call.
    */
   claiming(ageMs = 0): void {
     if (this.leaseMs === Infinity || this.#closed) return;
     const now = this.#host.clock.monotonic();
     const began = now - ageMs;
     if (this.#since !== undefined && this.#since <= began) return;
-    // One that is old already is renewed sooner than the others had to be.
+    // An older claim must be renewed sooner than the others.
     const nextAt = began + this.renewMs;
     this.#nextAt = this.#since === undefined ? nextAt : Math.min(this.#nextAt, nextAt);
     this.#since = began;
@@ -90,7 +95,7 @@ export class LeaseKeeper {
     this.#goIdle();
   }
 
-  /** Let go of everything now if its lease could have passed on. */
+  /** Let go of all sessions now if their leases could have ended. */
   check(): void {
     if (this.#since === undefined) return;
     if (this.#host.clock.monotonic() < this.#letGoAt(this.#since)) return;
@@ -108,7 +113,8 @@ export class LeaseKeeper {
 
   #look(): void {
     if (!this.#host.isHolding()) return this.#goIdle();
-    // Also when we come too late, as after the process was stopped: then nothing is renewed that may be another's by now.
+    // The timer may be late, as after the process was suspended. Then no claim is renewed that another process
+    // may hold by now.
     this.check();
     if (this.#since === undefined) return;
     const now = this.#host.clock.monotonic();
@@ -125,7 +131,7 @@ export class LeaseKeeper {
     );
   }
 
-  /** An answer to what was asked before everything was let go of, or all was released, says nothing of what is held now. */
+  /** An answer to a call from before the last idle time says nothing about the claims held now. */
   #answered(tenure: object, confirmedAt: number | undefined): void {
     if (this.#tenure !== tenure || this.#since === undefined) return;
     const now = this.#host.clock.monotonic();

@@ -1,12 +1,12 @@
-// The sessions this process drives: created or claimed, driven, and let go of.
+// LiveSessions: the sessions this process drives, from their creation or claim to their release.
 //
-// A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then gone: ended,
-// parked, abandoned, or released because it only waits. Whoever waits for its end is told when nothing more happens to it here.
+// A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then
+// gone: ended, parked, abandoned, or released. Its waiters are notified when nothing more happens to it here.
 //
 //   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
 //   live-sessions-4. One session's end, fault or abandonment touches no other.
 //
-// It does not know when a session is due, nor what people ask of one: it is told which to run, and that something arrived.
+// It does not know when sessions are due: callers say which sessions to run, and which have an arrival.
 
 import {
   ConflictError,
@@ -52,13 +52,13 @@ import { settledAs, settledBy, type Settled } from "../session/session-outcome.t
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
 
-/** When a session that storage could not be asked for, or told of, is tried again. */
+/** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
 const EXISTS: ChangeResult = { status: "exists" };
 
 interface Live {
   readonly driver: SessionDriver;
-  /** Tells who waits for a session to be created that it will not be. */
+  /** Notifies the caller of `create` that the session will not be created. */
   readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
   readonly agent: Agent;
   reloads: number;
@@ -67,9 +67,9 @@ interface Live {
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
   readonly #agents = new KnownAgents();
-  /** Where others are not adopted, those that are run all the same: sessions of this process asked for them. */
+  /** Children of sessions of this process, which run here even without `adopt`. */
   readonly #owned = new Set<string>();
-  /** Sessions that a person has go on although their code, or its version, is another: as often as they are driven here. */
+  /** Sessions that a person resumed with other code: they accept drift whenever they are driven here. */
   readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait for others to settle. */
   readonly #hungry = new Set<Driven>();
@@ -79,12 +79,12 @@ export class LiveSessions {
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
   readonly #waiters: Waiters;
-  /** Why sessions that were abandoned here were, the last ones; forgotten when they are driven again, which may be elsewhere. */
+  /** Why sessions were last abandoned here; removed when the session is driven here again. */
   readonly #abandoned = new LastErrors();
-  /** How often everything was let go of: what was claimed before that is not held any more. */
+  /** How often all sessions were let go: a claim that was requested before the last time is not held. */
   #letGoes = 0;
   #closed = false;
-  /** Driven no longer, and claimed until the tasks they started have ended. */
+  /** Sessions that are no longer driven, and stay claimed until their tasks have ended. */
   #ending: readonly string[] = [];
 
   constructor(host: LiveSessionsHost) {
@@ -111,7 +111,7 @@ export class LiveSessions {
     return this.#live.has(sessionId);
   }
 
-  /** Of the conversation of a session that is driven here what is stored nowhere (K11). */
+  /** The entries of a session driven here that are not stored (K11). */
   unstored(sessionId: string, leaf: number): readonly Entry[] | undefined {
     return this.#live.get(sessionId)?.driver.unstored(leaf);
   }
@@ -125,7 +125,7 @@ export class LiveSessions {
     return this.#agents;
   }
 
-  /** Sessions of this process asked for these: run them. */
+  /** Run the children that sessions of this process asked for. */
   spawned(sessionIds: readonly string[]): void {
     if (this.#host.dispatched) return;
     for (const sessionId of sessionIds) {
@@ -137,7 +137,7 @@ export class LiveSessions {
     }
   }
 
-  /** Something that was held for was settled: whoever waits for that asks again. */
+  /** A hold was settled: sessions with queued attempts ask for them again. */
   settled(): void {
     if (this.#hungry.size === 0) return;
     const hungry = [...this.#hungry];
@@ -145,7 +145,7 @@ export class LiveSessions {
     for (const driver of hungry) driver.retryQueued();
   }
 
-  /** Another process may be the one that settles, and so may storage, at an end: asked again all the same after a while. */
+  /** A driver has queued attempts. It asks again after a delay too, as other processes may settle holds. */
   awaitSettlement(driver: Driven): void {
     this.#hungry.add(driver);
     if (this.#hungryAlarm.queuedFor === Infinity) this.#host.world.timers.after(this.#hungryAlarm, RETRY_MS);
@@ -161,7 +161,7 @@ export class LiveSessions {
   /**
    * Claim and drive it, unless it is driven already (live-sessions-2).
    *
-   * @param read the session, by who has just read it. As that is before the claim, only what never changes of it is relied on.
+   * @param read the session, if the caller has just read it: before the claim, only its constant members count.
    */
   activate(sessionId: string, read?: Session): Promise<void> {
     if (this.#live.has(sessionId)) return Promise.resolve();
@@ -170,7 +170,7 @@ export class LiveSessions {
     return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, read));
   }
 
-  /** Said before it is resumed: whoever hears of that may be first to drive it. */
+  /** Set before the session is resumed, as an arrival may drive it before the call that resumes it does. */
   acceptDrift(sessionId: string, isAccepted: boolean): void {
     if (isAccepted) this.#drifting.add(sessionId);
     else this.#drifting.delete(sessionId);
@@ -184,7 +184,7 @@ export class LiveSessions {
 
   async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
-    refuseNewerSession(session); // Not claimed: a newer process may have it at once.
+    refuseNewerSession(session); // Before the claim, so that a newer process may claim it at once.
     const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
     const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
@@ -212,7 +212,7 @@ export class LiveSessions {
     }
   }
 
-  /** @throws UnavailableError when everything was let go of meanwhile: then its lease may be over before we know of it. */
+  /** @throws UnavailableError when all sessions were let go meanwhile, as the lease may have ended by now. */
   async #askForClaim(sessionId: string): Promise<ClaimResult> {
     const { storage, world, claimTerms } = this.#host;
     const letGoes = this.#letGoes;
@@ -242,7 +242,7 @@ export class LiveSessions {
           change: { ...creation, agent: this.#tracedAgent(creation), first },
           onResult: (result) => {
             if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
-            else this.#live.delete(sessionId); // What it did was only thought: another of this id is stored.
+            else this.#live.delete(sessionId); // Another session of this id is stored, so this one never existed.
             if (result.status !== "created") driver.abandon();
             resolve(result);
           },
@@ -254,19 +254,19 @@ export class LiveSessions {
       const driver = this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
     });
     const activating = creating.then(() => {}).finally(() => this.#activating.delete(sessionId));
-    activating.catch(() => {}); // Whoever asked for it hears of it from `creating`.
+    activating.catch(() => {}); // The caller gets the error from `creating`.
     this.#activating.set(sessionId, activating);
     return creating;
   }
 
-  /** With the trace it is in now, so that every later process goes on in the same. */
+  /** The agent with its current trace context, so that later processes continue the same trace. */
   #tracedAgent({ sessionId, agent }: CreateSession): CreateSession["agent"] {
     const traceparent = this.#host.world.traceparent(sessionId);
     return traceparent === undefined ? agent : { ...agent, traceparent };
   }
 
   arrived(sessionId: string, awaited: boolean): void {
-    this.settled(); // It may be a raise, by whoever.
+    this.settled(); // The arrival may be a raised budget.
     const live = this.#live.get(sessionId);
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
@@ -284,16 +284,16 @@ export class LiveSessions {
       if (session === undefined || isEnded(session.status) || session.move !== undefined) return;
       if (session.status !== "paused" && this.#agents.latest(session.agent.name) !== undefined)
         await this.activate(sessionId, session);
-      // Nobody runs it here: if it is being cancelled, its time is what ends it.
+      // It does not run here: if it is being cancelled, its deadline ends it.
       else if (session.cancel !== undefined) this.#host.lookAt(session.cancel.deadlineAt);
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
     }
   }
 
-  /** Nobody may be waiting for it, so it is told; and when storage was only away, it is tried again (S2, D1). */
+  /** Warn that a session could not run, and try again if storage was only away (S2, D1). */
   failedToRun(sessionId: string, error: HoldfastError): void {
-    const isElsewhere = error.code === "session_claimed"; // It runs: somebody else was told of the same arrival.
+    const isElsewhere = error.code === "session_claimed"; // Another process got the same arrival and runs it.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
     const isAway = isStorageAway(error);
     const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
@@ -305,7 +305,7 @@ export class LiveSessions {
     );
   }
 
-  /** Release it if it only waits; `onReleased` when that is stored. Answers whether it is still driven, being busy. */
+  /** Release a session that only waits; `onReleased` follows its commit. Answers whether it is still driven. */
   letGo(sessionId: string, onReleased: () => void): boolean {
     const live = this.#live.get(sessionId);
     if (live === undefined) return false;
@@ -320,7 +320,7 @@ export class LiveSessions {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,
-      onError: (error) => this.failedToRun(sessionId, error), // Still claimed, so nobody else would wake it.
+      onError: (error) => this.failedToRun(sessionId, error), // It is still claimed, so no other process would run it.
     });
     return false;
   }
@@ -333,7 +333,7 @@ export class LiveSessions {
     this.#hungry.delete(driver);
     this.#host.left(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
-    // A commit was refused because somebody cancelled it in the meantime: what is stored now says how to go on.
+    // A commit was refused because the session was cancelled meanwhile: load it again and continue from there.
     const isRefused = departure.type === "abandoned" && departure.error?.code === "session_ended";
     if (isRefused && live.reloads < 3 && !this.#closed)
       return void this.#activateAs(sessionId, this.#reload(live)); // live-sessions-2.
@@ -350,12 +350,12 @@ export class LiveSessions {
     } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
-      this.failedToRun(sessionId, departure.error); // Also if it may have been created: then it is claimed for us.
+      this.failedToRun(sessionId, departure.error); // Also for a session that may have been created: then we hold its claim.
     }
     this.#settle(sessionId, settledBy(departure));
   }
 
-  /** Resumed before its driver had heard of the pause and let go, it is not paused any more, and nobody else would run it. */
+  /** Run a session that was resumed before its driver noticed the pause, as no other process would. */
   async #afterPause(sessionId: string, paused: Settled): Promise<void> {
     let session: Session | undefined;
     try {
@@ -369,7 +369,7 @@ export class LiveSessions {
 
   /** How it ends here, or that nothing more happens to it here. */
   async settledOf(sessionId: string): Promise<Settled> {
-    // It may come to nothing, as when it has ended meanwhile: then nothing more is told of it here.
+    // An activation may fail, as when the session has ended meanwhile: then no departure follows.
     while (this.#activating.has(sessionId) && !this.#waiters.has(sessionId))
       await this.#activating.get(sessionId)?.catch(() => {});
     return this.#waiters.wait(sessionId);
@@ -390,27 +390,27 @@ export class LiveSessions {
     return [...live, ...this.#activating.keys(), ...this.#ending];
   }
 
-  /** Somebody says that it is not to be driven here. */
+  /** Stop driving one session, because a caller asked for that. */
   abandon(sessionId: string): void {
     this.#live.get(sessionId)?.driver.abandon();
   }
 
-  /** O4. The claims of this process can pass on soon. Each session is gone on with once storage can be asked, if it has not. */
+  /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
   letGoOfAll(): void {
     this.#letGoes++;
     for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
   }
 
-  /** Nothing can be stored any more: every session is abandoned, and everybody who waits for one is told why. */
+  /** Storage is lost for good: abandon every session, and notify every waiter of the reason. */
   storageLost(error: HoldfastError): void {
     for (const [, { driver }] of this.#live) driver.abandon(error);
     this.#waiters.release(error);
   }
 
   /**
-   * Stop driving: every session stays as its last commit left it. `endTasks` resolves when what they started has ended, or with what
-   * still runs. A session is released when nothing of it runs: whoever claims it would start the same again beside it. Until then
-   * its claim lasts as that of a process that died would: until its lease or its storage's connection ends.
+   * Stop driving: every session stays as its last commit left it. `endTasks` resolves when their tasks have
+   * ended, or with the tasks that still run. A session with a running task is released only afterwards, as its
+   * next process starts that task again. Until then its claim lasts like that of a dead process.
    */
   async close(endTasks: () => Promise<readonly UnsettledTask[] | void>): Promise<void> {
     this.#closed = true;
@@ -447,7 +447,7 @@ export class LiveSessions {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
-  /** Store that it cannot go on here, and why. It is read now: only what is read under a claim stays so. */
+  /** Store the session as paused. Its position is read now, as it is constant only under a claim. */
   async #park(
     sessionId: string,
     token: number,
@@ -461,7 +461,7 @@ export class LiveSessions {
     this.#settle(sessionId, { status: "paused", fault });
   }
 
-  /** K11. It is gone with the process that had it: all that is left to do is to say so. */
+  /** K11. Store the end of an ephemeral session whose process has ended. */
   async #lose(session: Session, token: number): Promise<void> {
     const { sessionId, nextSeq } = session;
     await this.#tell(sessionId, token, nextSeq, lostPatch(session));
@@ -469,7 +469,7 @@ export class LiveSessions {
     this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
   }
 
-  /** Store how a session stands that nobody drives. */
+  /** Store a new status of a session that is not driven. */
   async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
     const nothing = { records: [], entries: [], consumed: [] };
     await this.#host.committer.commit({
@@ -485,7 +485,7 @@ export class LiveSessions {
   async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
     const letGoes = this.#letGoes;
     const snapshot = await this.#load(sessionId, token);
-    // Only now: what arrives between two microtasks is told to nobody else.
+    // Only now: an arrival between two microtasks is noted nowhere else.
     const arrived = this.#loading.get(sessionId) === true;
     this.#loading.delete(sessionId);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
@@ -508,7 +508,7 @@ export class LiveSessions {
     if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
   }
 
-  /** Note what arrives meanwhile, until it is driven. A session that cannot be read is nobody's. */
+  /** Load a session and note whether anything arrives meanwhile. A session that cannot be read is released. */
   async #load(sessionId: string, token: number): Promise<SessionSnapshot | undefined> {
     this.#loading.set(sessionId, false);
     try {
@@ -545,7 +545,7 @@ export class LiveSessions {
     }
   }
 
-  /** @param onDone called when it is stored, or known not to be. */
+  /** @param onDone called when the release is stored, or has failed. */
   #release(sessionId: string, token: number, onDone = (): void => {}): void {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
@@ -562,7 +562,7 @@ export class LiveSessions {
     this.#waiters.settle(sessionId, settled);
   }
 
-  /** Whoever runs a session runs those it asked for, also when it comes back. A paused one is owned, too: it may be cancelled. */
+  /** The process that runs a session runs its children too. Paused ones are owned, as they may be cancelled. */
   async #ownChildren(parent: string): Promise<void> {
     let before: string | undefined;
     for (;;) {
@@ -579,7 +579,7 @@ export class LiveSessions {
     }
   }
 
-  /** V1. A session whose version is not here parks and says so. */
+  /** V1. If the session's version is not here, the session is parked with that reason. */
   async #agentOf(session: Session, anyVersion: boolean): Promise<Agent> {
     const { sessionId, agent } = session;
     try {

@@ -1,10 +1,11 @@
-// Who waits for what becomes of sessions in this process: each is told once, when one has ended or nothing more happens to it here.
+// Waiters: promises of how sessions end in this process. Each settles once, when its session has ended or
+// nothing more happens to it here.
 //
-//   outcome-waiters-1. Whoever looks how a session stands waits already: what becomes of it in between is told.
-//   outcome-waiters-2. Of what is driven here its driver tells. Anything else may be ended by another process, of which
-//       a storage tells that can be followed.
+//   outcome-waiters-1. A waiter is registered before its session is read, so an end in between is not missed.
+//   outcome-waiters-2. The driver of a session that is driven here reports its end. Another process may end any
+//       other session, and a storage with `follow` gives notice of that.
 //
-// It knows no drivers: it is told what became of what is driven here.
+// It knows no drivers: `LiveSessions` passes on their departures.
 
 import { toHoldfastError, type AgentStorage, type HoldfastError, type Session } from "@holdfast/core";
 import { sessionNotFound } from "../session/session-errors.ts";
@@ -17,7 +18,7 @@ export interface WaitersHost {
   isClosed(): boolean;
   /** Why it was abandoned here last. */
   whyAbandoned(sessionId: string): HoldfastError | undefined;
-  /** How it stands was read: `Waiters.settle` follows. */
+  /** Its end or pause was read: `Waiters.settle` follows. */
   found(sessionId: string, settled: Settled): void;
   /** It could not be read. Must not throw. */
   failed(sessionId: string, error: HoldfastError): void;
@@ -35,7 +36,7 @@ export class Waiters {
     this.#host = host;
   }
 
-  /** Whether anybody hears of what other processes do with a session. */
+  /** Whether storage gives notice of the commits of other processes. */
   get areTold(): boolean {
     return this.#host.storage.follow !== undefined;
   }
@@ -67,7 +68,7 @@ export class Waiters {
     return waiter.promise;
   }
 
-  /** Read one, and tell who waits for it when nothing more happens to it here. @returns its row. */
+  /** Read a session, and notify its waiters when nothing more happens to it here. @returns its row. */
   async look(sessionId: string): Promise<Session | undefined> {
     const { storage, isHere, found } = this.#host;
     const session = await storage.reader.session(sessionId);
@@ -101,7 +102,7 @@ export class Waiters {
     for (const sessionId of this.#waiters.keys()) this.settle(sessionId, { status: "released", error });
   }
 
-  /** As `close`, but nobody is told. */
+  /** As `close`, but without notifying the waiters. */
   vanish(): void {
     for (const sessionId of this.#waiters.keys()) this.#take(sessionId);
   }

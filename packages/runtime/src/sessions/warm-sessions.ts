@@ -1,17 +1,17 @@
 // `WarmSessions`: the sessions that only wait and are still in memory, the least recently used first.
 //
-//   warm-sessions-1. No more of them than `sessionsMax`, and no more than `bytesMax` by estimate, are kept: the owner of this list evicts
-//           the oldest while there are more.
+//   warm-sessions-1. At most `sessionsMax` of them are kept, and at most `bytesMax` by estimate. The owner of
+//       this list evicts the oldest one while there are more.
 //   warm-sessions-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past all of them.
 //
-// It knows no drivers and evicts nothing by itself.
+// It knows no drivers and never evicts: it only says when its owner must.
 
 import { ChurnMap, WakeQueue, type Queued } from "@holdfast/core/internal";
 import type { RuntimeOptions } from "../api/runtime-api.ts";
 
 export interface WarmLimits {
   readonly sessionsMax: number;
-  /** Of the estimates that `keep` is given. */
+  /** The highest sum of the estimates that are passed to `keep`. */
   readonly bytesMax: number;
 }
 

@@ -2,12 +2,10 @@
 //
 //   attempts-1. An attempt starts only after the batch that asked for it is committed (D1).
 //   attempts-2. An attempt's end counts only while its task is open and has no newer attempt.
-//   attempts-3. If an attempt of a task was lost with its process, a later outcome is stored before it is
-//       delivered (K6).
+//   attempts-3. After an attempt was lost with its process, an outcome is stored before it is delivered (K6).
 //   attempts-4. The end of every started attempt is traced once: when it ends, or when it is told to stop.
-//   attempts-5. An attempt that an earlier process of the session queued elsewhere is found again. It is
-//       withdrawn once its task is no longer open, even while the queue has not answered whether the attempt
-//       still runs.
+//   attempts-5. An attempt that an earlier process queued elsewhere is found again. It is withdrawn once its
+//       task is no longer open, even before the queue has answered whether it runs.
 //   attempts-6. No attempt begins after its task's deadline. At the deadline a running attempt is aborted and
 //       the task fails, also between attempts and after a restart.
 //
@@ -80,9 +78,7 @@ export interface AttemptsHost {
   /** The task of this number, until its outcome is delivered. */
   openTask(id: number): OpenTask | undefined;
   conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  /**
-   * Call the function of a task of this kind, so that its stray rejections are attributed to this session.
-   */
+  /** Call the function of a task of this kind, so that its stray rejections count as this session's. */
   enter<T>(kind: string, fn: () => T): T;
   /** Absent without a tracer: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
@@ -165,10 +161,7 @@ class Running implements TaskAttempt {
     return this.#host.enter(this.kind, work);
   }
 
-  /**
-   * Add the cost of a usage, by the prices of the process. A model without a price keeps the cost that its
-   * task reported.
-   */
+  /** Add the cost by the prices of the process. A model without a price keeps the cost its task reported. */
   #priced(delta: TaskDelta): TaskDelta {
     if (delta.type !== "usage") return delta;
     const costMicroUsd = this.#host.prices?.(delta.usage);
@@ -182,9 +175,7 @@ export class Attempts {
   readonly #retries = new TaskTimes();
   /** attempts-6. The deadlines of tasks that have no outcome yet. */
   readonly #deadlines = new TaskTimes();
-  /**
-   * Tasks for which the queue has not answered yet whether their attempt still runs elsewhere (attempts-5).
-   */
+  /** Tasks whose attempt may still run elsewhere, until the queue has answered (attempts-5). */
   readonly #asked = new Map<number, OpenTask>();
   /** Ended attempts that must be notified when their end is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
@@ -298,10 +289,7 @@ export class Attempts {
     running.handle?.abort(reason);
   }
 
-  /**
-   * @param isForGood whether their outcomes will never be needed again, as when the session ends, not when it
-   * pauses.
-   */
+  /** @param isForGood whether their outcomes are never needed again: not so when the session only pauses. */
   abortAll(reason: string, isForGood = false): void {
     this.#retries.clear();
     this.#deadlines.clear();
@@ -324,10 +312,7 @@ export class Attempts {
     });
   }
 
-  /**
-   * The session resumes elsewhere, or later: abort attempts of this process, and leave attempts that outlive
-   * it.
-   */
+  /** The session resumes elsewhere, or later: abort all attempts but those that outlive this process. */
   leaveAll(reason: string): void {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
@@ -338,10 +323,7 @@ export class Attempts {
     this.abortAll(reason);
   }
 
-  /**
-   * Deliver outcomes that were stored but not delivered. A second delivery is ignored, because its task is
-   * closed by then.
-   */
+  /** Deliver stored outcomes that were not delivered. A second delivery finds the task closed. */
   tellKept(tasks: readonly OpenTask[]): void {
     for (const task of tasks) this.#deliverKept(task);
   }
@@ -356,7 +338,7 @@ export class Attempts {
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
-        this.#retryLater(task); // A retry is never early, so it had not started. Leaky: unless the clock went back since.
+        this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
       } else if (wasBegun === false) {
         fresh.push(task);
       } else {
@@ -401,10 +383,7 @@ export class Attempts {
       });
   }
 
-  /**
-   * End the work that a lost attempt started, so that it does not continue after its agent sees the loss.
-   * Never rejects.
-   */
+  /** End the work of a lost attempt before its agent is notified of the loss. Never rejects. */
   #endLost(task: OpenTask): Promise<void> | undefined {
     const { kind, input } = task;
     const idempotencyKey = keyOf(this.#host.sessionId, task);
@@ -527,10 +506,7 @@ const COUNTS = [
   "costMicroUsd",
 ] as const;
 
-/**
- * The first member of a usage that is not a count: once added to an account, it could never be removed
- * (budget-3).
- */
+/** The first member of a usage that is no count: an account could never get rid of it (budget-3). */
 function wrongCount(usage: TokenUsage): string | undefined {
   const wrong = COUNTS.find((name) => {
     const count: unknown = usage[name];
@@ -554,10 +530,7 @@ function keyOf(sessionId: string, { id, key }: OpenTask): string {
   return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
 }
 
-/**
- * The attempts that count toward the limit. Attempts lost with their process count only if the author set one
- * (decision 0003).
- */
+/** The attempts that count toward the limit: lost ones only if the author set a limit (decision 0003). */
 function countedAttempts({ retry, attempt, lost }: OpenTask): number {
   return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

@@ -14,11 +14,11 @@ import {
 
 const AGAIN_MS = 500;
 
-/** Where entries are. */
+/** The sources of entries. */
 export interface ConversationSources {
   readonly storage: AgentStorage;
   readonly clock: Clock;
-  /** Of a session of which only the row is stored (K11), while it is driven in this process. */
+  /** The entries of a session that stores only its row (K11), while it is driven in this process. */
   unstored(sessionId: string, leaf: number): readonly Entry[] | undefined;
 }
 
