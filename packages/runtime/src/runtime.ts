@@ -1,8 +1,8 @@
-// A process that runs sessions: what people ask of it, and what it is made of.
+// LocalRuntime: a process that runs sessions, with the calls for its users and the parts it is made of.
 //
 //   runtime-1. `start`, `signal` and `cancel` answer after what they asked for is durable.
 //
-// Which sessions it drives is in `live-sessions.ts` (live-sessions-2, live-sessions-4), when they come and go by time in `due-sessions.ts` (due-sessions-3).
+// `live-sessions.ts` drives the sessions; `due-sessions.ts` runs and releases them by time (due-sessions-3).
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -294,8 +294,8 @@ class LocalRuntime implements Runtime {
   }
 
   /**
-   * K4a: where a watchdog may end the process in the first slice, the session is stored before its agent is called. So is one that
-   * could not be begun again (K11): when the answer is lost, nothing else is.
+   * K4a: with a watchdog, which may end the process in the first slice, the session is stored before its agent
+   * runs. An ephemeral session is stored first too, as it cannot restart (K11).
    */
   async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const isStoredFirst = this.#watchdog !== undefined || creation.persistence === "ephemeral";
@@ -502,7 +502,7 @@ class LocalRuntime implements Runtime {
     });
   }
 
-  /** What the schema makes of it (defaults, conversions) is what is recorded, and so what the agent sees. */
+  /** The input after its schema (defaults, conversions), as it is recorded and as the agent sees it. */
   async #inputText(
     name: string,
     schema: Agent["input"],

@@ -1,8 +1,9 @@
-// What an agent must not read between two deliveries, because a replay would read something else: in development the
-// call still works, and is reported once per line of code.
+// installDevelopmentChecks: reports calls that an agent must not make between two deliveries, as a replay would
+// read another value. The call still works, and each line of code is reported once.
 //
-// Patches globals while a runtime is open. Calls from outside agents, from our own packages and from code under node_modules (which read
-// clocks for their own timing), pass unseen: a slice runs nothing but agents, and an agent is known by its asynchronous context.
+// The checks patch globals while a runtime is open. They recognise an agent by its asynchronous context, as a
+// slice runs only agents. Calls from other code are not reported. Neither are calls from our own packages and
+// from node_modules, which read clocks for their own timing.
 
 import { DurableFuture, UsageError } from "@holdfast/core";
 import { isOurs } from "@holdfast/core/internal";
@@ -11,7 +12,7 @@ export interface DevelopmentChecksOptions {
   /** The session whose agent is running this very moment, if one is. */
   readonly currentSession: () => string | undefined;
   readonly warn: (sessionId: string, message: string) => void;
-  /** Hears of every call, also of those that were reported before. */
+  /** Called for every such call, also if its line was reported before. */
   readonly onOutsideCall: (sessionId: string, line: string) => void;
 }
 

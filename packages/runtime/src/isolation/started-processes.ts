@@ -1,15 +1,16 @@
-// Ending all that a process has started, at once and from a thread, for whoever ends that process by force: nobody else will.
+// killStartedBy: kills everything that a process has started, before that process is ended by force.
 //
-// Found are its descendants, and whatever carries the marker of a command of theirs: a daemon has left its parent and its group
-// behind. Leaky: without /proc nothing is found, and neither is a daemon that cleared its environment or outlived its command.
+// It finds the descendants of the process, and daemons, which have left their parent and their group, by the
+// marker of their command. Leaky: without /proc it finds nothing. It does not find a daemon that cleared its
+// environment or outlived its command.
 //
-// It knows no tasks and no sessions. Synchronous, as it may be the last thing that happens.
+// It knows no tasks and no sessions. It is synchronous, as it may be the last call of a process.
 
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The name by which the environment of a command, and so that of all it starts, says which command it is. */
+/** The environment variable that marks a command and every process it starts. */
 export const EXECUTION_MARKER = "HOLDFAST_EXECUTION";
-/** What was just being started is found by the next look. */
+/** How often to look: a process that was just being started is found by the next look. */
 const LOOKS_MAX = 10;
 
 interface Found {
@@ -27,12 +28,12 @@ export function killStartedBy(root: number): void {
     const own = new Set(found.map(({ pid }) => pid));
     for (const { pid, group } of found) {
       kill(pid);
-      if (own.has(group)) kill(-group); // As a whole, with what its members start meanwhile.
+      if (own.has(group)) kill(-group); // The whole group, with processes that its members start meanwhile.
     }
   }
 }
 
-/** @param markers of commands that were found; those that are new are added. */
+/** @param markers of commands found so far; new ones are added. */
 function startedBy(root: number, markers: Set<string>): readonly Found[] {
   const all = processes();
   const found = new Map<number, Found>();
@@ -54,7 +55,7 @@ function startedBy(root: number, markers: Set<string>): readonly Found[] {
   return [...found.values()];
 }
 
-/** Those that run, without zombies: they are gone, only not yet collected by their parent. */
+/** All running processes. Zombies are left out, as they have ended and only wait for their parent. */
 function processes(): readonly Found[] {
   return namesIn("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
@@ -79,7 +80,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Of a process that has gone, or is another user's, nothing. */
+/** The text of a file; empty for a process that has ended or belongs to another user. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, "latin1");

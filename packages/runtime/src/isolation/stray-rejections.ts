@@ -1,4 +1,4 @@
-// Rejections nobody handled, told apart by the session whose code made them: they must not end the process (K4a).
+// watchStrayRejections: attributes unhandled rejections to sessions, so that they do not end the process (K4a).
 
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { RunningCode } from "../session/driver-environment.ts";
@@ -12,9 +12,11 @@ interface Ours {
 }
 
 /**
- * Take the unhandled rejections that belong to a session; leave all others to whoever else listens, or to Node's default.
+ * Handle the unhandled rejections that belong to a session; leave all others to other listeners, or to Node's
+ * default.
  *
- * @param context says in all code that an agent's function starts whose it is; of no use once this is stopped.
+ * @param context identifies the session in all code that an agent's function starts; useless once this is
+ * stopped.
  * @returns the function that stops it.
  */
 export function watchStrayRejections(

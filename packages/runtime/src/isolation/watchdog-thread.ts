@@ -91,7 +91,7 @@ function end(sessionIds: readonly string[], place: string | undefined, howLong: 
   try {
     if (path !== undefined && sessionIds.length > 0) accuse(path, sessionIds, place);
   } catch {
-    // What cannot be written accuses nobody; the process must end all the same.
+    // The names could not be written, so no session is accused; the process must end all the same.
   }
   const [only, ...others] = sessionIds;
   const who =

@@ -1,20 +1,22 @@
-// The thread that ends the process when something keeps it busy for too long (K4a, O5).
+// Watchdog: a thread that ends the process when an agent or a task keeps it busy for too long (K4a, O5).
 //
-// An agent that loops without awaiting stops every session of its process: nothing of ours runs any more. So before each
-// slice the names of its sessions are written to memory shared with a thread, and the thread, when a slice does not close
-// in time, writes them durably and kills the process. What follows is decided by the next process:
+// An agent that loops without awaiting stops every session of its process, and the runtime itself. Therefore
+// the names of its sessions are written before each slice to memory that a thread shares. When a slice does not
+// close in time, the thread writes these names to a file and kills the process. The next process reads it:
 //
-//   watchdog-1. Sessions of a slice that was ended are suspects: each is given slices of its own until it has ended or
-//       waits.
-//   watchdog-2. A suspect that does it again, alone in its slice, did it for certain. It is charged: when it is next
-//       picked up it parks as `paused(poison)`; a person who resumes it then has it tried again.
-//   watchdog-3. Without a file to write to (ephemeral sessions) there is nobody to tell: the process ends all the same.
-//   watchdog-4. What blocks the event loop outside a slice, as a task may, names nobody. But a process that holds
-//       leases says by when it lets go of them, and one that has not by a second later never will: it ends before they
-//       can pass on, as in O4.
-//   watchdog-5. What the process has started ends first, as nobody else will do that: its commands have groups of their own.
-//   watchdog-6. A process that was stopped as a whole and goes on was not busy: then everything counts from the moment
-//       it goes on.
+//   watchdog-1. Sessions of a slice that was ended are suspects. Each one runs alone in its slices until it has
+//       ended or waits.
+//   watchdog-2. A suspect that keeps the process busy again, alone in its slice, is certainly the cause and is
+//       charged. Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried
+//       again.
+//   watchdog-3. Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
+//   watchdog-4. Code that blocks the event loop outside a slice, as a task may, names no session. A process
+//       that holds leases announces when it lets go of them. If it has not done so a second later, it is
+//       blocked and ends before its leases do (O4).
+//   watchdog-5. The thread first kills everything that the process has started, because its commands have
+//       process groups of their own.
+//   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count from
+//       that moment.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -23,7 +25,10 @@ import { LIMITS } from "@holdfast/core";
 import { replacePrivate } from "../node/private-file.ts";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
 
-/** Shared memory: by when leases are let go of, then [slices opened, slice is open, bytes of names], then the names, a line each. */
+/**
+ * Shared memory: the time when leases are let go, then [slices opened, slice is open, bytes of names], then the
+ * names, a line each.
+ */
 export const WATCHDOG_STATE_AT = 8;
 export const WATCHDOG_NAMES_AT = 20;
 const NAMES_BYTES = 64 * 1024;
@@ -36,7 +41,7 @@ export interface WatchdogThreadData {
 }
 
 export interface WatchdogOptions {
-  /** Where suspects are written; in the folder of the database. */
+  /** The file of the suspects, in the folder of the database. */
   readonly path?: string;
   readonly sliceMs?: number;
 }
@@ -44,7 +49,7 @@ export interface WatchdogOptions {
 interface Suspects {
   readonly suspects: readonly string[];
   readonly charged: readonly string[];
-  /** Where sessions that were alone in their slice were stuck, as far as that was seen. */
+  /** The lines at which sessions that were alone in their slice were stuck, if known. */
   readonly places: Readonly<Record<string, string>>;
 }
 
@@ -90,7 +95,7 @@ export class Watchdog implements SliceObserver {
     Atomics.store(this.#state, 1, 0);
   }
 
-  /** watchdog-4. Leases are let go of in so long; `undefined` while there are none. */
+  /** watchdog-4. Announce when leases are let go; `undefined` while none is held. */
   expectLetGo(inMs: number | undefined): void {
     Atomics.store(this.#letGoAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
   }
@@ -105,12 +110,12 @@ export class Watchdog implements SliceObserver {
     return this.#charged.has(sessionId);
   }
 
-  /** The author's line at which it was stuck, if that was seen. */
+  /** The author's line at which the session was stuck, if known. */
   placeOf(sessionId: string): string | undefined {
     return this.#places.get(sessionId);
   }
 
-  /** It got through, or a person wants it tried again. */
+  /** The session ended its slice, or a person wants it tried again. */
   clear(sessionId: string): void {
     const was = this.#suspects.delete(sessionId);
     if (!this.#charged.delete(sessionId) && !was) return;

@@ -1,17 +1,19 @@
-// One transaction for everything that is ready in one turn of the event loop, over all sessions of the process (K6).
+// GroupCommitter: one transaction for all changes of one turn of the event loop, over all sessions of the
+// process (K6).
 //
-//   group-committer-1. Changes that name something in common are applied in the order they were submitted; each is
-//       answered alone.
-//   group-committer-2. One group is in flight at a time; what is submitted meanwhile forms the next. A storage that
-//       says so is given more of them, where they name nothing in common: nobody then waits for a transaction that does
-//       not concern it.
-//   group-committer-3. A group whose fate is unknown is sent again, unchanged: every change is safe to repeat (ST3,
-//       ST9, ST13). However much waits while storage is away, what is submitted then costs the same (`key-queues.ts`).
-//   group-committer-4. When storage cannot take it (full, read-only, gone for too long) every change of the group is
-//       answered with that error; nothing is half-done, and the next group is tried afresh.
-//   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` to be taken, and no other one is
-//       sent after that. Nothing is lost by it: what a claim's end would have told storage it knows when the claim has
-//       run out, and who asked for anything else is told that storage did not answer.
+//   group-committer-1. Changes with a common name are applied in the order in which they were submitted; each
+//       has its own answer.
+//   group-committer-2. One group is in flight at a time, and changes submitted meanwhile form the next. A
+//       storage with `groupsMax` gets several groups at once if they have no name in common. Then no change
+//       waits for an unrelated transaction.
+//   group-committer-3. A group with an unknown result is sent again, unchanged: every change is safe to repeat
+//       (ST3, ST9, ST13). The cost of a submission does not grow with the changes that wait while storage is
+//       away (`key-queues.ts`).
+//   group-committer-4. If storage fails (full, read-only, away for too long), every change of the group gets
+//       that error. No change of it is applied, and the next group is sent as usual.
+//   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` for its answer, and no
+//       other group is sent afterwards. This loses nothing: a claim that could not be released ends with its
+//       lease. The callers of all other changes get the error that storage did not answer.
 
 import {
   HoldfastError,
@@ -26,7 +28,7 @@ import { eachName } from "@holdfast/core/internal";
 import { NameLines } from "./key-queues.ts";
 import type { Immediate } from "./slice-loop.ts";
 
-/** Exactly one of the two is called, exactly once. Must not throw. */
+/** A change and its callbacks: exactly one of the two is called, exactly once. They must not throw. */
 interface Submission {
   readonly change: Change;
   readonly onResult: (result: ChangeResult) => void;
@@ -34,16 +36,16 @@ interface Submission {
 }
 
 interface Queued extends Submission {
-  /** In the order they came. */
+  /** The place in the order of submission. */
   readonly number: number;
   readonly names: readonly string[];
 }
 
-/** A group that is given to storage, until it is answered. */
+/** A group that was sent to storage, until it is answered. */
 interface Flight {
   readonly group: readonly Queued[];
   failures: number;
-  /** The last one. */
+  /** The last error. */
   error: HoldfastError | undefined;
   cancelRetry: () => void;
   cancelEnd: () => void;
@@ -57,12 +59,12 @@ export class GroupCommitter {
   readonly #clock: Clock;
   readonly #immediate: Immediate;
   readonly #groupsMax: number;
-  /** Nothing in flight, and nothing that came before, stands in their way. */
+  /** Changes with no name in common with a group in flight or an earlier change. */
   #free: Queued[] = [];
-  /** Of all the others. */
+  /** The queues of all other changes. */
   readonly #lines = new NameLines<Queued>();
   #submitted = 0;
-  /** How many groups. */
+  /** The number of groups in flight. */
   #inFlight = 0;
   readonly #flights = new Set<Flight>();
   #isHurried = false;
@@ -79,7 +81,7 @@ export class GroupCommitter {
   }
 
   submit({ change, onResult, onError }: Submission): void {
-    // One group at a time is in nobody's way.
+    // With one group at a time the names are not needed.
     const names = this.#groupsMax === 1 ? NONE : namesOf(change);
     const queued = { change, onResult, onError, names, number: this.#submitted++ };
     if (this.#lines.enter(queued)) this.#free.push(queued);
@@ -93,7 +95,7 @@ export class GroupCommitter {
     return new Promise((onResult, onError) => this.submit({ change, onResult, onError }));
   }
 
-  /** Send what is waiting now, as far as nothing in flight stands in its way. */
+  /** Send the changes that are free now. */
   readonly flush = (): void => {
     this.#scheduled = false;
     if (this.#inFlight === this.#groupsMax) return;
@@ -131,7 +133,7 @@ export class GroupCommitter {
       cancelEnd: () => {},
     };
     this.#flights.add(flight);
-    // What storage was not given has not been done, and does not come late: another process may have gone on since it was asked for.
+    // A change that was not sent must not be sent late: another process may have resumed its session meanwhile.
     if (this.#isGivenUp) return this.#giveUp(flight);
     if (this.#isHurried) this.#expectSoon(flight);
     this.#try(flight);
@@ -174,7 +176,7 @@ export class GroupCommitter {
     this.#land(flight, ({ onError }) => onError(error));
   }
 
-  /** What is answered after it was given up is told to nobody. */
+  /** Answer the changes of a group. A late answer to a group that was given up is ignored. */
   #land(flight: Flight, tell: (submission: Submission, i: number) => void): void {
     if (!this.#flights.delete(flight)) return;
     const { group, cancelRetry, cancelEnd } = flight;

@@ -1,19 +1,20 @@
-// Who names something waits for those before him that name the same. Of each name there is a line of those who wait.
+// NameLines: a FIFO queue for each name. An item waits until every earlier item with a common name has left.
 //
-//   key-queues-1. One that waits is *clear* of a name when he is the first of its line and nobody who is under way has
-//       it. He is free when he is clear of all he names; so of one name all go in the order in which they came.
-//   key-queues-2. What one costs depends on how much he names, never on how many wait.
+//   key-queues-1. A waiting item is *clear* of a name when it is the first in the queue of that name and no
+//       running item has it. An item is free when it is clear of all its names. Therefore items with a
+//       common name run in the order in which they came.
+//   key-queues-2. The cost of an item depends on how many names it has, never on how many items wait.
 //
 // It knows neither changes nor groups.
 
-/** Its names are each there once. */
+/** An item with its names, each of them once. */
 export interface Naming {
   readonly names: readonly string[];
 }
 
 interface Waiting<T> {
   readonly item: T;
-  /** Of how many names it is not clear. */
+  /** The number of names that it is not clear of. */
   blocked: number;
 }
 
@@ -22,7 +23,7 @@ interface Place<T> {
   next: Place<T> | undefined;
 }
 
-/** There is one for each name that somebody under way has, or that somebody waits for. */
+/** The queue of one name, which exists while a running or a waiting item has the name. */
 interface Line<T> {
   isTaken: boolean;
   first: Place<T> | undefined;
@@ -32,7 +33,7 @@ interface Line<T> {
 export class NameLines<T extends Naming> {
   readonly #lines = new Map<string, Line<T>>();
 
-  /** Whether it is free. If not it waits, until `leave` says that it is. */
+  /** Add an item and answer whether it is free. If not, it waits until `leave` returns it. */
   enter(item: T): boolean {
     const blocked = item.names.filter((name) => this.#lines.has(name)).length;
     if (blocked === 0) return true;
@@ -47,7 +48,7 @@ export class NameLines<T extends Naming> {
     return false;
   }
 
-  /** These are under way: all that are free, so that nobody is passed by those who came after him. */
+  /** Start these items. They must be all free items, so that no item overtakes an earlier one. */
   take(items: readonly T[]): void {
     for (const { names } of items) {
       for (const name of names) {
@@ -59,7 +60,7 @@ export class NameLines<T extends Naming> {
     }
   }
 
-  /** These are over. @returns who is free now, of each name in order. */
+  /** These items have ended. @returns the items that are free now, for each name in order. */
   leave(items: readonly T[]): T[] {
     const free: T[] = [];
     const open: string[] = [];
@@ -70,7 +71,7 @@ export class NameLines<T extends Naming> {
         line.isTaken = false;
       }
     }
-    // Of each of these names whoever is first is clear now.
+    // The first item in the queue of each of these names is now clear of it.
     for (let name = open.pop(); name !== undefined; name = open.pop()) {
       const first = this.#line(name).first?.waiting;
       if (first === undefined) this.#lines.delete(name);

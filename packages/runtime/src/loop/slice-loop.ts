@@ -1,28 +1,30 @@
-// When agents run: slices, shared by all sessions of a process.
+// SliceLoop: runs agents in slices, which all sessions of a process share.
 //
-//   K2. A slice is what runs between two immediates queued together: Node runs only ticks and microtasks between them, so
-//       at the second one every agent that was delivered to stands still. Queuing the second one late would let an
-//       immediate of the agent's in between, and its order would depend on the load.
-//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. So a turn has as many slices as the one before it
-//       had use for, and one more; whatever else the process has to do waits no longer than for `SLICES_PER_TURN`.
+//   K2. A slice is the time between two immediates that are queued together. Node runs only ticks and
+//       microtasks between them. Therefore every agent with a delivery is quiescent at the second one. If the
+//       second one were queued later, an agent's own immediate could run in between, and its order would depend
+//       on the load.
+//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. Therefore a turn has one
+//       slice more than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process waits
+//       no longer than that.
 //
-// Knows nothing of kernels: a member says whether it had something to deliver, and is told when it stands still.
+// It knows no kernels: a member says whether it had something to deliver, and is called when it is quiescent.
 
 /** Hears of each slice before it runs: the watchdog (K4a). Must not throw. */
 export interface SliceObserver {
   opened(members: readonly SliceMember[]): void;
   closed(): void;
-  /** Whether this session is to have its slices alone. */
+  /** Whether this session must be alone in its slices. */
   isSuspect(sessionId: string): boolean;
 }
 
 export interface SliceMember {
   readonly sessionId: string;
-  /** Whether it is to have the next slice. Nobody's but the loop's. */
+  /** Whether it takes part in the next slice. Only the loop may use this. */
   isReady: boolean;
   /** Deliver one outcome. False when there was none, or none may be delivered now. Must not throw. */
   deliver(): boolean;
-  /** The agent stands still. May call `wake` for another slice. Must not throw. */
+  /** The agent is quiescent. May call `wake` for another slice. Must not throw. */
   standstill(): void;
 }
 
@@ -38,13 +40,13 @@ export class SliceLoop {
   /** Members that were given the next slice, in that order; those that left since are no longer ready. */
   #ready: SliceMember[] = [];
   #running: SliceMember[] = [];
-  /** Slices of this turn that are yet to come. */
+  /** The remaining slices of this turn. */
   #queued = 0;
-  /** Of this turn that had anybody to deliver to. */
+  /** The slices of this turn that had a member. */
   #used = 0;
   #inSlice = false;
 
-  /** @param afterSlice called once after all members of a slice stood still: the moment to commit what they left. */
+  /** @param afterSlice called once when all members of a slice are quiescent, to commit their segments. */
   constructor(afterSlice: () => void, observer?: SliceObserver, immediate: Immediate = setImmediate) {
     this.#afterSlice = afterSlice;
     this.#observer = observer;
@@ -69,7 +71,7 @@ export class SliceLoop {
     }
   }
 
-  /** Take a session out: it is over. */
+  /** Remove a session that is over. */
   leave(member: SliceMember): void {
     member.isReady = false;
   }

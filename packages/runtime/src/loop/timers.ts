@@ -1,7 +1,8 @@
-// One real timer for all the moments a process waits for.
+// Timers: one real timer for all the alarms of a process.
 //
-// A real timer counts the time in which the machine is awake. The moments are of the wall clock, which jumps forward when a
-// laptop wakes up or the time is set; so it is looked at every few seconds while anything is waited for (D3).
+// A real timer counts only the time in which the machine is awake. Alarms use the wall clock, which jumps
+// forward when a laptop wakes up or the time is set. Therefore the wall clock is read every few seconds while
+// any alarm is set (D3).
 
 import { invariant, type Clock } from "@holdfast/core";
 import { WakeQueue, type Queued } from "@holdfast/core/internal";
@@ -9,7 +10,7 @@ import { WakeQueue, type Queued } from "@holdfast/core/internal";
 /** How late a moment may be noticed after a jump of the clock. One look costs microseconds. */
 const LOOK_AGAIN_MS = 10_000;
 
-/** Something to be called at a time. Re-armed by `Timers.set`; `Infinity` disarms it. */
+/** A callback for a time. Re-armed by `Timers.set`; `Infinity` disarms it. */
 export interface Alarm extends Queued {
   /** Must not throw. Called once per arming, not before its time by the wall clock. */
   ring(): void;
@@ -23,7 +24,7 @@ export class Timers {
   readonly #clock: Clock;
   readonly #queue = new WakeQueue<Alarm>();
   readonly #isIdle: boolean;
-  /** Of alarms that are set for a delay: the same, by the monotonic clock. Made when there is the first. */
+  /** The timers for alarms with a delay, which use the monotonic clock. Made for the first of them. */
   #delays: Timers | undefined;
   #cancel: (() => void) | undefined;
   #armedFor = Infinity;
@@ -34,7 +35,7 @@ export class Timers {
     this.#isIdle = isIdle;
   }
 
-  /** Ring at `at` (epoch milliseconds) instead of whenever it was armed for. */
+  /** Ring at `at` (epoch milliseconds) instead of the time it was armed for. */
   set(item: Alarm, at: number): void {
     if (item.queuedFor === at) return;
     invariant(
@@ -46,8 +47,8 @@ export class Timers {
   }
 
   /**
-   * Ring in `ms` milliseconds, however the wall clock is set meanwhile: a time of a clock that was wrong would never come, or late, once
-   * the clock is corrected. `Infinity` disarms. An alarm that is set by `set` is not set by this, and the other way round.
+   * Ring in `ms` milliseconds, even if the wall clock is set meanwhile. With `set`, an alarm could ring late or
+   * never after a wrong clock is corrected. `Infinity` disarms. Use only one of `set` and `after` for an alarm.
    */
   after(item: Alarm, ms: number): void {
     const clock = this.#clock;

@@ -1,7 +1,7 @@
-// `PendingList`: the signals of one session in memory that nobody has consumed, in the order they arrived.
+// `PendingList`: the unconsumed signals of one session in memory, in the order of their arrival.
 //
-// Whatever the backlog is, adding a signal, finding one and taking one out costs O(log n). Most sessions never get a signal: the
-// lists are made when the first one comes.
+// Adding, finding and removing a signal costs O(log n) for any backlog. Most sessions never get a signal, so
+// the lists are made for the first one.
 
 import { invariant, type StoredSignal, type Wait } from "@holdfast/core";
 import { PendingNames } from "@holdfast/core/internal";

@@ -1,4 +1,4 @@
-// What people and tools read of sessions in memory.
+// MemoryReader: the sessions in memory as people and tools read them.
 
 import type {
   AuditRow,

@@ -3,10 +3,10 @@
 //   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
 //   memory-rows-3. A backlog of many thousand signals makes neither the next signal nor taking one out slower
 //       (`memory-pending.ts`).
-//   memory-rows-6. Every session is in one list of its agent and one of its status, and in one of its owner and its
-//       parent where it has them. A page by one filter reads as many sessions as it answers; filters together walk the
-//       shortest of their lists.
-//   memory-rows-4. What few sessions have (children, holds) is made when the first of it comes.
+//   memory-rows-6. Every session is in a list of its agent and a list of its status. It is also in lists of its
+//       owner and its parent, if it has them. A page by one filter reads as many sessions as it answers;
+//       several filters walk the shortest of their lists.
+//   memory-rows-4. Collections that few sessions need (children, holds) are made with their first item.
 
 import {
   invariant,
@@ -26,7 +26,7 @@ import { ListsByKey, lowest, PositionList } from "./position-list.ts";
 
 type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "before">;
 
-/** What is stored, and how it is found. */
+/** The stored rows of sessions, and the lists to find them. */
 export class Rows {
   readonly sessions = new Map<string, Stored>();
   /** In the order they were created, for paging: all of them, and by what lists of sessions are filtered by (memory-rows-6). */
@@ -135,7 +135,7 @@ export interface Stored extends Queued {
   readonly records: JournalRecord[];
   readonly entries: Entry[];
   readonly pending: PendingList;
-  /** Of all its signals; most sessions never get one. */
+  /** The marks of all its signals; most sessions never get one. */
   seen: Seen | undefined;
   /** By task (memory-rows-4). */
   holds: Map<number, Amount> | undefined;
@@ -144,7 +144,7 @@ export interface Stored extends Queued {
 }
 
 export interface Seen {
-  /** Of signals, consumed or not. */
+  /** The ids of signals, consumed or not. */
   readonly ids: Set<string>;
   /** `dedupMark` of each key. */
   readonly dedupMarks: Set<string>;

@@ -52,7 +52,7 @@ export function systemRandom(): Random {
   };
 }
 
-/** Of no input, which most closures have. Made when first asked for: the first hash of a process takes 2 ms. */
+/** The hash of the empty input, which most closures have. Made on demand: the first hash of a process takes 2 ms. */
 let emptySha256: string | undefined;
 
 export const sha256: Hash = (text) => {

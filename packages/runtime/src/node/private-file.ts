@@ -1,10 +1,11 @@
 // createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone. `mayWrite` judges
 // files that are only read.
 //
-//   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600 whatever the umask. What
-//              stands at its path is never opened; `replacePrivate` puts another file in its place by a rename.
-//   private-file-2. Its folder is one in which no other user can replace it: of this user or root, and not writable by others unless it
-//              is sticky. A group that this process is in may write, as volumes of containers are shared so.
+//   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
+//       whatever the umask. An existing file is never opened; `replacePrivate` replaces it by a rename.
+//   private-file-2. No other user can replace the file in its folder. The folder belongs to this user or root,
+//       and others may write to it only if it is sticky. A group of this process may write to it, as volumes of
+//       containers are shared so.
 
 import { randomBytes } from "node:crypto";
 import {

@@ -1,14 +1,18 @@
-// A session moves from one storage to another, at any commit, without being lost and without living twice (MV1 to moving-3).
+// moveSession: moves a session from one storage to another, after any commit, without losing it and without two
+// living copies (moving-1 to moving-3).
 //
 //   freeze it in `from` ──► everything it is, read there ──► import it into `to` ──► `from` keeps only where it went
 //
-//   move-session-1. Whatever cuts it off, asking again goes on: which move it is stands in the frozen row, and every
-//       step done twice is done once.
-//   move-session-2. What it left in `to` when it lived there is deleted first: until it is imported it is nowhere but here.
-//   move-session-3. It stays only when `to` has said that it does not take it. When that is not known, it is frozen.
-//   move-session-4. Nothing is frozen for a `to` that cannot be reached, or does not let its caller in: it is asked first.
+//   move-session-1. An interrupted move continues when it is requested again. The frozen row names the move,
+//       and a repeated step has no further effect.
+//   move-session-2. A tombstone of the session in `to` is deleted first. Until the import, the session exists
+//       only in `from`.
+//   move-session-3. The session stays only if `to` has refused it. While the answer of `to` is unknown, it is
+//       frozen.
+//   move-session-4. Before the freeze, `to` is asked for the session: no session is frozen for a `to` that is
+//       unreachable or denies access.
 //
-// A process that was running it is fenced by the freeze; what its tasks had not reported is done again where it lives now.
+// The freeze fences a process that runs the session. Unreported tasks run again in the new storage.
 
 import {
   ConflictError,
@@ -32,7 +36,7 @@ export interface MoveOptions {
   readonly sessionId: string;
   readonly from: AgentStorage;
   readonly to: AgentStorage;
-  /** Says in `from` where it went, for people: a file, an address. The same every time it is asked for. */
+  /** The name of `to` that the tombstone shows to people: a file, an address. Constant over repeated calls. */
   readonly toName: string;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -41,8 +45,9 @@ export interface MoveOptions {
 /**
  * Move a session. Answers when it lives in `to`, and only there.
  *
- * @throws NotFoundError, ConflictError (`session_ended`, `session_moved`, `session_exists`), UsageError when it belongs to a family
- * that has not ended, UnavailableError when it is not known how far it came: ask again.
+ * @throws NotFoundError, or ConflictError `session_ended`, `session_moved` or `session_exists`.
+ * @throws UsageError when it belongs to a family that has not ended.
+ * @throws UnavailableError when the state of the move is unknown: call it again.
  */
 export async function moveSession(options: MoveOptions): Promise<void> {
   const { sessionId, from, to, toName } = options;
@@ -94,7 +99,7 @@ function refuseUnlessFrozen({ sessionId }: Session, result: ChangeResult): void 
   }
 }
 
-/** Everything it is. It is frozen, so what is read piece by piece is of one moment. */
+/** The whole session. It is frozen, so all parts that are read belong to the same moment. */
 async function pack(from: AgentStorage, sessionId: string, moveId: string): Promise<ImportSession> {
   const snapshot = await from.load(sessionId);
   if (snapshot === undefined) throw sessionNotFound(sessionId);
@@ -117,14 +122,14 @@ async function pack(from: AgentStorage, sessionId: string, moveId: string): Prom
   };
 }
 
-/** It counts those that it asks for there. */
+/** A minimal session restarts from scratch in `to`, and counts the children that it asks for there. */
 function startingOver({ persistence }: Session): Partial<Session> {
   return persistence === undefined ? {} : { children: 0 };
 }
 
 /**
- * Who keeps no journal starts over there, and asks for its children again: others than those that stay, of the same ids. What these
- * have told, those are yet to tell.
+ * The seen signals without those of children, for a minimal session. It restarts from scratch in `to` and asks
+ * for new children with the same ids, whose signals must not count as seen.
  */
 function seenThere({ sessionId, persistence }: Session, { ids, ...seen }: SeenSignals): SeenSignals {
   if (persistence === undefined) return { ...seen, ids };

@@ -1,8 +1,8 @@
-// A recorded turn, gone through again by the agent's code, without effects.
+// replaySession: replays a recorded turn with the agent's code, without effects.
 //
-// The real kernel, the recorded outcomes, the agent's function; and nothing else: no storage, no claim, no task is started and no
-// closure called, because what would start them comes after a commit, and here is none. What the agent asks is compared with what is
-// recorded, as when a session is resumed (K5).
+// It uses the real kernel, the recorded outcomes and the agent's function, but no storage and no claim. Tasks
+// and closures would start only after a commit, so none starts here. The agent's commands are compared with the
+// recorded ones, as when a session is resumed (K5).
 
 import {
   isCommand,
@@ -27,44 +27,47 @@ import { sha256 } from "../node/node-ports.ts";
 export interface ReplayOptions {
   readonly agent: Agent;
   readonly session: Session;
-  /** One turn: from its checkpoint's record (or the journal's beginning) to the next one's, or as far as it goes. */
+  /**
+   * One turn: from its checkpoint's record, or the journal's beginning, to the next checkpoint or the journal's
+   * end.
+   */
   readonly records: readonly JournalRecord[];
   /** Payloads of the checkpoints that the first record's changes build on. */
   readonly states?: readonly JsonText[];
-  /** Go no further than the slice that holds this position. */
+  /** Stop after the slice that contains this position. */
   readonly stopAt?: number;
   readonly acceptDrift?: boolean;
   readonly onStep: (step: ReplayStep) => void;
 }
 
-/** One outcome handed to the agent, and what it asked for in answer. */
+/** One delivered outcome, and the commands that followed it. */
 export interface ReplayStep {
   readonly event: EventRecord;
   readonly commands: readonly CommandRecord[];
 }
 
-/** Where the agent stands after the last step. */
+/** The state of the agent after the last step. */
 export interface ReplayStand {
   readonly turn: number;
-  /** The agent's, as far as it has got; `undefined` when it has none. */
+  /** The agent's current state; `undefined` when it has none. */
   readonly state: unknown;
-  /** Position behind the last record that was gone through. */
+  /** Position after the last replayed record. */
   readonly nextSeq: number;
   readonly tasks: readonly OpenTask[];
   readonly waits: readonly Wait[];
-  /** Entries there were by then. */
+  /** The number of entries by then. */
   readonly entryCount: number;
   /** Whether the turn is over: its checkpoint or the session's end was reached. */
   readonly isOver: boolean;
-  /** Positions whose recorded results stood for changed inputs. */
+  /** Positions whose recorded results were used for changed inputs. */
   readonly drift: readonly number[];
-  /** Where the code does other than it did: nothing after that was gone through. */
+  /** The divergence of the code from the journal; the replay stops there. */
   readonly fault: HoldfastError | undefined;
 }
 
 /**
- * Whose turn it was. What a fork begins with was done by its origin, or that one's: under another name, perhaps on another input, with
- * another chance. An origin that is not here any more is stood in for by its fork.
+ * The session that did the turn. The first turns of a fork were done by its origin, or by the origin of that
+ * one. Their id, seed and perhaps their input are others. If the origin was deleted, its fork takes its place.
  *
  * @param records of one turn of `session`.
  */
@@ -94,11 +97,11 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
     sessionId: session.sessionId,
     hash: sha256,
     limits: LIMITS,
-    // What was done once was known to somebody, if not to this process.
+    // A recorded kind of task was known to some process, even if not to this one.
     describeTask: (kind) =>
       agent.tasks.find(({ name }) => name === kind) ?? (kinds.has(kind) ? {} : undefined),
     taskKinds: () => agent.tasks.map(({ name }) => name),
-    // Nothing is asked for: what was recorded is only compared with.
+    // No child is started: commands are only compared with recorded ones.
     describeAgent: () => undefined,
     agentNames: () => [],
     handlerOf: (request) => agent.handlers[request]?.name,

@@ -1,4 +1,5 @@
-// Files of sessions as a runtime reads and writes them: bytes to lines, and Node's SHA-256. What stands in the lines is core's.
+// Session files as a runtime reads and writes them: `exportLines`, `readSessionFile` and `storeImported`. This
+// file splits bytes into lines and has Node's SHA-256; core defines the content of the lines.
 
 import { createHash } from "node:crypto";
 import {
@@ -21,7 +22,7 @@ export function exportLines(reader: StorageReader, sessionId: string): AsyncGene
 }
 
 /**
- * The session of a file, as it is to be stored.
+ * Read the session of a file, as a change for storage.
  *
  * @param where names the file in errors.
  * @param wanted an id to store it under, instead of its own.
@@ -40,7 +41,8 @@ export async function readSessionFile(
 }
 
 /**
- * Store the session of a file. One that is there although it was not before is this one: the answer that it was stored was lost.
+ * Store the session of a file. If storage answers that it exists, but it did not exist before, an earlier
+ * answer was lost and the import has succeeded.
  *
  * @throws ConflictError `session_exists`, CorruptRecordError when it cannot be stored.
  */
@@ -76,7 +78,7 @@ function decodeText(bytes: Uint8Array, at: string): string {
   }
 }
 
-/** Lines without their end; what stands behind the last end is a line too, if it is anything. */
+/** Lines without their line breaks. Text after the last line break is a line too, unless it is empty. */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>, where: string): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = [];
   let size = 0;

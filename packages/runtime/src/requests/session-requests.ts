@@ -1,6 +1,9 @@
-// What is asked of a stored session, whoever runs it: a signal, an answer, a cancel, a pause, another budget.
+// SessionRequests: the requests to a stored session, in any process, such as signal, answer, cancel, pause,
+// resume and
+// budget.
 //
-// Each is one change, answered once it is durable; what it does is the storage rules' to decide. It knows no drivers.
+// Each request is one change, answered once it is durable; the storage rules decide its effect. It knows no
+// drivers.
 
 import {
   checkBudget,
@@ -121,7 +124,7 @@ export class SessionRequests {
     });
     switch (result.status) {
       case "requested":
-        // Whatever becomes of its agent: at the deadline it ends.
+        // The session ends at the deadline at the latest, even if its agent does not.
         if (!hard) this.#host.lookAt(this.#host.clock.now() + graceMs);
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
@@ -135,7 +138,7 @@ export class SessionRequests {
     }
   }
 
-  /** Ask for what only changes how a session stands. Answers that. */
+  /** Commit a change that affects only the status of a session. Answers the new status. */
   async ask(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
     const result = await this.#host.commit(change);
     switch (result.status) {

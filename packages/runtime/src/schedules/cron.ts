@@ -1,14 +1,14 @@
-// When a line of cron comes next, in a time zone.
+// readCron: the next time of a cron line in a time zone.
 //
-// croner reads the line and finds its times on a calendar that has no clock changes; which moment of a zone such a time is, is
-// decided here, because its own rules let a time that exists twice come twice.
+// The library croner reads the line and finds its times on a calendar without clock changes. This file maps
+// each of them to a moment of the zone, because croner would return a time that exists twice two times.
 //
 //   cron-1. A time that does not exist, the clock having been put forward over it, is the first moment after the gap.
 //   cron-2. A time that exists twice, the clock having been put back, is the first of the two.
-//   cron-3. Where the line names no hour (`*`), it is not about a time of day but about how often: the hour that exists
-//       twice has all of its times twice, so that "every minute" never pauses for an hour.
+//   cron-3. A line that names no hour (`*`) means an interval, not a time of day. Therefore all its times in
+//       the hour that exists twice come twice, and "every minute" never pauses for an hour.
 //
-// It does not know what is done at these times, nor what time it is.
+// It knows neither the current time nor the action of a schedule.
 
 import { UsageError } from "@holdfast/core";
 import { Cron } from "croner";
@@ -35,9 +35,9 @@ export function readCron(line: string, timeZone: string): CronTimes {
 }
 
 interface Calendar {
-  /** The line's first time after another one, both as a clock on the wall shows them, in milliseconds as if it were UTC. */
+  /** The line's first time after a time, both in wall clock time as milliseconds, as if the zone were UTC. */
   readonly nextWall: (wall: number) => number;
-  /** What the zone's wall clock shows is UTC and this. */
+  /** The milliseconds that the zone's wall clock is ahead of UTC. */
   readonly offsetAt: (moment: number) => number;
 }
 

@@ -1,14 +1,17 @@
-// Fires schedules that are due, while a process lives that was asked to.
+// ScheduleKeeper: fires the schedules that are due, in a process with the option `schedules`.
 //
-//   schedule-keeper-2. A time fires once, however many processes see it: storage compares it with the schedule's next
-//       time in the transaction that does what it says and sets the next one (ST34).
-//   schedule-keeper-3. What it starts or sends is named by the schedule and the time it was due: whatever fires that
-//       time again, because a crash or a schedule that was put once more made it due again, finds it there.
+//   schedule-keeper-2. A time fires once, however many processes see it. Storage compares it with the
+//       schedule's next time in the transaction that starts the session or sends the signal, and sets the next
+//       time (ST34).
+//   schedule-keeper-3. The id of the session or signal is made from the schedule and the due time. If a crash,
+//       or a schedule that was put again, makes that time due again, the second firing finds the first one's
+//       result.
 //   schedule-keeper-4. Times that were missed fire once, together, as the first of them.
-//   schedule-keeper-5. A wall clock that jumps fires no time twice and passes none over: what is due is asked anew at
-//       each second of it, and the seconds are waited for by a clock that does not jump.
+//   schedule-keeper-5. When the wall clock jumps, no time fires twice and none is skipped. The keeper asks
+//       storage for due schedules at each second of the wall clock, and waits for that second by the monotonic
+//       clock.
 //
-// Storage knows what is due and `cron.ts` what comes next. It does not know how sessions are run.
+// Storage finds due schedules, and `cron.ts` computes their next times. It does not know how sessions run.
 
 import {
   isEnded,
@@ -42,19 +45,22 @@ export interface ScheduleKeeperHost {
   readonly agents: Pick<KnownAgents, "describe" | "latest">;
   /** Take sessions of this agent from now on. @throws ConflictError */
   know(agent: Agent): void;
-  /** Run a session of a known agent, unless it has ended, is paused or runs elsewhere. Rejects after it told whoever watches. */
+  /**
+   * Run a session of a known agent, unless it has ended, is paused or runs elsewhere. Rejects after it has
+   * reported the failure.
+   */
   goOn(sessionId: string): Promise<void>;
-  /** It is to be run and could not be: tell whoever watches, and try again if that may help. Must not throw. */
+  /** Report that a session could not run, and try again if that may help. Must not throw. */
   failedToRun(sessionId: string, error: HoldfastError): void;
-  /** Tell whoever watches. Must not throw. */
+  /** Report a warning. Must not throw. */
   warn(sessionId: string, message: string): void;
 }
 
 export class ScheduleKeeper {
   readonly #host: ScheduleKeeperHost;
-  /** Those being fired: an agent that takes long to load holds up no other schedule. */
+  /** Schedules being fired: an agent that takes long to load delays no other schedule. */
   readonly #firing = new Set<string>();
-  /** Those that could not be fired, so that each is told once. */
+  /** Schedules that could not fire, so that each is reported once. */
   readonly #broken = new Set<string>();
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -64,13 +70,13 @@ export class ScheduleKeeper {
     void this.#look();
   }
 
-  /** Fire nothing more. What was handed over for commit already may still be committed. */
+  /** Fire nothing more. A firing that was submitted before may still be committed. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();
   }
 
-  /** schedule-keeper-5. Fire what is due, and look again at the next second. */
+  /** schedule-keeper-5. Fire the due schedules, and look again at the next second. */
   async #look(): Promise<void> {
     const { storage, clock } = this.#host;
     try {
@@ -112,7 +118,7 @@ export class ScheduleKeeper {
     if (this.#isClosed) return;
     if (result.status === "done")
       this.#host.options.onFired?.({ scheduleId, sessionId, type: action.type, dueAt, nextAt });
-    // `fenced`: another process fired it, and may be gone; or we did, and the answer was lost. Whoever claims it runs it.
+    // `fenced`: another process fired it, or this one did and the answer was lost. Its first claimant runs it.
     if (result.status === "done" || result.status === "fenced") void this.#run(sessionId);
   }
 
@@ -126,7 +132,7 @@ export class ScheduleKeeper {
     });
   }
 
-  /** A session starts with the version that is here now, not with the one of when its schedule was put. */
+  /** A session starts with the version known here now, not with the version its schedule was put with. */
   async #current(agent: AgentRef, sessionId: string): Promise<AgentRef> {
     await this.#learn(agent, sessionId);
     return { ...agent, ...this.#host.agents.describe(agent.name) };
@@ -143,10 +149,10 @@ export class ScheduleKeeper {
     if (session === undefined || isEnded(session.status)) return;
     const { sessionId, agent } = session;
     await this.#learn(agent, sessionId);
-    if (!this.#isClosed && agents.latest(agent.name) !== undefined) await goOn(sessionId).catch(() => {}); // Told by whoever could not.
+    if (!this.#isClosed && agents.latest(agent.name) !== undefined) await goOn(sessionId).catch(() => {}); // `goOn` has reported it.
   }
 
-  /** Have the agent known here, if it can be found. */
+  /** Find an unknown agent with `findAgent`, and make it known here. */
   async #learn(agent: AgentRef, sessionId: string): Promise<void> {
     const { agents, options, know, warn } = this.#host;
     if (agents.latest(agent.name) !== undefined) return;

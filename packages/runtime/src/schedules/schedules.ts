@@ -1,7 +1,7 @@
-// What is to be done again and again: stored, listed, removed.
+// Schedules: stores, lists and removes schedules.
 //
-//   schedules-1. Putting a schedule that is there with the same cron and zone leaves when it fires next: a program that
-//       puts its schedules whenever it starts misses nothing that was due while it was not running.
+//   schedules-1. Putting a schedule again with the same cron and zone keeps its next time. Therefore a program
+//       that puts its schedules at each start misses no time that came while it was not running.
 //
 // It does not fire them: that is `schedule-keeper.ts`.
 

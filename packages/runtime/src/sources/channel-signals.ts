@@ -1,4 +1,5 @@
-// Signals from the same process: a test, a server, or whatever else a user's program listens to.
+// channelSignals: a source of signals from the same process, such as a test, a server, or another part of a
+// program.
 
 import type { IncomingSignal, SignalReceipt, SignalSink, SignalSource } from "@holdfast/core";
 
@@ -13,7 +14,10 @@ export interface ChannelSignals extends SignalSource {
 
 /** Make a channel: `const channel = channelSignals(); createRuntime({ storage, signals: [channel] })`. */
 export function channelSignals(): ChannelSignals {
-  /** Whom signals go to; nobody, once closed. All senders await the same promise, so that each comes after those before it. */
+  /**
+   * The sink of the signals, or `undefined` once closed. All senders await the same promise, so that they keep
+   * their order.
+   */
   let opening = Promise.withResolvers<SignalSink | undefined>();
 
   return {

@@ -1,7 +1,8 @@
-// Signals from a stream of lines, such as standard input.
+// stdinSignals: a source of signals from a stream of lines, such as standard input.
 //
 // A line is a signal as JSON, `{"name": "go", "payload": {"version": 2}}`, or plain text, which is the payload of a signal
-// named `input`. What begins with a brace and is no signal is refused: it is a typing error far more often than a text.
+// named `input`. A line that begins with a brace and is no signal is refused, because it is a typing error far
+// more often than a text.
 //
 //   stdin-signals-1. Lines are stored one after another, in their order. While one is being stored nothing is read: a
 //       fast writer waits.
@@ -19,22 +20,22 @@ import {
 } from "@holdfast/core";
 import { findPayloadProblem } from "@holdfast/core/internal";
 
-/** What a line says: a signal, nothing, or why it is refused. */
+/** The meaning of a line: a signal, nothing, or the reason for refusing it. */
 export type LineMeaning =
   | { readonly type: "signal"; readonly signal: Omit<IncomingSignal, "sessionId"> }
   | { readonly type: "nothing" }
   | { readonly type: "refused"; readonly reason: string };
 
 export interface StdinSignalsOptions {
-  /** Read in the flowing mode, and by nobody else. */
+  /** The stream, which is read in the flowing mode. It must have no other reader. */
   readonly input: Readable;
   /** All signals go to this session. */
   readonly sessionId: string;
-  /** What a line means, where it is not what `readSignalLine` says. Must not throw. */
+  /** Gives the meaning of a line instead of `readSignalLine`. Must not throw. */
   readonly interpret?: (line: string) => LineMeaning | Promise<LineMeaning>;
-  /** Hears of each signal that was handed over. Must not throw. */
+  /** Called for each signal after it was sent. Must not throw. */
   readonly onReceipt?: (signal: IncomingSignal, receipt: SignalReceipt) => void;
-  /** Hears of each line that is no signal, and of a stream that broke. Must not throw. */
+  /** Called for each line that is no signal, and for a stream that broke. Must not throw. */
   readonly onRefused?: (reason: string) => void;
   /** Characters of one line. */
   readonly lineChars?: number;
@@ -48,7 +49,7 @@ export function stdinSignals(options: StdinSignalsOptions): SignalSource {
   return { open: (sink) => Promise.resolve(new Reading(options, sink)) };
 }
 
-/** What a line means by itself. */
+/** The default meaning of a line. */
 export function readSignalLine(line: string): LineMeaning {
   const text = line.trim();
   if (text === "") return { type: "nothing" };

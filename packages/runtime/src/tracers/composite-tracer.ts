@@ -1,4 +1,4 @@
-// Several tracers as one. What one of them does wrong, the others do not notice.
+// compositeTracer: several tracers as one. A failure of one tracer does not affect the others.
 
 import type { AgentTracer } from "@holdfast/core";
 

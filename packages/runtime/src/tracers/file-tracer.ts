@@ -1,10 +1,11 @@
-// Trace events as lines of JSON in a file, which is rotated at a limit.
+// fileTracer: writes trace events as lines of JSON to a file, which is rotated at a limit.
 //
-//   file-tracer-1. Nobody waits: lines are held in memory and written by a chain of their own, at most `bufferChars` of
-//       them.
-//   file-tracer-2. What cannot be held or written is dropped, never tried for ever: the file says how many lines, once
-//       writing works again, and `onProblem` is told when it begins. A session never notices.
-//   file-tracer-3. Only the file's owner may read it (0600), whoever made it; a link in its place is not followed.
+//   file-tracer-1. No session waits for a write: at most `bufferChars` characters are held in memory, and
+//       written in the background.
+//   file-tracer-2. Lines that cannot be held or written are dropped. Once writing works again, the file gets a
+//       line with their number. `onProblem` is called when the problem begins. A session never notices.
+//   file-tracer-3. Only the file's owner may read it (0600), also if it existed before; a link in its place is
+//       not followed.
 //   file-tracer-4. A write that failed half-way leaves no torn line before the next one: that begins on a line of its own.
 
 import { constants } from "node:fs";

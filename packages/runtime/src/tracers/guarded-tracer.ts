@@ -1,17 +1,17 @@
-// A tracer as a runtime calls it: it can neither throw into nor delay what it watches.
+// guardedTrace: a tracer as a runtime calls it, which cannot throw into the code it watches.
 
 import type { AgentTracer } from "@holdfast/core";
 import type { DriverWorld } from "../session/driver-environment.ts";
 import { silentTracer } from "../node/node-ports.ts";
 
-/** Nothing when nobody listens. */
+/** The guarded function of a tracer; `undefined` for the silent tracer. */
 export function guardedTrace(tracer: AgentTracer): DriverWorld["trace"] {
   if (tracer === silentTracer) return undefined;
   return (event) => {
     try {
       tracer.trace(event);
     } catch {
-      // What a tracer cannot take is lost to it.
+      // The tracer loses this event.
     }
   };
 }

@@ -25,6 +25,6 @@ export function stdoutTracer({
   };
 }
 
-/** What an agent wrote may not move the cursor, nor begin a line of its own. */
+/** Characters with which an agent's text could move the cursor or begin a line of its own. */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for.
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
