@@ -42,7 +42,7 @@ export const FAMILY_MUTANTS = [
     find: "new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);",
     replace: "new Spending(host, startsOver ? [] : holds, [], remaining);",
     tests: ["packages/runtime/src/behaviour/persistence.test.ts"],
-    test: "minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next",
+    test: "minimal: the holds of an earlier life are charged, and do not count for the next life",
   },
   {
     name: "S1, K16: who starts over, too, is told the same again",
@@ -50,7 +50,7 @@ export const FAMILY_MUTANTS = [
     find: "this.#forgetful?.has(child) === true",
     replace: "this.#forgetful?.has(-1) === true",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
-    test: "tells its child the same again when that has started over, too",
+    test: "a session that starts over signals its child again when the child has started over, too",
   },
   {
     name: "S1, K16: what another life told is not something else that this one tells",
@@ -58,7 +58,7 @@ export const FAMILY_MUTANTS = [
     find: "return this.life === undefined ? own :",
     replace: "return this.life !== -1 ? own :",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
-    test: "tells its child something else in its next life, and nothing twice",
+    test: "a session that starts over may send its child another signal, and sends none twice",
   },
   {
     name: "S1, K16: an answer is taken by the life that asked",
@@ -66,7 +66,7 @@ export const FAMILY_MUTANTS = [
     find: "if (life === this.life) return false;",
     replace: "if (life !== -1) return false;",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
-    test: "takes no answer to what an earlier life of it asked",
+    test: "a session that starts over takes no answer to a request of an earlier life",
   },
   {
     name: "S2, K16: what a child asked is unread until it is answered",
@@ -90,7 +90,7 @@ export const FAMILY_MUTANTS = [
     find: "if (persistence === undefined) return { ...seen, ids };",
     replace: "if (persistence !== null) return { ...seen, ids };",
     tests: ["packages/runtime/src/requests/move-session.test.ts"],
-    test: "and keeps no journal hears there of the children that it asks for again",
+    test: "a minimal session gets the ends of the children that it asks for again in the new storage",
     hangs: true,
   },
   {
@@ -99,7 +99,7 @@ export const FAMILY_MUTANTS = [
     find: "return life === undefined ? name :",
     replace: "return life !== -1 ? name :",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
-    test: "may be answered in each life what it asks a person again, and once",
+    test: "a question that is asked again in each life may be answered once in each",
   },
   {
     name: "S4, S4a: an end that was told where a family came from is told where it is brought in",

@@ -145,7 +145,7 @@ export const FLEET_MUTANTS = [
     find: "return since + this.leaseMs - this.#marginMs;",
     replace: "return since + this.leaseMs;",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "lets go of everything, once, three seconds before a lease that was not renewed can pass on",
+    test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
     name: "O4: a renewal counts from before it was asked for",
@@ -153,7 +153,7 @@ export const FLEET_MUTANTS = [
     find: "else this.#since = Math.max(this.#since, confirmedAt);",
     replace: "else this.#since = Math.max(this.#since, this.#host.clock.monotonic());",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "counts a renewal from before it was asked for",
+    test: "a keeper counts a renewal from before its request",
   },
   {
     name: "O3: what a closing process holds is released after its tasks have ended",
@@ -313,7 +313,7 @@ export const FLEET_MUTANTS = [
     find: "if (this.#lines.enter(queued)) this.#free.push(queued);",
     replace: "this.#free.push(queued);",
     tests: ["packages/runtime/src/loop/group-committer.test.ts"],
-    test: "what a change makes, tells or records stands in the way of others about it",
+    test: "a change waits for an earlier one with a common name, such as a parent or the audit",
   },
   {
     name: "D4: a statement that lost against another transaction is run again",

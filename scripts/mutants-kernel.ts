@@ -66,7 +66,7 @@ export const KERNEL_MUTANTS = [
     find: "return this.#ending === undefined || this.children.awaitsEnd;",
     replace: "return this.#ending === undefined;",
     tests: ["packages/runtime/src/behaviour/children.test.ts"],
-    test: "asks a handler of a parent that has returned, and waits for its children",
+    test: "a request of a child is answered by a parent that has returned and waits for its children",
     hangs: true,
   },
   {

@@ -35,7 +35,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (task.kept !== undefined) {\n        this.#deliverKept(task);\n      } else if",
     replace: "if",
     tests: [CRASHES, "packages/runtime/src/"],
-    test: "is not done again when its successor's outcome was kept (H7)",
+    test: "a lost attempt is not repeated once the outcome of the next attempt is stored (H7)",
   },
   {
     name: "H8: a lost attempt is followed by another",
@@ -74,8 +74,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "D6: a session with an unknown behaviour flag or journal format is not claimed",
     file: "packages/runtime/src/sessions/live-sessions.ts",
-    find: "refuseNewerSession(session); // Not claimed",
-    replace: "// Not claimed",
+    find: "refuseNewerSession(session); // Before the claim",
+    replace: "// Before the claim",
     tests: ["packages/runtime/src/behaviour/newer-sessions.test.ts"],
     test: "the session is left to a newer process when it is found due",
   },
@@ -85,7 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: '"storage_full", ',
     replace: "",
     tests: ["packages/runtime/src/behaviour/storage-away.test.ts"],
-    test: "is told to whoever waits for it, does nothing twice, and goes on once there is room",
+    test: "a session without room in storage notifies its waiters, repeats no work, and resumes once there is room",
   },
   {
     name: "D1a: a commit to a removed database is not acknowledged",
@@ -101,7 +101,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS)",
     replace: "Math.min(at - this.#clock.now(), LOOK_AGAIN_MS ** 9)",
     tests: ["packages/runtime/src/runtime.test.ts"],
-    test: "is noticed within ten seconds by what it has reached",
+    test: "a clock that was set forward wakes due sessions within ten seconds",
     hangs: true,
   },
   {
@@ -110,7 +110,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "attempt - lost : attempt",
     replace: "attempt - lost * 0 : attempt",
     tests: ["packages/runtime/src/tasks/attempts.test.ts"],
-    test: "does not use up the three that may end in an error, where the author set no limit",
+    test: "a lost attempt does not count toward the default limit of three failed attempts",
   },
   {
     name: "O1, ST2: an older token is fenced",
@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (now >= this.#nextAt) this.#renew(now);",
     replace: "if (now >= this.#nextAt) this.#nextAt = Infinity;",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "lets go of everything, once, three seconds before a lease that was not renewed can pass on",
+    test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
     name: "O4: what cannot be renewed is let go of",
@@ -134,7 +134,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    this.#goIdle();\n    this.#host.letGo();",
     replace: "    this.#goIdle();",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "O5: tells by when it lets go, after each renewal anew, and when there is nothing left to let go of",
+    test: "O5: a keeper announces when it will let go, after each renewal and when no claim is left",
   },
   {
     name: "O4: what may have passed on is not renewed",
@@ -150,7 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#nextAt = askedAt + this.renewMs;",
     replace: "this.#nextAt = Infinity;",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "does not wait for a renewal that is not answered: the next one keeps what is held",
+    test: "a keeper does not wait for a lost renewal, and the next one keeps the claims",
   },
   {
     name: "O3: only what its owner names is renewed",
@@ -329,7 +329,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (task.lost === 0) return this.#deliver(event);",
     replace: "return this.#deliver(event);",
     tests: ["packages/runtime/src/tasks/attempts.test.ts", CRASHES],
-    test: "is not done again when its successor's outcome was kept (H7)",
+    test: "a lost attempt is not repeated once the outcome of the next attempt is stored (H7)",
   },
   {
     name: "K10c: times that were missed fire once",
@@ -337,7 +337,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: ".after(Math.max(dueAt, clock.now()))",
     replace: ".after(dueAt)",
     tests: ["packages/runtime/src/schedules/schedules.test.ts"],
-    test: "are one firing, as the first of them, and the next is to come",
+    test: "times that were missed fire once as the first of them, and the next one fires as usual",
   },
   {
     name: "K10c: what a time starts is named by it",
@@ -345,7 +345,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "new Date(dueAt).toISOString()",
     replace: "new Date(dueAt).toISOString() + Math.random()",
     tests: ["packages/runtime/src/schedules/schedules.test.ts"],
-    test: "also when a process dies between firing and running: the next one runs what was started",
+    test: "a session runs in the next process when the one that fired its schedule dies",
   },
   {
     name: "K10c, ST34: put again a schedule stays where it is in its times",
@@ -462,7 +462,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;',
     replace: "patch;",
     tests: ["packages/runtime/src/behaviour/budget.test.ts", CRASHES],
-    test: "that is over before its driver has let go is over",
+    test: "a pause that is taken back before the driver has released the session has no effect",
   },
   {
     name: "L2: an agent that ends before it heard of its cancel is cancelled",
@@ -470,7 +470,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#kernel.cancelNotice !== undefined || this.#cancel.seen",
     replace: "this.#kernel.cancelNotice !== undefined",
     tests: ["packages/runtime/src/behaviour/children.test.ts"],
-    test: "is cancelled, although its agent ends at once",
+    test: "a session that is cancelled before its first call is cancelled, although its agent ends at once",
   },
   ...KERNEL_MUTANTS,
   ...FAMILY_MUTANTS,

@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 describe("warm and cold", () => {
-  test("a session that only waits is let go of after its time, and a signal brings it back", async () => {
+  test("a session that only waits is released after its time, and a signal loads it again", async () => {
     const { runtime, clock } = open({ warmMs: 10_000 });
     let lives = 0;
     const handle = await runtime.start(
@@ -53,7 +53,7 @@ describe("warm and cold", () => {
     expect(lives).toBe(2); // Replayed once, and not for every signal.
   });
 
-  test("a timer brings it back, at its time and not before, once", async () => {
+  test("a timer loads a released session once, at its time and not before", async () => {
     const { runtime, clock, storage } = open({ warmMs: 1_000 });
     const woke: number[] = [];
     const agent = agentOf(async (ctx) => {
@@ -76,7 +76,7 @@ describe("warm and cold", () => {
     }
   });
 
-  test("a wait's time-out brings it back too, and a signal that came first is not lost to it", async () => {
+  test("a wait's time-out loads a released session, and does not lose an earlier signal", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
     const agent = agentOf((ctx) =>
       ctx.waitForSignal("go", { timeoutMs: 60_000 }).catch((error: { code: string }) => error.code),
@@ -91,7 +91,7 @@ describe("warm and cold", () => {
     expect(await result).toBe("wait_timed_out");
   });
 
-  test("a signal that nobody waits for does not wake it, and is there when it does", async () => {
+  test("a signal without a wait does not load a released session, and is there later", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
     const handle = await runtime.start(
       agentOf(async (ctx) => [await ctx.waitForSignal("go"), ctx.takeSignal("other")]),
@@ -104,7 +104,7 @@ describe("warm and cold", () => {
     expect(await handle.result()).toEqual([2, 1]);
   });
 
-  test("a session with a running task is not let go of", async () => {
+  test("a session with a running task is not released", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
     const task = gate();
     const handle = await runtime.start(
@@ -122,7 +122,7 @@ describe("warm and cold", () => {
     expect(await handle.result()).toBe("fine");
   });
 
-  test("of a thousand waiting sessions none stays, and each comes back for its own signal", async () => {
+  test("a thousand waiting sessions all leave memory, and each is loaded again for its own signal", async () => {
     const { runtime, clock } = open({ warmMs: 1_000 });
     const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
     const handles = await Promise.all(Array.from({ length: 1_000 }, () => runtime.start(agent)));
@@ -133,7 +133,7 @@ describe("warm and cold", () => {
     expect(await results).toEqual(handles.map((_, i) => i));
   });
 
-  test("wherever a signal falls around the letting go, it is heard", async () => {
+  test("a signal is received wherever it falls around the release of its session", async () => {
     for (let delay = 0; delay < 30; delay++) {
       const { runtime, clock } = open({ warmMs: 100 });
       const handle = await runtime.start(agentOf(async (ctx) => ctx.waitForSignal("go")));
@@ -180,7 +180,7 @@ describe("nothing that arrives is missed", () => {
     expect(await handle.result()).toBe("all");
   });
 
-  test("wherever it falls around start, replay and commits", async () => {
+  test("a signal is received wherever it falls around start, replay and commits", async () => {
     for (let delay = 0; delay < 40; delay++) {
       const { runtime } = open();
       const handle = await runtime.start(
@@ -195,7 +195,7 @@ describe("nothing that arrives is missed", () => {
     }
   });
 
-  test("a timer and a signal that come while a batch is in flight are heard after it, and nothing before", async () => {
+  test("a timer and a signal during the flight of a batch are delivered after it", async () => {
     const heard: string[] = [];
     const memory = new MemoryStorage();
     const slow = gate();
@@ -249,8 +249,8 @@ describe("nothing that arrives is missed", () => {
 });
 
 describe("a clock that was set forward", () => {
-  // What was armed before has an hour to go, and its time has come.
-  test("is noticed within ten seconds by what it has reached", async () => {
+  // The timer that was armed before would fire in an hour, but its time has come.
+  test("a clock that was set forward wakes due sessions within ten seconds", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(agentOf(async (ctx) => ctx.sleep(3_600_000).then(() => "slept")));
     await turns(10);
@@ -275,7 +275,7 @@ describe("one session, once", () => {
     expect(ran).toBe(1);
   });
 
-  test("starting it again after its process died goes on with it", async () => {
+  test("a repeated start after the death of its process resumes the session", async () => {
     const storage = new MemoryStorage();
     const ran: string[] = [];
     const agent = agentOf(async (ctx) => {
@@ -296,7 +296,7 @@ describe("one session, once", () => {
     expect(ran).toEqual(["first", "second"]);
   });
 
-  test("resumed many times at once it is driven once", async () => {
+  test("a session that is resumed many times at once is driven once", async () => {
     const storage = new MemoryStorage();
     let lives = 0;
     const agent = agentOf(async (ctx) => (lives++, ctx.waitForSignal("go")));
@@ -311,7 +311,7 @@ describe("one session, once", () => {
     expect(lives).toBe(2);
   });
 
-  test("another process that holds the claim is named, and this one does not touch the session", async () => {
+  test("a session that another process has claimed is refused with the name of that process", async () => {
     const storage = new MemoryStorage();
     const agent = agentOf(async (ctx) => ctx.waitForSignal("go"));
     const holder = open({ storage, owner: "the other one" });
@@ -351,7 +351,7 @@ describe("one session, once", () => {
         reader: readerWith(memory.reader, {
           session: async (sessionId) => {
             if (slow) {
-              slow = false; // Whoever asks next is answered before.
+              slow = false; // The next read is answered before this one.
               await turns(10);
             }
             return memory.reader.session(sessionId);
@@ -373,7 +373,7 @@ describe("one session, once", () => {
   });
 });
 
-test("who waits for a session that ends elsewhere just before it is claimed here hears of its end", async () => {
+test("a wait for a session that ends elsewhere just before it is claimed here gets its end", async () => {
   const memory = new MemoryStorage();
   let settled: Promise<unknown> | undefined;
   const storage = storageWith(memory, {
@@ -410,7 +410,7 @@ test("who waits for a session that ends elsewhere just before it is claimed here
 });
 
 describe("closing", () => {
-  test("leaves sessions as their last commit left them, and another process goes on", async () => {
+  test("closing leaves sessions as their last commit left them, and another process resumes them", async () => {
     const storage = new MemoryStorage();
     const ran: string[] = [];
     const agent = agentOf(async (ctx) => {
@@ -438,7 +438,7 @@ describe("closing", () => {
     expect(ran).toEqual(["short", "long 1", "long 2"]);
   });
 
-  test("recover goes on with all that have something to do, and with nothing else", async () => {
+  test("recover resumes all sessions with something to do, and no others", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const agent = agentOf(async (ctx) => {
@@ -466,7 +466,7 @@ describe("closing", () => {
 });
 
 describe("divergence in a running process", () => {
-  test("parks the session with both sides and the agent's line, commits nothing, and the old code goes on", async () => {
+  test("a divergence parks the session with both sides and the agent's line, and the old code resumes it", async () => {
     const storage = new MemoryStorage();
     const agent = (kind: string) =>
       agentOf(async (ctx) => {
@@ -505,7 +505,7 @@ describe("divergence in a running process", () => {
     expect(await (await old.runtime.resume(sessionId)).result()).toBe("done");
   });
 
-  test("where no command of the agent is at fault, no line of ours is shown for one", async () => {
+  test("a divergence without a faulty command of the agent shows no line of the runtime", async () => {
     const storage = new MemoryStorage();
     const first = open({ storage });
     const { sessionId } = await first.runtime.start(
@@ -519,7 +519,7 @@ describe("divergence in a running process", () => {
     expect(settled).not.toHaveProperty("fault.at");
   });
 
-  test("with drift accepted it goes on, and so does the next process without being asked again", async () => {
+  test("a session with accepted drift continues, also in the next process", async () => {
     const storage = new MemoryStorage();
     const agent = (input: number) =>
       agentOf(async (ctx) => {

@@ -1,4 +1,5 @@
-// What cannot be meant is refused where it comes in: with what was given, what is expected and how to mend it, and with nothing begun.
+// Wrong arguments are refused at the call, before anything starts. The error says what was given, what is
+// expected and how to fix it.
 
 import { HoldfastError } from "@holdfast/core";
 import { afterAll, describe, expect, test } from "vitest";
@@ -144,7 +145,7 @@ describe("refused by a runtime", () => {
   });
 });
 
-// Each of these waited for years, or for ever, or lost its state without a word.
+// Without its check, each of these calls waited for years or without end, or lost its state silently.
 describe("an agent's own asks", () => {
   const wait = (options: unknown) =>
     defineAgent({ name: "w", run: (ctx) => ctx.waitForSignal("go", options as never) });

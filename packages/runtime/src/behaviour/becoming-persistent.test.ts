@@ -142,7 +142,7 @@ describe("a minimal session that asks for a child", () => {
     expect(await session.result()).toEqual(HEARD);
   });
 
-  test("stores its journal with the commit that asks, and says there by what it became persistent", async () => {
+  test("a minimal session that spawns a child stores its journal in that commit, with the cause", async () => {
     const storage = new MemoryStorage();
     const agent = workingFirst();
     const { runtime } = life(storage, agent);
@@ -154,7 +154,7 @@ describe("a minimal session that asks for a child", () => {
     expect(await storage.reader.entries(ID, 0, 9)).toHaveLength(1);
   });
 
-  test("goes on exactly there after a crash, whichever commit it comes at", async () => {
+  test("a minimal session that spawns a child resumes there after a crash at any commit", async () => {
     const agent = workingFirst();
     const undisturbed = new MemoryStorage();
     const whole = life(undisturbed, agent);
@@ -174,7 +174,7 @@ describe("a minimal session that asks for a child", () => {
     }
   });
 
-  test("starts over when the commit that asks was not stored, and then has one child", async () => {
+  test("a minimal session restarts from scratch when the spawning commit was not stored, and has one child", async () => {
     const storage = new MemoryStorage();
     const refusing = storageWith(storage, {
       commit: async (group, now) => {
@@ -197,7 +197,7 @@ describe("a minimal session that asks for a child", () => {
     expect(await session.session()).toMatchObject({ children: 1 });
   });
 
-  test("hears that what it has to store at once is too large, and is paused where it stood", async () => {
+  test("a minimal session whose journal is too large for one commit is paused at its last commit", async () => {
     const storage = new MemoryStorage();
     const reason = "the batch has 9 MiB";
     const small = storageWith(storage, {

@@ -55,7 +55,7 @@ function inSequence(count: number, made = calls()) {
 
 describe("a limit", () => {
   test.each([Number.NaN, Infinity, 0.5, -1_000, undefined as unknown as number])(
-    "is not undone by a task that reports %s: what is no count does not count, and its worst case does",
+    "a limit holds for a task that reports %s: such usage is ignored, and its worst case counts",
     async (inputTokens) => {
       const { runtime, storage } = open();
       const call = defineTask({
@@ -103,7 +103,7 @@ describe("a limit", () => {
     },
   );
 
-  test("told to cancel, it ends the session by itself", async () => {
+  test("a limit with onExhausted: cancel ends the session", async () => {
     const { runtime } = open();
     const { agent, ran } = inSequence(4);
     const handle = await runtime.start(agent, undefined, {
@@ -181,7 +181,7 @@ describe("a limit", () => {
     { maxCostMicroUsd: "5" as never },
     { onExhausted: "explode" as never },
     { maxMoney: 1 } as never,
-  ])("that is none is refused: %j", async (budget: Budget) => {
+  ])("an invalid budget is refused: %j", async (budget: Budget) => {
     const { runtime } = open();
     await expect(runtime.start(inSequence(1).agent, undefined, { budget })).rejects.toMatchObject({
       code: "usage",
@@ -189,8 +189,8 @@ describe("a limit", () => {
   });
 });
 
-describe("what is reserved", () => {
-  test("is given back: calls that use less than they may leave more for others", async () => {
+describe("a reservation", () => {
+  test("an unused part of a reservation is released for other calls", async () => {
     const { runtime } = open();
     const { agent, ran } = inSequence(8, calls(10));
     const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 180 } });
@@ -202,7 +202,7 @@ describe("what is reserved", () => {
     });
   });
 
-  test("makes others wait until it is settled, and never lets more run than fit", async () => {
+  test("a reservation makes other calls wait until it is settled, so that no more run than fit", async () => {
     const { runtime } = open();
     const ready = gate();
     const { call, ran } = calls(10, () => ready.opened);
@@ -218,7 +218,7 @@ describe("what is reserved", () => {
     expect(await handle.result()).toEqual([0, 1, 2, 3]);
   });
 
-  test("by another process: asked for again after a while", async () => {
+  test("a reservation that another process settles is asked for again after a delay", async () => {
     const storage = new MemoryStorage();
     const ready = gate();
     const made = calls(10, () => ready.opened);
@@ -258,7 +258,7 @@ describe("what is reserved", () => {
     expect(await processes[1].handle("p-101").session()).toMatchObject({ status: "completed" });
   });
 
-  test("is asked for along the tree: children spend what their parent has", async () => {
+  test("a reservation is charged along the tree, as children spend their parent's budget", async () => {
     const { runtime } = open();
     const { agent: child, ran } = inSequence(3);
     const agent = defineAgent({
@@ -276,7 +276,7 @@ describe("what is reserved", () => {
     expect(ran.length).toBe(4);
   });
 
-  test("told to cancel, it ends the session whose budget it is, and so all below it", async () => {
+  test("a limit with onExhausted: cancel ends the payer and all sessions below it", async () => {
     const { runtime } = open();
     const { agent: child, ran } = inSequence(4);
     const idle = defineAgent({ name: "idle", run: async (ctx) => ctx.waitForSignal("never") });
@@ -313,7 +313,7 @@ describe("what is reserved", () => {
       });
   });
 
-  test("told to cancel, its parent hears first why, and then the end", async () => {
+  test("a limit with onExhausted: cancel notifies the payer's parent of the reason, then of the end", async () => {
     const { runtime } = open();
     const { agent: child } = inSequence(2);
     const budget = { maxTokens: 150, onExhausted: "cancel" } as const;
@@ -340,7 +340,7 @@ describe("what is reserved", () => {
     ]);
   });
 
-  test("told to cancel, one whose payer has ended ends by itself", async () => {
+  test("a session whose payer has ended is cancelled at a limit with onExhausted: cancel", async () => {
     const { runtime } = open();
     const { agent: child } = inSequence(4);
     const agent = defineAgent({
@@ -359,7 +359,7 @@ describe("what is reserved", () => {
     });
   });
 
-  test("of a payer that has ended is raised for whom it left, and not where nobody is left", async () => {
+  test("the budget of an ended payer can be raised while a session that it left still runs", async () => {
     const { runtime } = open();
     const { agent: child } = inSequence(2);
     const agent = defineAgent({
@@ -427,7 +427,7 @@ describe("what is reserved", () => {
 });
 
 describe("time to live", () => {
-  test("ends the session as cancelled, with its cause", async () => {
+  test("the end of its time to live cancels a session, with that cause", async () => {
     const { runtime, clock } = open();
     const agent = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("never") });
     const handle = await runtime.start(agent, undefined, { budget: { ttlMs: 5_000 } });
@@ -461,7 +461,7 @@ describe("time to live", () => {
 });
 
 describe("a session whose time is up before it is stored", () => {
-  test("is cancelled once it is", async () => {
+  test("a session whose time is up before it is stored is cancelled once it is stored", async () => {
     const { runtime, clock } = open();
     const agent = defineAgent({
       name: "slow-to-ask",
@@ -479,7 +479,7 @@ describe("a session whose time is up before it is stored", () => {
 
 describe("a pause", () => {
   // Its driver has heard of the pause, and stores what ran meanwhile when nobody wants it to stand still any more.
-  test("that is over before its driver has let go is over", async () => {
+  test("a pause that is taken back before the driver has released the session has no effect", async () => {
     const { runtime, clock } = open();
     const ready = gate();
     const { agent, ran } = inSequence(
@@ -496,8 +496,8 @@ describe("a pause", () => {
     expect(await handle.session()).toMatchObject({ status: "completed", output: "[0,1]" });
   });
 
-  // An outcome that cost a process is kept before it is delivered: it is delivered again once it is kept, and must not be kept again.
-  test("keeps an outcome once, also one that is kept already", async () => {
+  // An outcome after a lost attempt is stored before its delivery, which must not store it again.
+  test("a pause stores an outcome once, even one that was stored before", async () => {
     const { runtime, storage } = open();
     const ready = gate();
     const { agent, ran } = inSequence(
@@ -530,7 +530,7 @@ describe("a pause", () => {
     expect(await handle.result()).toEqual([0]);
   });
 
-  test("waits for what runs, keeps it, begins nothing more, and goes on where it was", async () => {
+  test("a pause waits for running tasks, starts nothing more, and the session resumes where it was", async () => {
     const { runtime } = open();
     const ready = gate();
     const { agent, ran } = inSequence(
@@ -550,7 +550,7 @@ describe("a pause", () => {
     expect(ran).toEqual([0, 1, 2]);
   });
 
-  test("is taken back by one process while another one runs it: it goes on there", async () => {
+  test("a pause that another process takes back leaves the session running where it is", async () => {
     const storage = new MemoryStorage();
     const ready = gate();
     const agent = defineAgent({
@@ -566,14 +566,14 @@ describe("a pause", () => {
       return runtime;
     }) as [Runtime, Runtime];
     const handle = await one.start(agent);
-    await other.pause(handle.sessionId); // What runs is waited for, so it is still claimed.
+    await other.pause(handle.sessionId); // The running task is waited for, so the session is still claimed.
     expect(await other.unpause(handle.sessionId)).toBe("working");
     ready.open();
     await until(async () => (await handle.session()).status === "completed", "it goes on where it was");
     expect((await handle.session()).output).toBe("[1,2]");
   });
 
-  test("holds back what arrives, and a cancel ends it all the same", async () => {
+  test("a pause holds back arrivals, and a cancel ends the paused session", async () => {
     const { runtime, clock } = open();
     const agent = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });
     const handle = await runtime.start(agent);

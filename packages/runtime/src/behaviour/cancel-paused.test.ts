@@ -1,4 +1,5 @@
-// A session that is paused when it is cancelled: told at once where its agent is, and over at the deadline where nobody can run it.
+// A session that is paused when it is cancelled. Its agent is notified at once if it can run. Otherwise the
+// session ends at the deadline.
 
 import { gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -76,7 +77,7 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     return (await runtime.handle(id).session()).status;
   };
 
-  test("one that a person paused is told at once", async () => {
+  test("a session that a person paused is notified at once", async () => {
     const { runtime } = open([]);
     const { id, child } = await pausedUnder(runtime, parentOf(listener));
     await runtime.cancel(id, { graceMs: GRACE_MS });
@@ -84,7 +85,7 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     expect((await runtime.handle(id).session()).status).toBe("cancelling");
   });
 
-  test("one that a person paused in another life is told at once", async () => {
+  test("a session that a person paused in an earlier process is notified at once", async () => {
     const first = open([]);
     const { id, child } = await pausedUnder(first.runtime, parentOf(listener));
     vanishRuntime(first.runtime);
@@ -95,14 +96,14 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     expect(await endOf(runtime, child)).toBe("cancelled");
   });
 
-  test("one that made a mistake is told at once, and fails by it when it makes it again", async () => {
+  test("a session with an agent fault is notified at once, and fails when the fault recurs", async () => {
     const { runtime } = open([]);
     const { id, child } = await pausedUnder(runtime, parentOf(mistaken));
     await runtime.cancel(id, { graceMs: GRACE_MS });
     expect(await endOf(runtime, child)).toBe("failed");
   });
 
-  test("one that differs from its journal is over at the deadline", async () => {
+  test("a session that diverges from its journal ends at the deadline", async () => {
     const { runtime, clock } = open([]);
     const { id, child } = await pausedUnder(runtime, parentOf(fickle()));
     await runtime.cancel(id, { graceMs: GRACE_MS });
@@ -112,7 +113,7 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     expect(await endOf(runtime, child)).toBe("cancelled");
   });
 
-  test("one that differs from its journal is over at the deadline, also when its parent ended before", async () => {
+  test("a session that diverges from its journal ends at the deadline, also after its parent's end", async () => {
     const { runtime, clock } = open([]);
     const child = fickle();
     const brief = defineAgent({
@@ -129,7 +130,7 @@ describe.each([true, false])("with adopt: %s", (adopt) => {
     expect(await endOf(runtime, paused.child)).toBe("cancelled");
   });
 
-  test("one whose agent is not here is over at the deadline", async () => {
+  test("a session with an unknown agent ends at the deadline", async () => {
     const first = open([]);
     const { id, child } = await pausedUnder(first.runtime, parentOf(listener));
     vanishRuntime(first.runtime);
@@ -151,46 +152,53 @@ test.each([
     undefined,
     async (): Promise<unknown> => (JSON.parse("null") as { field: unknown }).field,
   ],
-])("one that is paused %s right after it was cancelled is told at once", async (_how, budget, step) => {
-  const memory = new MemoryStorage();
-  let isCancelled = false;
-  const storage = storageWith(memory, {
-    async commit(changes, now) {
-      const pause = changes.find((each) => each.type === "commit_batch" && each.session?.status === "paused");
-      if (pause !== undefined && !isCancelled && "sessionId" in pause) {
-        isCancelled = true;
-        const { sessionId } = pause;
-        await memory.commit(
-          [{ type: "request_cancel", sessionId, mode: "graceful", graceMs: GRACE_MS }],
-          now,
+])(
+  "a session that is paused %s right after it was cancelled is notified at once",
+  async (_how, budget, step) => {
+    const memory = new MemoryStorage();
+    let isCancelled = false;
+    const storage = storageWith(memory, {
+      async commit(changes, now) {
+        const pause = changes.find(
+          (each) => each.type === "commit_batch" && each.session?.status === "paused",
         );
-      }
-      return memory.commit(changes, now);
-    },
-  });
-  const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
-  opened.push(runtime);
-  let heard = 0;
-  const agent = defineAgent({
-    name: "spends",
-    run: async (ctx) => {
-      if (ctx.isCancellationRequested()) heard++;
-      await ctx.run("first", () => 1);
-      if (ctx.isCancellationRequested()) heard++;
-      await step();
-      await ctx.run("second", () => 2).catch(() => heard++);
-      return "tidied";
-    },
-  });
-  const session = await runtime.start(agent, undefined, budget && { budget });
-  const settled = await Promise.race([session.settled(), turns(200)]);
-  expect(settled).toMatchObject(
-    budget === undefined ? { status: "failed" } : { status: "cancelled", output: "tidied", error: undefined },
-  );
-  if (budget !== undefined) expect(heard).toBeGreaterThan(0);
-});
+        if (pause !== undefined && !isCancelled && "sessionId" in pause) {
+          isCancelled = true;
+          const { sessionId } = pause;
+          await memory.commit(
+            [{ type: "request_cancel", sessionId, mode: "graceful", graceMs: GRACE_MS }],
+            now,
+          );
+        }
+        return memory.commit(changes, now);
+      },
+    });
+    const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
+    opened.push(runtime);
+    let heard = 0;
+    const agent = defineAgent({
+      name: "spends",
+      run: async (ctx) => {
+        if (ctx.isCancellationRequested()) heard++;
+        await ctx.run("first", () => 1);
+        if (ctx.isCancellationRequested()) heard++;
+        await step();
+        await ctx.run("second", () => 2).catch(() => heard++);
+        return "tidied";
+      },
+    });
+    const session = await runtime.start(agent, undefined, budget && { budget });
+    const settled = await Promise.race([session.settled(), turns(200)]);
+    expect(settled).toMatchObject(
+      budget === undefined
+        ? { status: "failed" }
+        : { status: "cancelled", output: "tidied", error: undefined },
+    );
+    if (budget !== undefined) expect(heard).toBeGreaterThan(0);
+  },
+);
 
-test("one that is paused for want of a budget is told that what it had asked for is not done", async () => {
+test("a session paused for want of a budget is notified that its open task does not run", async () => {
   const runtime = createRuntime({ storage: new MemoryStorage(), clock: new TestClock(), development: false });
   opened.push(runtime);
   const agent = defineAgent({
@@ -207,7 +215,7 @@ test("one that is paused for want of a budget is told that what it had asked for
   expect(await Promise.race([session.settled(), turns(200)])).toMatchObject({ status: "cancelled", output });
 });
 
-test("what was kept while it stood down is told once it is cancelled: its agent cleans up with all of it", async () => {
+test("outcomes stored during a pause are delivered once the session is cancelled", async () => {
   const [short, long] = [gate(), gate()];
   const agent = defineAgent({
     name: "both",

@@ -1,4 +1,5 @@
-// Cancellation: the agent hears of it once and may clean up; after it is acknowledged no path leads to `completed`.
+// Cancellation: the agent is notified once and may clean up. After the acknowledgement no path leads to
+// `completed`.
 
 import {
   countingRandom,
@@ -22,7 +23,7 @@ afterEach(async () => {
 });
 
 describe("graceful", () => {
-  test("a time that is none is refused, and nothing is cancelled", async () => {
+  test("a cancel with an invalid time is refused, and nothing is cancelled", async () => {
     const { runtime } = open();
     const handle = await runtime.start(agentOf((ctx) => ctx.waitForSignal("go")));
     await turns(10);
@@ -32,7 +33,7 @@ describe("graceful", () => {
     expect((await handle.session()).status).toBe("waiting");
   });
 
-  test("waits reject, running tasks finish, and what the agent returns is the partial output", async () => {
+  test("a graceful cancel rejects waits, running tasks finish, and the agent returns a partial output", async () => {
     const { runtime } = open();
     const task = gate<string>();
     const agent = agentOf(async (ctx) => {
@@ -116,7 +117,7 @@ describe("graceful", () => {
     expect((await handle.settled()).status).toBe("cancelled");
   });
 
-  test("a cancel outlives the process: the next one tells the agent, and the deadline stands", async () => {
+  test("a cancel outlives its process: the next one notifies the agent, with the same deadline", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const heard: string[] = [];
@@ -137,7 +138,7 @@ describe("graceful", () => {
     await third.runtime.resume(sessionId);
     await turns(20);
     expect(heard).toEqual(["cancelled"]);
-    // Nor is it told once more by whoever goes on with its clean-up.
+    // The process that resumes the clean-up does not notify the agent again.
     third.mortalStorage.die();
     vanishRuntime(third.runtime);
     const fourth = open({ storage, clock, agents: [agent] });
@@ -149,7 +150,7 @@ describe("graceful", () => {
     expect((await handle.settled()).status).toBe("cancelled");
   });
 
-  test("at the deadline it ends also when nobody here knows its agent, or its agent diverges", async () => {
+  test("a session with an unknown or diverging agent ends at the deadline of its cancel", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const agent = agentOf(async (ctx) => {
@@ -209,7 +210,7 @@ describe("graceful", () => {
     await expect(runtime.cancel("nobody")).rejects.toMatchObject({ code: "session_not_found" });
   });
 
-  test("cancelled in any of its turns, the agent that is called anew still knows", async () => {
+  test("an agent that is cancelled in any of its turns still knows it in the next turn", async () => {
     const { runtime } = open();
     const handle = await runtime.start(
       defineAgent<unknown, unknown, number>({
@@ -232,7 +233,7 @@ describe("graceful", () => {
 });
 
 describe("hard", () => {
-  test("ends it at once; tasks are aborted, and what they still answer is nobody's", async () => {
+  test("a hard cancel ends the session at once, aborts its tasks and ignores their late answers", async () => {
     const { runtime } = open();
     const reasons: unknown[] = [];
     const late = gate<string>();
@@ -287,7 +288,7 @@ describe("that is stored right before the end", () => {
     ["what was done", "ephemeral", "at once"],
     ["what was done", "minimal", "upon a signal"],
   ] as const)(
-    "does nothing again that was done: %s is what the agent hears once more (%s, its end: %s)",
+    "a cancel that is stored before the end repeats no task: the agent gets %s again (%s, ends %s)",
     async (outcome, persistence, ends) => {
       const memory = new MemoryStorage();
       const [done, heard] = [gate(), [] as string[]];

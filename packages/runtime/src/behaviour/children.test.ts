@@ -67,7 +67,7 @@ describe("a child", () => {
     expect((await runtime.handle(taken).session()).status).toBe("waiting");
   });
 
-  test("gives its output to who waits for it, several in any order", async () => {
+  test("several children give their outputs to their parent in any order", async () => {
     const { runtime } = open();
     const agent = parent(async (ctx) => {
       const children = [1, 2, 3].map((n) => ctx.spawnAgent(local(double), n));
@@ -78,7 +78,7 @@ describe("a child", () => {
     expect(await handle.result()).toEqual([2, 4, 6, 2]);
   });
 
-  test("that fails rejects with how and why", async () => {
+  test("a child that fails rejects its parent's wait with the reason", async () => {
     const { runtime } = open();
     const agent = parent(async (ctx) => {
       const child = ctx.spawnAgent(local(failing));
@@ -98,7 +98,7 @@ describe("a child", () => {
     });
   });
 
-  test("that nobody knows is a mistake that names those that are known", async () => {
+  test("a child of an unknown agent is an error that names the known agents", async () => {
     const { runtime } = open();
     const handle = await runtime.start(parent(async (ctx) => ctx.spawnAgent(local("nobody"))));
     expect(await handle.settled()).toMatchObject({
@@ -107,7 +107,7 @@ describe("a child", () => {
     });
   });
 
-  test("is signalled, and tells its parent in the order it does things", async () => {
+  test("a child receives signals, and its own signals and progress reach the parent in order", async () => {
     const { runtime } = open();
     const talker = defineAgent({
       name: "talker",
@@ -140,7 +140,7 @@ describe("a child", () => {
     });
   });
 
-  test("asks a handler of its parent, which answers as a task; one that is not there, too", async () => {
+  test("a request of a child is answered by a handler of its parent, and rejects without a handler", async () => {
     const { runtime } = open();
     const lookUp = defineTask({ name: "look-up", run: (key: string) => `value of ${key}` });
     const asker = defineAgent({
@@ -163,7 +163,7 @@ describe("a child", () => {
     });
   });
 
-  test("asks a handler of a parent that has returned, and waits for its children", async () => {
+  test("a request of a child is answered by a parent that has returned and waits for its children", async () => {
     const { runtime } = open();
     const lookUp = defineTask({ name: "look-up", run: (key: string) => `value of ${key}` });
     const go = gate();
@@ -191,7 +191,7 @@ describe("a child", () => {
     expect(answer).toBe("value of k");
   });
 
-  test("is cancelled when its parent ends, or left, or waited for", async () => {
+  test("a child is cancelled, left or waited for when its parent ends", async () => {
     const { runtime } = open();
     const go = gate();
     const slow = defineAgent({ name: "slow", run: async (ctx) => ctx.run("wait", () => go.opened) });
@@ -217,7 +217,7 @@ describe("a child", () => {
     expect(await status(2)).toBe("completed");
   });
 
-  test("is cancelled with the whole tree, and tells so", async () => {
+  test("a child is cancelled with the whole tree, and reports its end", async () => {
     const { runtime } = open();
     const middle = parent(
       async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(listener))),
@@ -246,7 +246,7 @@ describe("a child", () => {
     expect((await runtime.handle(leaf).session()).cancel).toMatchObject({ cause: "parent" });
   });
 
-  test("that is asked for after the cancel was acknowledged is cancelled with it", async () => {
+  test("a child that is spawned after the cancel was acknowledged is cancelled, too", async () => {
     const { runtime } = open();
     const agent = parent(async (ctx) => {
       await ctx.waitForSignal("never").catch(() => {});
@@ -266,7 +266,7 @@ describe("a child", () => {
     expect(await handle.settled()).toMatchObject({ status: "cancelled" });
   });
 
-  test("that fails is asked for again, with what it had said of its progress", async () => {
+  test("a child that fails is respawned with its last progress", async () => {
     const { runtime } = open();
     let tries = 0;
     const shaky = defineAgent({
@@ -287,7 +287,7 @@ describe("a child", () => {
     expect(await (await runtime.start(agent)).result()).toEqual({ attempt: 3, resumedFrom: { attempt: 2 } });
   });
 
-  test("sees the conversation that was shared with it, as a branch or beside its own", async () => {
+  test("a child sees a shared conversation as a branch or beside its own", async () => {
     const { runtime } = open();
     const read = defineTask({
       name: "read",
@@ -341,7 +341,7 @@ describe("a child", () => {
   });
 });
 
-test("a child cannot tell its parent what only its budget tells, and is paused with the reason", async () => {
+test("a child that sends its parent a signal reserved for budgets is paused with the reason", async () => {
   const { runtime } = open();
   const child = defineAgent({
     name: "child",
@@ -357,13 +357,13 @@ test("a child cannot tell its parent what only its budget tells, and is paused w
 });
 
 describe("a hand-over", () => {
-  test("that waits gives the output of the one that took over", async () => {
+  test("a hand-over that waits gives the output of the successor", async () => {
     const { runtime } = open();
     const agent = parent(async (ctx) => ctx.handoffToAgent(local(double), 4));
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
-  test("at once completes, and the heir tells the grandparent", async () => {
+  test("an immediate hand-over completes, and the successor notifies the grandparent", async () => {
     const { runtime } = open();
     const middle = defineAgent({
       name: "middle",
@@ -380,7 +380,7 @@ describe("a hand-over", () => {
     });
   });
 
-  test("at once has the grandparent's signals and its cancel reach the heir", async () => {
+  test("after an immediate hand-over the grandparent's signals and cancel reach the successor", async () => {
     const { runtime } = open();
     const heir = defineAgent({
       name: "heir",
@@ -417,8 +417,8 @@ describe("a hand-over", () => {
   });
 });
 
-describe("what a row says", () => {
-  test("of progress, while it waits, is only that", async () => {
+describe("the row of a session", () => {
+  test("the row of a waiting session shows its last progress", async () => {
     const { runtime } = open();
     const worker = defineAgent({
       name: "worker",
@@ -438,7 +438,7 @@ describe("what a row says", () => {
 });
 
 describe("a session of which only the row is kept", () => {
-  test("goes on where it was after a pause, being kept from then on", async () => {
+  test("a minimal session is stored whole by a pause, and resumes where it was", async () => {
     const { runtime, storage } = open();
     let counted = 0;
     const agent = defineAgent({
@@ -462,7 +462,7 @@ describe("a session of which only the row is kept", () => {
 });
 
 describe("a session that is cancelled before its agent was ever called", () => {
-  test("is cancelled, although its agent ends at once", async () => {
+  test("a session that is cancelled before its first call is cancelled, although its agent ends at once", async () => {
     const { runtime, storage, clock } = open();
     const quick = defineAgent({ name: "quick", run: async () => "at once" });
     const agent = parent(async (ctx) => ctx.waitForSignal("never"), [quick]);
@@ -490,7 +490,7 @@ describe("a session that is cancelled before its agent was ever called", () => {
 });
 
 describe("after the process is gone", () => {
-  test("the whole tree goes on, and nothing is asked for twice", async () => {
+  test("the whole tree resumes in the next process, and nothing is asked for twice", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const first = open({ storage, clock, owner: "first" });
@@ -586,7 +586,7 @@ describe("after the process is gone", () => {
   });
 });
 
-/** As the death of the owner process does: its claims are nobody's. */
+/** Release a claim, as the death of its owner process does. */
 async function forceRelease(storage: MemoryStorage, sessionId: string): Promise<void> {
   const claim = await storage.claim({ sessionId, owner: "first", now: 0, leaseMs: 0 });
   if (claim.status === "claimed")

@@ -1,4 +1,4 @@
-// Forks over a real runtime: what was done is not done again, what goes on goes on by itself.
+// Forks with a real runtime: recorded work is not repeated, and the fork continues independently of its origin.
 
 import type { JournalRecord } from "@holdfast/core";
 import {
@@ -53,7 +53,7 @@ async function positionOf(
 }
 
 describe("after a failure", () => {
-  test("a fork goes on before it: the failed task is done again, nothing else is", async () => {
+  test("a fork before a failure repeats the failed task and nothing else", async () => {
     const { runtime, clock } = open();
     const ran: string[] = [];
     let broken = true;
@@ -83,7 +83,7 @@ describe("after a failure", () => {
     expect(await (await runtime.fork(handle.sessionId)).result()).toBe("ab");
   });
 
-  test("its attempts are counted anew", async () => {
+  test("the attempts of a fork's tasks are counted from 1 again", async () => {
     const { runtime, clock } = open();
     let failures = 0;
     const flaky = defineTask({
@@ -121,7 +121,7 @@ describe("at a checkpoint", () => {
     return { ...made, agent };
   }
 
-  test("it goes on from the state, with another input and another chance", async () => {
+  test("a fork at a checkpoint continues from its state with another input and another seed", async () => {
     const { runtime, storage } = open();
     const { agent, ran } = diary();
     const handle = await runtime.start(agent, { topic: "old" });
@@ -144,7 +144,7 @@ describe("at a checkpoint", () => {
     expect(entries.map(({ content }) => content)).toEqual(['"old 0!"', '"new 1!"', '"new 2!"']);
   });
 
-  test("without a point it is the last one; with an input that its agent refuses it is not made", async () => {
+  test("a fork without a point takes the last checkpoint, and an invalid input is refused", async () => {
     const { runtime, storage } = open();
     const { agent, ran } = diary();
     const handle = await runtime.start(agent, { topic: "old" });
@@ -158,7 +158,7 @@ describe("at a checkpoint", () => {
     expect(await storage.reader.sessions({ limit: 10 })).toHaveLength(count);
   });
 
-  test("entry ids of the origin go on to work, in forks of forks too", async () => {
+  test("entry ids of the origin still work in forks and in forks of forks", async () => {
     const { runtime } = open();
     const agent = defineAgent<unknown, string | null, string | undefined>({
       name: "tree",
@@ -203,7 +203,7 @@ describe("in the middle", () => {
     return { agent, ran };
   }
 
-  test("the old chance up to there, another from there on; an open task is done again or cancelled", async () => {
+  test("a fork has the old seed before its point and a new one after it; an open task is repeated or cancelled", async () => {
     const { runtime, storage } = open();
     const ready = gate();
     const { agent, ran } = gambler(ready);
@@ -226,8 +226,8 @@ describe("in the middle", () => {
     );
   });
 
-  // What was recorded of them is the origin's: told another id, every agent that puts one into an input would differ there.
-  test("up to there it goes by its origin's id, and so do its entries, children and tasks, in forks of forks too", async () => {
+  // Recorded ids are those of the origin: with other ids, agents that put them into inputs would diverge.
+  test("a fork uses its origin's id before its point, for entries, children and tasks too", async () => {
     const { runtime } = open();
     const failing = defineTask({
       name: "fail",
@@ -271,7 +271,7 @@ describe("in the middle", () => {
     expect(await grandchild.result()).toEqual(["origin", "fork", "grandchild"]);
   });
 
-  test("chance stays another after the fork's own checkpoints", async () => {
+  test("the seed of a fork stays another one after its own checkpoints", async () => {
     const { runtime } = open();
     const agent = defineAgent({
       name: "drawing",
@@ -289,7 +289,7 @@ describe("in the middle", () => {
     expect(await fork.result()).not.toBe(await handle.result());
   });
 
-  test("a signal to the origin is none to the fork", async () => {
+  test("a signal to the origin does not reach the fork", async () => {
     const { runtime, storage } = open();
     const agent = defineAgent({
       name: "two-signals",
@@ -307,7 +307,7 @@ describe("in the middle", () => {
     expect(await fork.result()).toEqual(["read", "another"]);
   });
 
-  test.each([0, 1, 2, 3, 4])("a crash after %d commits loses nothing of it", async (commits) => {
+  test.each([0, 1, 2, 3, 4])("a fork loses nothing by a crash after %d commits", async (commits) => {
     const storage = new MemoryStorage();
     const ran: string[] = [];
     const agent = defineAgent({
@@ -343,7 +343,7 @@ describe("in the middle", () => {
     expect(journal.filter(({ type }) => type === "task_completed")).toHaveLength(3);
   });
 
-  test("an agent that stumbles over the fork is mended, and hears of it once", async () => {
+  test("an agent that fails at the fork resumes with fixed code, and is notified of the fork once", async () => {
     const { runtime, storage } = open();
     let isWrong = true;
     const make = (): Agent =>
@@ -402,7 +402,7 @@ describe("others", () => {
     expect(await handle.result()).toBe("hello");
   });
 
-  test("a child is forked without its parent hearing of it", async () => {
+  test("a fork of a child does not notify its parent", async () => {
     const { runtime, storage } = open();
     let broken = true;
     const telling = defineAgent({
@@ -443,13 +443,13 @@ describe("others", () => {
     broken = false;
     const told = await storage.reader.pendingSignals("p");
     const fork = await runtime.fork("p-0");
-    expect(await fork.result()).toBe("p"); // What it was told before the point.
+    expect(await fork.result()).toBe("p"); // The signals of the child before the point.
     expect(await storage.reader.pendingSignals("p")).toEqual(told);
     await handle.signal("go");
     expect(await handle.result()).toEqual(["progress", "failed"]);
   });
 
-  test("what its origin does for a child is not done for that child twice", async () => {
+  test("a request that the origin answers for a child is not answered a second time by the fork", async () => {
     const { runtime, storage } = open();
     const ready = gate();
     let handled = 0;
@@ -486,7 +486,7 @@ describe("others", () => {
     expect(await handle.result()).toEqual(["an answer", "go"]);
   });
 
-  test("a child that shares the conversation is the same child when it is gone through again", async () => {
+  test("a child that shares the conversation is the same child on replay", async () => {
     const { runtime } = open();
     const agent = defineAgent({
       name: "parent",
@@ -504,7 +504,7 @@ describe("others", () => {
     expect(await (await runtime.fork(fork.sessionId)).result()).toBe("alone");
   });
 
-  test("at a checkpoint, children its origin's end waits for are not waited for", async () => {
+  test("a fork at a checkpoint does not wait for children that its origin's end waits for", async () => {
     const { runtime } = open();
     const agent = defineAgent<unknown, string, string>({
       name: "parent",
@@ -520,7 +520,7 @@ describe("others", () => {
     expect(await (await runtime.fork(handle.sessionId)).result()).toBe("done");
   });
 
-  test("an output that was kept is not asked for again", async () => {
+  test("a task whose outcome is stored is not repeated by a fork", async () => {
     const { runtime, storage } = open();
     let isWrong = true;
     let ran = 0;
@@ -540,7 +540,7 @@ describe("others", () => {
     expect(ran).toBe(1);
   });
 
-  test("a budget's limits start anew", async () => {
+  test("a fork starts with the full limits of its budget", async () => {
     const { runtime } = open();
     const call = defineTask({
       name: "call",
@@ -570,7 +570,7 @@ describe("others", () => {
 });
 
 describe("an id of one's own", () => {
-  test("finds the fork that was made, and refuses one that is another", async () => {
+  test("an id of one's own finds the same fork, and refuses another one", async () => {
     const { runtime } = open();
     const agent = defineAgent({ name: "a", run: (ctx) => ctx.waitForSignal("go") });
     const origin = await runtime.start(agent, undefined, { sessionId: "o" });
@@ -586,7 +586,7 @@ describe("an id of one's own", () => {
     await expect(runtime.fork("o", { at: 77 })).rejects.toMatchObject({ code: "usage" });
   });
 
-  test("whose agent nobody knows here is stored, and goes on where it is known", async () => {
+  test("a fork of an unknown agent is stored, and resumes where the agent is known", async () => {
     const { runtime, storage } = open();
     const agent = defineAgent({ name: "a", run: (ctx) => ctx.run("work", () => 7) });
     const origin = await runtime.start(agent);

@@ -99,7 +99,7 @@ describe("an agent", () => {
     ],
   ];
 
-  test.each(bad)("that %s hurts no other", async (_name, run, status) => {
+  test.each(bad)("an agent that %s does not affect other sessions", async (_name, run, status) => {
     const { runtime, clock } = open({ limits: { commandsPerSlice: 1_000 } });
     const go = gate();
     const good = agentOf(async (ctx) => {
@@ -119,7 +119,7 @@ describe("an agent", () => {
     ).toEqual([status, status, status]);
   });
 
-  test("that uses its context inside a task is told so, with the line", async () => {
+  test("an agent that uses its context inside a task gets an error with the line", async () => {
     const { runtime } = open();
     const handle = await runtime.start(
       agentOf((ctx) =>
@@ -163,7 +163,7 @@ describe("an agent", () => {
     },
   );
 
-  test("in turn form that awaits what is not durable is told the line of its own code", async () => {
+  test("an agent in turn form that awaits a non-durable promise gets an error with its line", async () => {
     const { runtime } = open({ development: true });
     const agent = defineAgent({
       name: "turns",
@@ -180,7 +180,7 @@ describe("an agent", () => {
     });
   });
 
-  test("that stands on nothing durable is faulted after the limit, not before", async () => {
+  test("an agent that is blocked on nothing durable is faulted after the limit, not before", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(agentOf(() => new Promise(() => {})));
     const settled = handle.settled();
@@ -191,7 +191,7 @@ describe("an agent", () => {
     expect((await handle.session()).error?.message).toContain("not durable");
   });
 
-  test("that leaves a rejection behind is warned of under its own name, also from within a branch after a task's answer", async () => {
+  test("an unhandled rejection of an agent is a warning of its session, also from a branch after a task", async () => {
     const tracer = recordingTracer();
     const stop = watchUnhandled();
     const { runtime } = open({ tracer });
@@ -217,8 +217,8 @@ describe("an agent", () => {
   });
 });
 
-describe("what is not an agent", () => {
-  test("a tracer that throws at everything delays and breaks nothing", async () => {
+describe("code outside agents", () => {
+  test("a tracer that always throws delays and breaks nothing", async () => {
     const { runtime, clock } = open({ tracer: { trace: () => fail(new Error("tracer")) } });
     const handle = await runtime.start(
       agentOf(async (ctx) => {
@@ -321,7 +321,7 @@ describe("what is not an agent", () => {
 });
 
 describe("tasks of one session", () => {
-  test("ended inside another session's slice are delivered all the same", async () => {
+  test("tasks that end inside another session's slice are delivered all the same", async () => {
     const { runtime } = open();
     const shared = gate<string>();
     const waiting = await runtime.start(agentOf((ctx) => ctx.run("shared", () => shared.opened), "waiting"));
@@ -384,7 +384,9 @@ function agentOf(run: Run, name = "subject"): Agent {
   return defineAgent({ name, run });
 }
 
-/** What a caller without types might pass: more than a policy holds, and none of it JSON. */
+/**
+ * A value that a caller without types might pass: it has more members than a policy, and none of them is JSON.
+ */
 function cyclicPolicy() {
   const policy: Record<string, unknown> = { maxAttempts: 1, payload: 1, onRetry: () => 1 };
   policy["self"] = policy;

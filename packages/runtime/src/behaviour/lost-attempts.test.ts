@@ -1,4 +1,4 @@
-// What a budget is charged for attempts that died with their process, and its release.
+// The charges of a budget for attempts that were lost with their process, and their release.
 
 import { gate, releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";

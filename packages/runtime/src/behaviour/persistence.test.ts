@@ -68,7 +68,7 @@ function worker() {
 }
 
 describe("minimal", () => {
-  test("stores the row and what has arrived, and no journal; its result can be read afterwards", async () => {
+  test("a minimal session stores its row and arrivals but no journal, and its result can be read afterwards", async () => {
     const storage = new MemoryStorage();
     const { agent } = worker();
     const { runtime } = life(storage, agent);
@@ -82,7 +82,7 @@ describe("minimal", () => {
     expect(await later.runtime.handle(ID).result()).toEqual([null, 1, 2]);
   });
 
-  test("waits as others do, so that who looks sees for what", async () => {
+  test("a minimal session shows its waits in its row", async () => {
     const storage = new MemoryStorage();
     const { agent } = worker();
     const { runtime } = life(storage, agent);
@@ -91,7 +91,7 @@ describe("minimal", () => {
     expect((await handle.session()).waits).toMatchObject([{ type: "signal", name: "first" }]);
   });
 
-  test("paused and resumed before it has let go, it goes on where it was", async () => {
+  test("a minimal session that is paused and resumed at once continues where it was", async () => {
     const storage = new MemoryStorage();
     const { agent, ran } = worker();
     const { runtime } = life(storage, agent);
@@ -105,7 +105,7 @@ describe("minimal", () => {
     expect(ran).toEqual(["work"]);
   });
 
-  test("after a crash it starts over, with unread signals and what it had said of its progress", async () => {
+  test("a minimal session starts over after a crash with its unread signals and its last progress", async () => {
     const storage = new MemoryStorage();
     const { agent, ran, told } = worker();
     const before = life(storage, agent);
@@ -164,7 +164,7 @@ describe("ephemeral", () => {
       .session()
       .catch(() => undefined);
 
-  test("a child keeps no journal, and its end reaches its parent as any other", async () => {
+  test("an ephemeral child keeps no journal, and its parent gets its end", async () => {
     const storage = new MemoryStorage();
     const { agent } = family();
     const { runtime } = life(storage, agent);
@@ -176,7 +176,7 @@ describe("ephemeral", () => {
     expect(await storage.reader.entries(`${ID}-0`, 0, 9)).toEqual([]);
   });
 
-  test("after a crash it is gone: its parent is told once, and nothing of it is done again", async () => {
+  test("an ephemeral child is lost by a crash: its parent is notified once, and no work is repeated", async () => {
     const storage = new MemoryStorage();
     const { agent, ran } = family();
     const before = life(storage, agent);
@@ -191,7 +191,7 @@ describe("ephemeral", () => {
     expect(await rowOf(after.runtime, `${ID}-0`)).toMatchObject({ status: "failed" });
   });
 
-  test("after a crash all that is lost is found by who recovers, and told to parents that are not due", async () => {
+  test("a recovery after a crash finds all lost sessions and notifies their parents", async () => {
     const storage = new MemoryStorage();
     const { agent } = family();
     const before = life(storage, agent);
@@ -204,7 +204,7 @@ describe("ephemeral", () => {
     expect(await after.runtime.handle(ID).result()).toBe("session_lost");
   });
 
-  test("after a crash its parent asks again where it was told to, with the progress", async () => {
+  test("a parent that asked for it gets a lost child spawned again with its progress", async () => {
     const storage = new MemoryStorage();
     const { agent, ran } = family(2);
     const before = life(storage, agent);
@@ -221,7 +221,7 @@ describe("ephemeral", () => {
     expect(ran).toEqual(["work", "work"]);
   });
 
-  test("one that never began is begun after a crash", async () => {
+  test("an ephemeral session that never began starts after a crash", async () => {
     const storage = new MemoryStorage();
     const { agent, ran } = family();
     const before = life(storage, agent);
@@ -238,7 +238,7 @@ describe("ephemeral", () => {
     expect(ran).toEqual(["work"]);
   });
 
-  test("what is below it is ephemeral too, unless it is asked for otherwise, and is cancelled with it when it is lost", async () => {
+  test("a child of an ephemeral session is ephemeral by default, and cancelled when its parent is lost", async () => {
     const storage = new MemoryStorage();
     const { agent } = family(1, (ctx, grandchild) => {
       ctx.spawnAgent(local(grandchild));
@@ -260,7 +260,7 @@ describe("ephemeral", () => {
     expect(await rowOf(after.runtime, other)).toMatchObject({ cancel: { cause: "parent" } });
   });
 
-  test("one that enables its persistence, or was paused, is stored whole and goes on after a crash", async () => {
+  test("an ephemeral session that enables persistence or is paused resumes after a crash", async () => {
     for (const how of ["enabled", "paused"]) {
       const storage = new MemoryStorage();
       const { agent, ran } = family(1, (ctx, grandchild) => {
@@ -291,7 +291,7 @@ describe("ephemeral", () => {
     }
   });
 
-  test("one that is cancelled when its process is gone was cancelled", async () => {
+  test("an ephemeral session that is cancelled after its process has died ends as cancelled", async () => {
     const storage = new MemoryStorage();
     const agent = worker().agent;
     const before = life(storage, agent);
@@ -330,7 +330,7 @@ describe("enablePersistence", () => {
     return { storage, agent, ran, drawn, ready };
   }
 
-  test("stores all there is in one commit, and goes on as any other", async () => {
+  test("enablePersistence stores the whole journal in one commit, and the session continues", async () => {
     const { storage, agent, ran, ready } = rising(new MemoryStorage());
     const { runtime, fragile } = life(storage, agent);
     const handle = await runtime.start(agent, undefined, { sessionId: ID, persistence: "minimal" });
@@ -349,7 +349,7 @@ describe("enablePersistence", () => {
     expect(await handle.result()).toEqual([null, 1, "go"]);
   });
 
-  test("a crash before it starts over; one right after it goes on exactly there", async () => {
+  test("a session starts over after a crash before enablePersistence, and resumes after a crash behind it", async () => {
     const { storage, agent, ran, drawn, ready } = rising(new MemoryStorage());
     const first = life(storage, agent);
     await first.runtime.start(agent, undefined, { sessionId: ID, persistence: "minimal" });
@@ -370,13 +370,13 @@ describe("enablePersistence", () => {
     const third = life(storage, agent);
     const handle = await third.runtime.resume(ID);
     await handle.signal("word", "go");
-    // What it was told of the first try is what it was told, whatever has been said since.
+    // A replay gives the progress of the first try as it was, whatever was reported since.
     expect(await handle.result()).toEqual(["tried 1", 2, "go"]);
     expect(ran).toEqual(["before", "before", "after"]);
     expect(new Set(drawn).size).toBe(1);
   });
 
-  test("again, or in a session of which all survives, changes nothing", async () => {
+  test("enablePersistence changes nothing when it is repeated or the session is persistent", async () => {
     const storage = new MemoryStorage();
     const agent = defineAgent({
       name: "twice",
@@ -399,7 +399,7 @@ describe("enablePersistence", () => {
 });
 
 test.each(["minimal", "ephemeral"] as const)(
-  "%s: a commit whose answer was lost is no crash: what was read stays read, and the session goes on",
+  "%s: after a lost answer of a commit, read signals stay read and the session continues",
   async (persistence) => {
     const memory = new MemoryStorage();
     let isLost = false;
@@ -450,7 +450,7 @@ test("ephemeral: a start whose answer was lost is no crash either", async () => 
   expect(await (await starting).result()).toEqual([1]);
 });
 
-test("minimal: what a task used is spent once, also when the answer to its commit was lost", async () => {
+test("minimal: the usage of a task is charged once, also when the answer to its commit was lost", async () => {
   const memory = new MemoryStorage();
   let isLost = false;
   const storage = storageWith(memory, {
@@ -492,7 +492,7 @@ test("minimal: what a task used is spent once, also when the answer to its commi
   expect((await session.session()).account?.reserved).toMatchObject({ tokens: 0 });
 });
 
-test("minimal: what was held for tasks of a life that is gone is spent, and holds for none of the next", async () => {
+test("minimal: the holds of an earlier life are charged, and do not count for the next life", async () => {
   const storage = new MemoryStorage();
   const ran: number[] = [];
   const { opened: isReady, open: ready } = gate();
@@ -547,7 +547,7 @@ describe("a conversation that is shared is seen whole by the child", () => {
   const all: readonly Persistence[] = ["full", "minimal", "ephemeral"];
 
   test.each(all.flatMap((above) => all.map((below) => [above, below] as const)))(
-    "by one that is %s with one below it that is %s",
+    "a %s parent shares its whole conversation with a %s child",
     async (above, below) => {
       const parent = defineAgent({
         name: "parent",
@@ -568,7 +568,7 @@ describe("a conversation that is shared is seen whole by the child", () => {
     },
   );
 
-  test("one that is stored nowhere and whose session is not here is an error that says so, at once", async () => {
+  test("a shared conversation that is not stored, of a session that is not here, is an error at once", async () => {
     const storage = new MemoryStorage();
     const one = {
       agent: { name: "elsewhere", version: "1" },

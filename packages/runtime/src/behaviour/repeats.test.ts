@@ -84,7 +84,7 @@ const cancels = defineAgent({
 });
 
 describe("K14: the same call with the same result", () => {
-  test("is asked about no more once whoever asked for it cancels it", async () => {
+  test("a repeat is no longer asked about once the agent cancels its task", async () => {
     open();
     const handle = await runtime.start(cancels, undefined);
     await asked(handle.sessionId);
@@ -99,7 +99,7 @@ describe("K14: the same call with the same result", () => {
     expect(await again.result()).toEqual(["CancelledError", 1]);
   });
 
-  test("is asked about all the same in a session that began before that", async () => {
+  test("a repeat whose task was cancelled is still asked about in a session with older flags", async () => {
     storage = new MemoryStorage();
     const older = storageWith(storage, {
       commit: (changes, now) =>
@@ -121,7 +121,7 @@ describe("K14: the same call with the same result", () => {
   });
 
   test.each([false, true])(
-    "is told at the fifth time and asked about at the tenth (in turns: %s)",
+    "a repeat is warned about at the fifth time and asked about at the tenth (in turns: %s)",
     async (turns) => {
       open();
       const handle = await runtime.start(circle(25, { turns }), undefined);
@@ -141,7 +141,7 @@ describe("K14: the same call with the same result", () => {
     },
   );
 
-  test("is refused by a person: the task fails, and says why", async () => {
+  test("a repeat that a person refuses fails its task, with the reason", async () => {
     open();
     const handle = await runtime.start(circle(11));
     const first = await asked(handle.sessionId);
@@ -172,7 +172,7 @@ describe("K14: the same call with the same result", () => {
     expect(journal.filter(({ type }) => type === "warned")).toHaveLength(1);
   });
 
-  test("is counted on by another process, from the checkpoint", async () => {
+  test("a repeat is counted on from the checkpoint in another process", async () => {
     open();
     const agent = defineAgent<unknown, unknown, number>({
       name: "turns",

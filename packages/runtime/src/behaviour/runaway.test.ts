@@ -26,7 +26,7 @@ describe("a chain of agents that ask for each other", () => {
   test.each([
     ["waits for the next", waitForNext],
     ["hands over to the next", handOver],
-  ])("fails at its root with the limit and the path to it, where each %s", async (_, run) => {
+  ])("a chain fails at its root with the limit and the path to it, where each agent %s", async (_, run) => {
     const link = defineAgent({ name: "link", run });
     const { runtime, storage } = open([link]);
     const root = await runtime.start(link, undefined, { sessionId: "root" });
@@ -39,7 +39,7 @@ describe("a chain of agents that ask for each other", () => {
     expect(deepest).toMatchObject({ status: "failed", error: { code: "limit_exceeded" } });
   });
 
-  test("cannot be hidden by an agent that catches the error", async () => {
+  test("a chain fails even if an agent catches the error", async () => {
     const link = defineAgent({
       name: "link",
       run: async (ctx): Promise<unknown> => {

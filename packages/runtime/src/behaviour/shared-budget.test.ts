@@ -1,4 +1,4 @@
-// One budget for several sessions, as their agents meet it: what others have spent is not there any more, whoever goes on.
+// One budget for several sessions, as their agents see it: every session finds what the others have left.
 
 import { turns, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -41,7 +41,7 @@ function spenders() {
   return { call, spender, spent };
 }
 
-describe("a fork of one that others pay for", () => {
+describe("a fork of a session that others pay for", () => {
   const ttlMs = 60_000;
   test.each([
     ["is allowed what the one above it was, anew", { maxTokens: 300, ttlMs }, undefined, 300],
@@ -64,7 +64,7 @@ describe("a fork of one that others pay for", () => {
     expect(row.deadlineAt).toBe(own === undefined ? clock.now() + ttlMs : undefined);
   });
 
-  test("is allowed what the one was that it took over from", async () => {
+  test("a fork of a successor gets the budget of its predecessor", async () => {
     const { runtime } = open();
     const { spender, spent } = spenders();
     const agent = defineAgent({
@@ -84,8 +84,8 @@ describe("a fork of one that others pay for", () => {
   });
 });
 
-describe("what is left", () => {
-  test("is known to an agent that hears of its child's end", async () => {
+describe("the remaining budget", () => {
+  test("the remaining budget is up to date for an agent that receives its child's end", async () => {
     const { runtime } = open();
     const { spender } = spenders();
     const agent = defineAgent({
@@ -101,7 +101,7 @@ describe("what is left", () => {
     expect(await handle.result()).toEqual([1_000, 400]);
   });
 
-  test("is known after a raise to an agent that waited meanwhile", async () => {
+  test("the remaining budget after a raise is known to an agent that waited meanwhile", async () => {
     const { runtime } = open();
     const agent = defineAgent({
       name: "waiting",
@@ -117,7 +117,7 @@ describe("what is left", () => {
   });
 });
 
-describe("who takes over", () => {
+describe("a successor", () => {
   function handingOver(times: number, options: { readonly budget?: { readonly maxTokens: number } } = {}) {
     const { spender, spent } = spenders();
     const agent = defineAgent({
@@ -132,7 +132,7 @@ describe("who takes over", () => {
   }
 
   test.each([{}, { budget: { maxTokens: 100_000 } }])(
-    "spends what the one before left, and nothing more (%o)",
+    "a successor spends the budget that its predecessor left, and nothing more (%o)",
     async (options) => {
       const { runtime } = open();
       const { agent, spent } = handingOver(100, options);
@@ -150,7 +150,7 @@ describe("who takes over", () => {
     },
   );
 
-  test("is cancelled where the one before would have been, by its budget and by its deadline", async () => {
+  test("a successor is cancelled by the budget and the deadline of its predecessor", async () => {
     const { runtime, clock } = open();
     const { agent } = handingOver(100);
     const budget = { maxTokens: 1_000, onExhausted: "cancel" } as const;

@@ -1,5 +1,5 @@
-// K2 under load: an agent's journal is the same alone and among hundreds of noisy neighbours, and the same again when its
-// process ends between any two commits.
+// K2 under load: an agent's journal is the same alone and among hundreds of noisy neighbours. It is also the
+// same when its process ends between any two commits.
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
@@ -13,8 +13,9 @@ import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 
 /**
- * What the tasks of the agents under test answer, and in which order they end: a task ends when all that came before it in
- * its agent's order have ended and been committed. So the outcome order is fixed, and any difference is the kernel's.
+ * The answers of the tasks of the agents under test, and their order. A task ends when all tasks before it in
+ * its agent's order have ended and been committed. Therefore the order of outcomes is fixed, and only the
+ * kernel can cause a difference.
  */
 interface World {
   readonly done: (sessionId: string, label: string) => Promise<string>;
@@ -289,7 +290,7 @@ function countCommits(storage: AgentStorage, dieAfter = Infinity) {
   return { storage: wrapped, count: () => count, dead: () => count >= dieAfter };
 }
 
-/** The dead one's claim never lapses by itself in memory: what a lease or a lock would do. */
+/** In memory the claim of a dead process never ends, so this replaces the lease or the lock. */
 function afterDeath(storage: AgentStorage): AgentStorage {
   return storageWith(storage, {
     async claim(claim) {
@@ -301,7 +302,7 @@ function afterDeath(storage: AgentStorage): AgentStorage {
 async function recordedIn(storage: AgentStorage) {
   const journal = await journalOf(storage, SUBJECT);
   const records = journal.map((record) => ({ ...record, at: 0 }));
-  // What a crash adds are notes, and attempts; what the agent asked for must be the same commands in the same order.
+  // A crash adds notes and attempts. The agent's commands must be the same, in the same order.
   const commands = journal
     .filter((record) => "id" in record)
     .map((record) => ({ ...record, seq: 0, fireAt: 0 }));

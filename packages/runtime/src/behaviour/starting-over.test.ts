@@ -67,7 +67,7 @@ describe("a session that keeps no journal and starts over", () => {
     return runtime.handle("s").session();
   }
 
-  test("is told how a child ended also in a life after the one that is stored whole", async () => {
+  test("a session that starts over gets a child's end also after the life that is stored whole", async () => {
     let lives = 0;
     const agent = defineAgent({
       name: "parent",
@@ -85,7 +85,7 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, {}, "first", "second")).toMatchObject({ status: "completed", output: '"done"' });
   });
 
-  test("tells its child something else in its next life, and nothing twice", async () => {
+  test("a session that starts over may send its child another signal, and sends none twice", async () => {
     const counting = defineAgent({
       name: "counting",
       run: async (ctx) => {
@@ -108,7 +108,7 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, {}, "go")).toMatchObject({ status: "completed", output: "[1,2,1]" });
   });
 
-  test("tells its child the same again when that has started over, too", async () => {
+  test("a session that starts over signals its child again when the child has started over, too", async () => {
     const listening = defineAgent({
       name: "listening",
       run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("end")],
@@ -127,7 +127,7 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await live(agent, {}, "go")).toMatchObject({ status: "completed", output: "[1,2]" });
   });
 
-  test("may be answered in each life what it asks a person again, and once", async () => {
+  test("a question that is asked again in each life may be answered once in each", async () => {
     const storage = new MemoryStorage();
     const agent = defineAgent({
       name: "asks",
@@ -156,7 +156,7 @@ describe("a session that keeps no journal and starts over", () => {
     expect(await runtime.handle("s").result()).toBe(false);
   });
 
-  test("takes no answer to what an earlier life of it asked", async () => {
+  test("a session that starts over takes no answer to a request of an earlier life", async () => {
     const storage = new MemoryStorage();
     const { opened: isReady, open: ready } = gate();
     const answered: number[] = [];
@@ -211,7 +211,7 @@ describe("a session that keeps no journal and starts over", () => {
   });
 
   test.each(["before its process dies", "by the next one"])(
-    "answers what its child asked of it, %s, whatever it was lost at",
+    "a session that starts over answers its child's request, %s, wherever it was lost",
     async (when) => {
       const storage = new MemoryStorage();
       let asked = 0;
@@ -256,7 +256,7 @@ describe("a session that keeps no journal and starts over", () => {
     },
   );
 
-  test("may ask for as many children in each life, and when all of it is stored", async () => {
+  test("a session that starts over may spawn the full number of children in each life", async () => {
     const limits = { children: 4 };
     let lives = 0;
     const agent = defineAgent({
@@ -278,7 +278,7 @@ describe("a session that keeps no journal and starts over", () => {
     });
   });
 
-  test("is told so as often as it asks, in each life", async () => {
+  test("a parent gets its child's end for each wait in each life", async () => {
     const agent = defineAgent({
       name: "parent",
       agents: [done],
@@ -296,7 +296,7 @@ describe("a session that keeps no journal and starts over", () => {
   test.each([
     { what: "agent", ask: (life: number) => [local(life === 1 ? done : other), 1] as const },
     { what: "input", ask: (life: number) => [local(done), life] as const },
-  ])("is not given for its child's what another $what gave in its place", async ({ ask }) => {
+  ])("a parent does not get the output of another $what as its child's", async ({ ask }) => {
     let lives = 0;
     const agent = defineAgent({
       name: "parent",

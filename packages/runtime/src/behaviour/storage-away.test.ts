@@ -1,5 +1,5 @@
-// Storage that cannot be asked for a moment, or has no room: what was due, woken or under way goes on by itself once it can
-// (S2, D1).
+// Storage that is unavailable for a moment, or full: sessions that were due, woken or running resume once it
+// answers (S2, D1).
 
 import { HoldfastError, UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
 import {
@@ -48,7 +48,7 @@ describe("a session that only waits is brought back although storage was away", 
     expect(await result).toBe("slept");
   });
 
-  // Resumed before its driver had let go of it, it is nobody's, and no arrival tells so.
+  // The session is resumed before its driver has released it. Then no process holds it, and no arrival says so.
   test.each([1, 3])("for its row, when its pause was over already, after %i", async (times) => {
     const { runtime, clock, faults } = open();
     const ready = gate();
@@ -124,7 +124,7 @@ test("a task whose conversation cannot be read waits until it can", async () => 
 });
 
 describe("a session that storage has no room for", () => {
-  test("is told to whoever waits for it, does nothing twice, and goes on once there is room", async () => {
+  test("a session without room in storage notifies its waiters, repeats no work, and resumes once there is room", async () => {
     const { runtime, clock, faults } = open();
     let ran = 0;
     const handle = await runtime.start(agentOf(async (ctx) => ctx.run("work", () => ++ran)));

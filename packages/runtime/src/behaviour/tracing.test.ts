@@ -1,4 +1,5 @@
-// What is traced is complete, true and in order; what watches can hurt nobody, and costs nothing when nobody does.
+// Trace events are complete, true and in order. A tracer cannot harm a session, and costs nothing when there is
+// none.
 
 import type { AgentStorage, TraceEvent } from "@holdfast/core";
 import { afterEach, describe, expect, test } from "vitest";
@@ -115,7 +116,7 @@ describe("the order of what is traced", () => {
 });
 
 describe("attempts that nobody waits for any more", () => {
-  test("one that is withdrawn is traced to be cancelled, once, whatever its handler does", async () => {
+  test("a withdrawn attempt is traced as cancelled once, whatever its handler does", async () => {
     const tracer = recordingTracer();
     const { runtime } = open({ tracer });
     const stuck = gate<string>();
@@ -197,7 +198,7 @@ describe("a session that comes back", () => {
 describe("trace context", () => {
   const CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-  test("what the starter gives is recorded, and reaches tasks in every process", async () => {
+  test("the trace context of the start is recorded, and reaches tasks in every process", async () => {
     const storage = new MemoryStorage();
     const seen: (string | undefined)[] = [];
     const agent = agentOf(async (ctx) => {

@@ -49,7 +49,7 @@ function notesAgent(turns: number, version = 1, extra: object = {}): Agent {
 }
 
 describe("changes", () => {
-  test("are reduced, stored as changes, and give the same state live and recovered", async () => {
+  test("changes of the state are stored as changes, and give the same state live and recovered", async () => {
     const { runtime, storage } = open();
     const handle = await runtime.start(notesAgent(40));
     const done = (await handle.result()) as Notes;
@@ -65,7 +65,7 @@ describe("changes", () => {
     expect(checkpoints.filter((record) => !("base" in record)).length).toBeLessThan(15);
   });
 
-  test("what another process reads is what this one had, at every checkpoint", async () => {
+  test("another process reads the same state at every checkpoint", async () => {
     const agent = notesAgent(12);
     const whole = (await (await open().runtime.start(agent)).result()) as Notes;
     for (let stopAt = 1; stopAt <= 12; stopAt++) {
@@ -128,7 +128,7 @@ describe("changes", () => {
   });
 });
 
-describe("what a field cannot take is refused, and the state is as it was", () => {
+describe("a change that a field cannot take is refused, and the state is as it was", () => {
   const kept = { list: ["a"], files: { "a.ts": 1 }, note: "x" };
   test.each([
     ["merges a text", kept, { files: "abc" }, 'state field "files" cannot be merged with "abc"'],

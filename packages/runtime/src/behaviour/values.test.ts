@@ -1,4 +1,5 @@
-// What becomes of each value where it enters a session. `docs/api.md` has the same table under "What is recorded".
+// Each kind of value at each place where it enters a session. `docs/api.md` has the same table under "What is
+// recorded".
 
 import { afterEach, describe, expect, test } from "vitest";
 import { defineAgent, type AgentContext } from "../agents/define.ts";
@@ -18,7 +19,7 @@ class Point {
   }
 }
 
-/** What is given, and what is read where it is kept; a value without that is refused. */
+/** Each given value with the value that is read later. A value without `kept` is refused. */
 const VALUES: readonly (readonly [string, unknown, { readonly kept: unknown }?])[] = [
   ["-0", -0, { kept: 0 }],
   ["a fraction", 0.1, { kept: 0.1 }],
@@ -75,7 +76,7 @@ function start(
   return { runtime, begin: (v: unknown) => runtime.start(agent, { v }), storage };
 }
 
-/** What the agent read, or why it reads nothing. */
+/** The value that the agent read, or the code of its refusal. */
 async function outcomeOf(read: unknown[], settled: Promise<unknown>): Promise<Outcome> {
   const { fault } = (await settled) as { readonly fault?: { readonly code: string } };
   return fault === undefined ? { kept: read[0] } : { refused: fault.code };

@@ -48,7 +48,7 @@ async function waiting(): Promise<{ storage: MemoryStorage; sessionId: string }>
   return { storage, sessionId };
 }
 
-test("of two versions that are known, each session gets its own", async () => {
+test("each session runs in its own version when two versions are known", async () => {
   const { storage, sessionId } = await waiting();
   const runtime = open(storage, [greeter("2", "good day"), greeter("1", "hello")]);
   const newer = await runtime.start(greeter("3", "hi"));
@@ -79,7 +79,7 @@ test("a version that is not here parks the session, which says so; its own code 
   expect(await old.handle(sessionId).result()).toBe("hello, Ada");
 });
 
-test("so does one that is found due", async () => {
+test("a due session with an unknown version is parked", async () => {
   const { storage, sessionId } = await waiting();
   const runtime = open(storage, [greeter("2", "good day")]);
   await runtime.signal(sessionId, "name", "Ada");

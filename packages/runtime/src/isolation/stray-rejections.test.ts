@@ -5,8 +5,9 @@ import { expect, test } from "vitest";
 import type { RunningCode } from "../session/driver-environment.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 
-// What stays in use is handed on with every promise of the process, in Node 22 by all that were ever opened.
-test("who stops watching leaves neither a listener nor a context in use", () => {
+// A context in use is passed on with every promise of the process, and in Node 22 by every context that was
+// ever opened.
+test("the stop function leaves neither a listener nor a context in use", () => {
   const context = new AsyncLocalStorage<RunningCode>();
   const listeners = process.listenerCount("unhandledRejection");
   const stop = watchStrayRejections(context, () => {});

@@ -1,5 +1,6 @@
-// What a watchdog leaves alone, in processes of their own, and what it ends besides the process. That it ends one that is busy is
-// tested by the command: `telling.test.ts` (slices) and `fleet/wedged.test.ts` (leases).
+// Watchdog, in processes of their own: the cases in which it does nothing, and the other processes that it
+// ends. Tests of the command cover busy processes: `telling.test.ts` (slices) and `fleet/wedged.test.ts`
+// (leases).
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -38,7 +39,7 @@ function run(code: string) {
 }
 
 describe.concurrent("a process that lives", () => {
-  test("watchdog-4: is not ended when it has let go of its leases, or renewed them, or holds none", async () => {
+  test("watchdog-4: a process is not ended when it has let go of its leases, renews them, or holds none", async () => {
     const { ended } = run(`
       w.expectLetGo(300);
       await delay(200);
@@ -49,7 +50,7 @@ describe.concurrent("a process that lives", () => {
     expect(await ended).toEqual({ signal: null, said: "went on\n" });
   });
 
-  test("watchdog-6: nor when it was stopped as a whole in the middle of a slice, and goes on", async () => {
+  test("watchdog-6: a process is not ended after it was suspended in the middle of a slice", async () => {
     const { child, ended, says } = run(`
       await delay(1_500); // Its thread has begun.
       w.opened([{ sessionId: "ses-1" }]);
@@ -58,7 +59,7 @@ describe.concurrent("a process that lives", () => {
       process.kill(process.pid, "SIGSTOP");
       await delay(100);
       w.closed();
-      await delay(1_500); // Whoever is to be ended is asked first where it stands.
+      await delay(1_500); // Before it ends a process, the thread asks for its line.
     `);
     await says("open");
     await new Promise((resolve) => setTimeout(resolve, 700));
@@ -69,7 +70,7 @@ describe.concurrent("a process that lives", () => {
 
 // Not without /proc: see started-processes.ts.
 test.runIf(HAS_PROC)(
-  "watchdog-5: what a process has started is ended, also what has left it behind, and not the process itself",
+  "watchdog-5: all processes that a process has started are ended, daemons too, but not the process itself",
   async () => {
     // A shell that starts one in the background, one in a session of its own, and one that nobody is the parent of any more.
     const script = `

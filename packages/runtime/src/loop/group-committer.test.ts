@@ -13,7 +13,7 @@ import { MemoryStorage } from "../memory/memory-storage.ts";
 const release = (sessionId: string): Change => ({ type: "release_claim", sessionId, token: 1 });
 
 describe("a group", () => {
-  test("is everything submitted in one turn of the loop; what comes while it is in flight forms the next, in order", async () => {
+  test("a group has all changes of one turn of the loop, and changes during its flight form the next", async () => {
     const { committer, groups, answer } = scripted();
     const order: string[] = [];
     const submit = (name: string) =>
@@ -101,7 +101,7 @@ describe("a group", () => {
     }
   });
 
-  test("is given up after its patience, so that nobody waits for ever", async () => {
+  test("a group is given up after the last retry delay", async () => {
     const clock = new TestClock();
     let calls = 0;
     const storage = {
@@ -119,35 +119,32 @@ describe("a group", () => {
   test.each([
     ["is away", () => Promise.reject(new UnavailableError("storage_unavailable", "gone"))],
     ["does not answer", () => new Promise<never>(() => {})],
-  ])(
-    "of who is in a hurry is given up soon where storage %s, and so is what comes after it",
-    async (_, commit) => {
-      const clock = new TestClock();
-      const given: string[] = [];
-      const storage = {
-        commit: (changes: readonly { readonly sessionId: string }[]) => {
-          given.push(...changes.map(({ sessionId }) => sessionId));
-          return commit();
-        },
-      };
-      const committer = new GroupCommitter(storage as unknown as AgentStorage, clock);
-      const told: string[] = [];
-      const submit = (sessionId: string): void =>
-        void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => told.push(code));
-      submit("before");
-      await turns(1);
-      committer.hurry();
-      submit("after");
-      let isIdle = false;
-      void committer.idle().then(() => (isIdle = true));
-      await clock.advance(3_999);
-      expect([told, isIdle]).toEqual([[], false]);
-      await clock.advance(1);
-      expect([told, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
-      expect(clock.armed).toBe(0);
-      expect(given, "what was not given to it yet is not done later").not.toContain("after");
-    },
-  );
+  ])("a group in a hurry is given up soon where storage %s, and so are later groups", async (_, commit) => {
+    const clock = new TestClock();
+    const given: string[] = [];
+    const storage = {
+      commit: (changes: readonly { readonly sessionId: string }[]) => {
+        given.push(...changes.map(({ sessionId }) => sessionId));
+        return commit();
+      },
+    };
+    const committer = new GroupCommitter(storage as unknown as AgentStorage, clock);
+    const told: string[] = [];
+    const submit = (sessionId: string): void =>
+      void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => told.push(code));
+    submit("before");
+    await turns(1);
+    committer.hurry();
+    submit("after");
+    let isIdle = false;
+    void committer.idle().then(() => (isIdle = true));
+    await clock.advance(3_999);
+    expect([told, isIdle]).toEqual([[], false]);
+    await clock.advance(1);
+    expect([told, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
+    expect(clock.armed).toBe(0);
+    expect(given, "what was not given to it yet is not done later").not.toContain("after");
+  });
 
   test("answered too short is an error for those left out, not a hang", async () => {
     const storage = { commit: async () => [{ status: "released" }] } as unknown as AgentStorage;
@@ -162,7 +159,7 @@ describe("a group", () => {
 });
 
 describe("a storage that takes several groups at once", () => {
-  test("is given those that name nothing in common, and each session's changes in their order", async () => {
+  test("groups without common names are sent at once, and each session's changes stay in order", async () => {
     const { committer, groups, answer } = scripted(2);
     const order: string[] = [];
     const submit = (name: string) =>
@@ -192,7 +189,7 @@ describe("a storage that takes several groups at once", () => {
     expect(order).toEqual(["c", "a", "b", "d", "a"]);
   });
 
-  test("what a change makes, tells or records stands in the way of others about it", async () => {
+  test("a change waits for an earlier one with a common name, such as a parent or the audit", async () => {
     const { committer, groups, answer } = scripted(4);
     const create = (sessionId: string, parent: string): Change => ({
       type: "create_session",
@@ -216,7 +213,7 @@ describe("a storage that takes several groups at once", () => {
     expect(groups[2]).toEqual(["parent", "child", "audited"]);
   });
 
-  test("what is submitted while it is away costs the same, however much waits", async () => {
+  test("the cost of a submission while storage is away does not depend on how many changes wait", async () => {
     const waiting = 300;
     const { committer, clock, groups, answer, fail } = scripted(4);
     let looks = 0;

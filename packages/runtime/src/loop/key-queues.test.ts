@@ -7,7 +7,7 @@ interface Item extends Naming {
   readonly number: number;
 }
 
-/** Who of these may go: nobody under way, and nobody who came before and must wait, names the same. */
+/** The items that are free: no running item, and no earlier waiting item, has a common name. */
 function freeOf(waiting: readonly Item[], underWay: readonly Item[]): number[] {
   const taken = new Set(underWay.flatMap(({ names }) => names));
   const free: number[] = [];
@@ -18,7 +18,7 @@ function freeOf(waiting: readonly Item[], underWay: readonly Item[]): number[] {
   return free;
 }
 
-test("free is who the rule says, whoever comes, goes and ends", () => {
+test("the free items are those of the rule, in any order of entering, running and leaving", () => {
   const random = lcg(7);
   for (let round = 0; round < 60; round++) {
     const lines = new NameLines<Item>();

@@ -20,7 +20,7 @@ test("an alarm for no time is refused, and holds up no other", async () => {
 });
 
 test.each([false, true])(
-  "what an agent sees of a clock that is set back does not go back over its checkpoints (a new process: %s)",
+  "the time of an agent does not go back over its checkpoints when the clock is set back (a new process: %s)",
   async (isNew) => {
     const storage = new MemoryStorage();
     const clock = new TestClock();

@@ -1,4 +1,4 @@
-// A list that is cut into chunks, held against one array that is sorted anew.
+// PositionList: a list in chunks, compared with one array that is sorted after each change.
 
 import { seededRandom } from "@holdfast/core/internal";
 import { expect, test } from "vitest";
@@ -27,7 +27,7 @@ test("a list from which anything is taken gives the same pages as a sorted array
     }
     const [item] = model.splice(below(model.length), 1);
     list.remove(item!);
-    list.remove(item!); // What is not there is not taken.
+    list.remove(item!); // A second removal has no effect.
     expect(list.size).toBe(model.length);
   }
   expect([...list.below(Infinity)]).toEqual([]);

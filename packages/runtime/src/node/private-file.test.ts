@@ -26,7 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const isRoot = process.getuid?.() === 0;
 const STRANGER = 12_345;
 
-/** What stands at the path, each beside a file `other` that is not to be touched. */
+/** The existing files at the path, each beside a file `other` that must not be touched. */
 const PLANTED: { readonly [what: string]: (path: string, other: string) => void } = {
   "a file": (path) => writeFileSync(path, "planted", { mode: 0o666 }),
   "a link to a file": (path, other) => symlinkSync(other, path),
@@ -93,7 +93,7 @@ describe("a folder", () => {
     createPrivate(join(folder, "token"), "secret");
   });
 
-  test("of another user is refused", (t) => {
+  test("a folder of another user is refused", (t) => {
     if (!isRoot) return t.skip("only root may give a folder away");
     chownSync(folder, STRANGER, STRANGER);
     expect(() => createPrivate(join(folder, "token"), "secret")).toThrow(expect.objectContaining(refused));

@@ -59,7 +59,7 @@ async function livePlaces(...storages: readonly AgentStorage[]): Promise<number>
 }
 
 describe("a session that moves", () => {
-  test("is not one that is nowhere but in its process, until it is made to last", async () => {
+  test("an ephemeral session does not move until it enables persistence", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const lasting = defineAgent({
       name: "lasting",
@@ -86,7 +86,7 @@ describe("a session that moves", () => {
   });
 
   // Begun under older rules, by which a minimal session with children stayed minimal.
-  test("and keeps no journal hears there of the children that it asks for again", async () => {
+  test("a minimal session gets the ends of the children that it asks for again in the new storage", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const telling = defineAgent({
       name: "telling",
@@ -127,7 +127,7 @@ describe("a session that moves", () => {
     expect(await (await second.resume("s")).result()).toEqual(["signal", "completed", "done", 2]);
   });
 
-  test("goes on where it lives now, and the old place says where that is", async () => {
+  test("a moved session resumes in its new storage, and the old storage names it", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here);
     await first.start(agent, undefined, { sessionId: "s" });
@@ -147,7 +147,7 @@ describe("a session that moves", () => {
     expect(await finish(there)).toEqual(DONE);
   });
 
-  test("comes back, as often as it likes", async () => {
+  test("a session moves back and forth any number of times", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here);
     await first.start(agent, undefined, { sessionId: "s" });
@@ -160,7 +160,7 @@ describe("a session that moves", () => {
     expect(await finish(here)).toEqual(DONE);
   });
 
-  test("moves after any of its commits, also while it is at work", async () => {
+  test("a session moves after any of its commits, also while it runs", async () => {
     for (let commits = 1; ; commits++) {
       const [inside, there] = [new MemoryStorage(), new MemoryStorage()];
       const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
@@ -172,7 +172,7 @@ describe("a session that moves", () => {
       });
       const first = open(here);
       const handle = await first.start(agent, undefined, { sessionId: "s" });
-      void sendAll(first).catch(() => {}); // What comes after the move is refused, and sent again there.
+      void sendAll(first).catch(() => {}); // Signals after the move are refused, and sent again there.
       const ended = handle.settled();
       await Promise.race([reached, ended]);
       if ((await handle.session()).status === "completed") return expect(commits).toBeGreaterThan(5);
@@ -189,7 +189,7 @@ describe("a session that moves", () => {
 
   const faults: readonly FaultKind[] = ["before", "reply_lost"];
   for (const fault of faults) {
-    test(`is never in two places, and arrives when asked for again, when a step fails: ${fault}`, async () => {
+    test(`a session is never in two places, and arrives when a failed move is repeated: ${fault}`, async () => {
       for (const side of ["from", "to"] as const) {
         for (let step = 1; ; step++) {
           const [inside, beyond] = [new MemoryStorage(), new MemoryStorage()];
@@ -215,7 +215,7 @@ describe("a session that moves", () => {
     });
   }
 
-  test("stays where it is when it is refused there", async () => {
+  test("a session stays where it is when the other storage refuses it", async () => {
     const [here, there] = [new MemoryStorage(), new MemoryStorage()];
     const first = open(here);
     const other = open(there);
@@ -227,7 +227,7 @@ describe("a session that moves", () => {
     expect(await finish(here)).toEqual(DONE);
   });
 
-  test("whose target is gone when it is frozen already goes on as a copy of its file", async () => {
+  test("a frozen session whose target is gone continues as a copy from its file", async () => {
     const [from, to] = [new MemoryStorage(), new MemoryStorage()];
     const runtime = open(from);
     await runtime.start(agent, undefined, { sessionId: "s" });
@@ -249,7 +249,7 @@ describe("a session that moves", () => {
     expect((await from.reader.session("s"))?.move?.to).toBe("there");
   });
 
-  test("move-session-4: is not frozen for a place that cannot be reached", async () => {
+  test("move-session-4: a session is not frozen for a storage that is unreachable", async () => {
     const [from, to] = [new MemoryStorage(), new MemoryStorage()];
     const runtime = open(from);
     await runtime.start(agent, undefined, { sessionId: "s" });
@@ -266,7 +266,7 @@ describe("a session that moves", () => {
     expect(await runtime.handle("s").result()).toEqual(DONE);
   });
 
-  test("does not leave its children behind, and is not asked to two places at once", async () => {
+  test("a session with a living child does not move, and a move to a second place is refused", async () => {
     const parent = defineAgent({
       name: "parent",
       agents: [agent],

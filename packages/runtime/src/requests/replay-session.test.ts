@@ -40,7 +40,7 @@ const twice = defineAgent({
 });
 
 describe("a turn that is gone through again", () => {
-  test("needs no handlers: tasks that only the runtime knew replay, those that are guarded too", async () => {
+  test("a replayed turn needs no handlers, even for guarded tasks that only the runtime knew", async () => {
     const storage = new MemoryStorage();
     const look = defineTask({ name: "look", guardRepeats: true, timeoutMs: 5_000, run: () => "nothing" });
     const free = defineTask({ name: "free", run: () => "nothing" });
@@ -62,7 +62,7 @@ describe("a turn that is gone through again", () => {
     expect(stand).toMatchObject({ fault: undefined, isOver: true, nextSeq: records.length });
   });
 
-  test("shows each delivery and what was asked in answer, and no task is run", async () => {
+  test("a replayed turn shows each delivery with its commands, and runs no task", async () => {
     const { session, records, storage } = await recorded(twice);
     const before = ran;
     const { stand, steps } = await replayed({ agent: twice, session, records });
@@ -82,7 +82,7 @@ describe("a turn that is gone through again", () => {
     expect(await journalOf(storage, session.sessionId)).toEqual(records);
   });
 
-  test("stops behind the slice of a position, and tells what is open there", async () => {
+  test("a replayed turn stops after the slice of a position, and gives the open tasks there", async () => {
     const { session, records } = await recorded(twice);
     const { stand, steps } = await replayed({ agent: twice, session, records, stopAt: 1 });
     expect(steps).toHaveLength(1);
@@ -126,7 +126,7 @@ describe("a turn of a fork of a fork", () => {
     },
   });
 
-  test("is gone through as whose it was: on that one's input and chance, under its name", async () => {
+  test("a turn of a fork of a fork is replayed with the id, input and seed of the session that did it", async () => {
     const storage = new MemoryStorage();
     runtime = createRuntime({ storage, development: false });
     await (await runtime.start(rolls, "first", { sessionId: "one" })).result();
@@ -166,7 +166,7 @@ describe("code that does something else", () => {
   const other = (name: string, run: (ctx: AgentContext) => Promise<unknown>): Agent =>
     defineAgent({ name, run });
 
-  test("is stopped there, with both sides", async () => {
+  test("a replay of other code stops at the divergence, with both sides", async () => {
     const { session, records } = await recorded(twice);
     const agent = other("twice", async (ctx) => {
       ctx.appendEntry({ role: "user", content: "hello" });

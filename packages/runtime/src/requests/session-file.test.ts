@@ -72,7 +72,7 @@ async function waiting() {
 }
 
 describe("a session", () => {
-  test("comes in as it went out, stands as it stood, and goes on where its agent is", async () => {
+  test("an imported session equals the exported one, and resumes where its agent is known", async () => {
     const { runtime, storage, handle } = await waiting();
     const text = await textOf(runtime.export("s"));
     const there = open([agent as Agent]);
@@ -97,7 +97,7 @@ describe("a session", () => {
     expect(output.slice(0, 3)).toEqual([NASTY, "go", NASTY]);
   });
 
-  test("that ended comes in with its end", async () => {
+  test("a session that has ended is imported with its end", async () => {
     const done = defineAgent({ name: "done", run: async (ctx) => ctx.run("work", () => 7) });
     const here = open([done]);
     await (await here.runtime.start(done, undefined, { sessionId: "s" })).result();
@@ -106,7 +106,7 @@ describe("a session", () => {
     expect(await imported.result()).toBe(7);
   });
 
-  test("whose task ran does it again where it comes in", async () => {
+  test("a session with a running task repeats the task after its import", async () => {
     const { opened: never } = gate();
     let ran = 0;
     const work = defineTask({
@@ -123,7 +123,7 @@ describe("a session", () => {
     expect(await (await there.runtime.resume("s")).result()).toBe(2);
   });
 
-  test("under another id is the same, down to its entries and its chance", async () => {
+  test("a session that is imported under another id is the same, with its entries and its seed", async () => {
     const { runtime, handle } = await waiting();
     const text = await textOf(runtime.export("s"));
     await expect(runtime.import(bytes(text))).rejects.toMatchObject({ code: "session_exists" });
@@ -135,7 +135,7 @@ describe("a session", () => {
     expect((await copy.session()).fork).toMatchObject({ origins: ["s"] });
   });
 
-  test("whose answer was lost is the one that came in", async () => {
+  test("an import whose answer was lost has succeeded", async () => {
     const { runtime } = await waiting();
     const text = await textOf(runtime.export("s"));
     const memory = new MemoryStorage();
@@ -159,7 +159,7 @@ describe("a session", () => {
     await expect(there.import(bytes(text))).rejects.toMatchObject({ code: "session_exists" });
   });
 
-  test("that is a child keeps its id", async () => {
+  test("a child keeps its id in an import", async () => {
     const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("word") });
     const parent = defineAgent({
       name: "parent",
@@ -180,7 +180,7 @@ describe("a session", () => {
     expect(await there.runtime.handle("p-0").result()).toBe(1);
   });
 
-  test("that goes on while it is written is written as it stood", async () => {
+  test("a session that runs during its export is exported as it was", async () => {
     const { runtime, storage, handle } = await waiting();
     const before = await handle.session();
     const lines: string[] = [];
@@ -201,7 +201,7 @@ describe("a session", () => {
     expect(await there.storage.reader.pendingSignals("s")).toHaveLength(1);
   });
 
-  test("a signal consumed between two reads is not there twice", async () => {
+  test("a signal that is consumed between two reads is not exported twice", async () => {
     const { runtime, storage, handle } = await waiting();
     const slow = storageWith(storage, {
       reader: new Proxy(storage.reader, {
@@ -221,7 +221,7 @@ describe("a session", () => {
     expect(runtime.live).toBe(0);
   });
 
-  test("that does not exist cannot be written", async () => {
+  test("an unknown session cannot be exported", async () => {
     await expect(textOf(open([]).runtime.export("nobody"))).rejects.toMatchObject({
       code: "session_not_found",
     });
@@ -244,7 +244,7 @@ describe("a file", () => {
     throw new Error("it was taken");
   }
 
-  test("is lines of JSON, the last one the checksum of all before it", async () => {
+  test("a session file has lines of JSON, the last one with the checksum of all lines before it", async () => {
     const { runtime } = await waiting();
     const text = await textOf(runtime.export("s"));
     const lines = text
@@ -262,7 +262,7 @@ describe("a file", () => {
     expect(sealed(bodyOf(text))).toBe(text);
   });
 
-  test("cut off anywhere is refused, as is one with any byte changed", async () => {
+  test("a session file that is cut off or has any byte changed is refused", async () => {
     const small = defineAgent({ name: "small", run: async (ctx) => ctx.run("work", () => "x") });
     const here = open([small]);
     await (await here.runtime.start(small, undefined, { sessionId: "s" })).result();
@@ -352,7 +352,7 @@ describe("a file", () => {
   });
 
   test.each(["", "hello", "\n", "{}\n{}\n", "\u0000".repeat(50)])(
-    "that is not ours is refused: %j",
+    "a file that is no session file is refused: %j",
     async (text) => {
       expect(await refused(text)).toMatchObject({
         code: "corrupt_record",

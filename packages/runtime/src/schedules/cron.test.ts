@@ -1,4 +1,4 @@
-// Twice a year a clock shows a time twice, or not at all. What is done by the clock must be done once all the same.
+// Twice a year a clock shows a time twice, or not at all. A schedule must fire once all the same.
 
 import { HoldfastError } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -17,7 +17,7 @@ function times(line: string, zone: string, from: string, count: number): string[
 }
 
 describe("times of a line", () => {
-  test("are in its zone, and after the moment that is asked about", () => {
+  test("the times of a line are in its zone, and after the given moment", () => {
     expect(times("30 9 * * 1-5", "Asia/Kolkata", "2026-11-20T04:00:00Z", 2)).toEqual([
       "2026-11-23T04:00Z",
       "2026-11-24T04:00Z",
@@ -65,7 +65,7 @@ describe("a clock that is put forward", () => {
     ]);
   });
 
-  test("cron-1: a gap of half an hour, and one at midnight", () => {
+  test("cron-1: a time in a gap of half an hour or at midnight is the first moment after it", () => {
     expect(times("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", 1)).toEqual([
       "2026-10-03T15:30Z",
     ]);
@@ -91,7 +91,7 @@ describe("a clock that is put back", () => {
     ]);
   });
 
-  test("cron-2: the second is not found either by who asks between the two, or within the second hour", () => {
+  test("cron-2: the second of two equal times is not found from between the two or within the second hour", () => {
     for (const from of ["00:31", "00:59", "01:00", "01:29"])
       expect(times("30 2 * * *", "Europe/Berlin", `2026-10-25T${from}:00Z`, 1)).toEqual([
         "2026-10-26T01:30Z",
@@ -114,7 +114,7 @@ describe("a clock that is put back", () => {
   });
 });
 
-describe("what is wrong", () => {
+describe("a wrong line", () => {
   const refusal = (line: string, zone = "UTC"): HoldfastError => {
     try {
       readCron(line, zone).after(0);

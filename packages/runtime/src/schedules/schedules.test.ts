@@ -1,4 +1,4 @@
-// What is done again and again must be done each time, and once each time: nobody watches it (ST34 is storage's part).
+// Schedules and their keeper: each time of a schedule fires, and fires once (ST34 is storage's part).
 
 import {
   BEHAVIOUR_FLAGS,
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe("a schedule", () => {
-  test("starts a session at each of its times, which is run here", async () => {
+  test("a schedule starts a session at each of its times, and the session runs here", async () => {
     const { runtime, clock, storage, fired } = open("2026-11-21T08:59:30Z");
     const schedule = await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo, input: 7 } });
     expect(schedule).toMatchObject({ scheduleId: "tick", nextAt: Date.parse("2026-11-21T09:00:00Z") });
@@ -46,7 +46,7 @@ describe("a schedule", () => {
     ]);
   });
 
-  test("sends a signal at each of its times, and goes on when nobody is there to hear it", async () => {
+  test("a schedule sends a signal at each of its times, and continues after the session has ended", async () => {
     const { runtime, clock } = open("2026-11-21T08:59:30Z");
     const twice = defineAgent({
       name: "twice",
@@ -64,7 +64,7 @@ describe("a schedule", () => {
     expect(await runtime.schedules()).toMatchObject([{ nextAt: Date.parse("2026-11-21T09:03:00Z") }]);
   });
 
-  test("leaves one signal unread, however long nobody reads", async () => {
+  test("a schedule leaves at most one signal unread", async () => {
     const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
     const counting = defineAgent({
       name: "counting",
@@ -88,7 +88,7 @@ describe("a schedule", () => {
     expect(await handle.result()).toEqual([1, 0]);
   });
 
-  test("gives what it starts a budget, its time to live included, and guards its repeats as of any other", async () => {
+  test("a schedule starts sessions with its budget and time to live, and with the current flags", async () => {
     const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
     const idle = defineAgent({ name: "idle", run: async (ctx) => ctx.waitForSignal("never") });
     const budget = { maxTokens: 500, ttlMs: 90_000 };
@@ -106,7 +106,7 @@ describe("a schedule", () => {
     await expect(runtime.schedule(wrong)).rejects.toThrow("maxTokens is 0");
   });
 
-  test("that is removed fires no more", async () => {
+  test("a schedule that is removed fires no more", async () => {
     const { runtime, clock, fired } = open();
     await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo } });
     await clock.advance(60_000);
@@ -116,14 +116,14 @@ describe("a schedule", () => {
     expect(fired).toHaveLength(1);
   });
 
-  test("is fired by nobody who was not asked to", async () => {
+  test("a schedule is not fired by a runtime without the option", async () => {
     const { runtime, clock, storage } = open(undefined, { schedules: false });
     await runtime.schedule({ ...everyMinute, start: { agent: echo } });
     await clock.advance(300_000);
     expect(await sessionIds(storage)).toEqual([]);
   });
 
-  test("keeps when it is due when it is put again, and not when its line or zone is another", async () => {
+  test("a schedule that is put again keeps its next time, unless its line or zone is another", async () => {
     const { runtime, clock } = open("2026-11-21T08:59:30Z", { schedules: false });
     const again = (cron: string, timeZone = "UTC") =>
       runtime.schedule({ id: "tick", cron, timeZone, start: { agent: echo, input: cron } });
@@ -138,7 +138,7 @@ describe("a schedule", () => {
     expect(await runtime.schedules()).toHaveLength(1);
   });
 
-  test("of several at one time holds up none, although one has an agent that takes long to load", async () => {
+  test("a schedule whose agent takes long to load delays no other schedule", async () => {
     const loading = gate<Agent>();
     const asked: string[] = [];
     const { runtime, clock, storage } = open(undefined, {
@@ -161,8 +161,8 @@ describe("a schedule", () => {
   });
 });
 
-describe("times that pass while nobody fires", () => {
-  test("are one firing, as the first of them, and the next is to come", async () => {
+describe("times that pass while no runtime fires", () => {
+  test("times that were missed fire once as the first of them, and the next one fires as usual", async () => {
     const storage = new MemoryStorage();
     const before = open("2026-11-21T08:59:30Z", { storage });
     await before.runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo } });
@@ -177,7 +177,7 @@ describe("times that pass while nobody fires", () => {
 });
 
 describe("each time once", () => {
-  test("however many processes see it, and its session is run once", async () => {
+  test("each time fires once however many processes see it, and its session runs once", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock(Date.parse("2026-11-21T08:59:30Z"));
     let ran = 0;
@@ -193,7 +193,7 @@ describe("each time once", () => {
     expect(all.flatMap(({ warned }) => warned)).toEqual([]);
   });
 
-  test("also when the answer is lost: it is run by who fired it", async () => {
+  test("each time fires once when the answer is lost, and the process that fired it runs its session", async () => {
     const memory = new MemoryStorage();
     let lost = 0;
     const storage = storageWith(memory, {
@@ -212,7 +212,7 @@ describe("each time once", () => {
     expect(lost).toBe(2);
   });
 
-  test("also when a process dies between firing and running: the next one runs what was started", async () => {
+  test("a session runs in the next process when the one that fired its schedule dies", async () => {
     const memory = new MemoryStorage();
     const clock = new TestClock(Date.parse("2026-11-21T08:59:30Z"));
     const storage = storageWith(memory, {
@@ -234,7 +234,7 @@ describe("each time once", () => {
     expect(next.fired).toEqual([]);
   });
 
-  test("also when a schedule as it was before is put once more", async () => {
+  test("each time fires once when an earlier state of its schedule is put again", async () => {
     const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
     const told = defineAgent({
       name: "told",
@@ -260,7 +260,7 @@ describe("each time once", () => {
 });
 
 describe("a clock that jumps", () => {
-  test("forward an hour and back: no time fires twice, and none is passed over", async () => {
+  test("a clock that jumps forward an hour and back fires no time twice and skips none", async () => {
     const { runtime, clock, fired } = open("2026-11-21T08:59:30Z");
     await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo } });
     await clock.advance(30_000);
@@ -274,7 +274,7 @@ describe("a clock that jumps", () => {
     expect(dueTimes(fired)).toEqual(["09:00", "09:01", "10:01"]);
   });
 
-  test("back an hour: what is put meanwhile fires at its time", async () => {
+  test("a schedule that is put after the clock jumped back an hour fires at its time", async () => {
     const { runtime, clock, fired } = open("2026-11-21T08:59:30Z");
     clock.jump(-HOUR_MS);
     await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo } });
@@ -282,7 +282,7 @@ describe("a clock that jumps", () => {
     expect(dueTimes(fired)).toEqual(["08:00"]);
   });
 
-  test("because its zone has it put back: a time that is shown twice fires once", async () => {
+  test("a time that a zone shows twice fires once", async () => {
     const { runtime, clock, fired } = open("2026-10-24T23:59:00Z");
     await runtime.schedule({
       id: "night",
@@ -294,7 +294,7 @@ describe("a clock that jumps", () => {
     expect(dueTimes(fired)).toEqual(["00:30"]);
   });
 
-  test("because its zone has it put forward: a time that is not shown fires after the gap", async () => {
+  test("a time that a zone skips fires after the gap", async () => {
     const { runtime, clock, fired } = open("2026-03-29T00:00:00Z");
     await runtime.schedule({
       id: "night",
@@ -308,7 +308,7 @@ describe("a clock that jumps", () => {
 });
 
 describe("agents of schedules", () => {
-  test("are found where they came from, and run in the version that is there now", async () => {
+  test("agents of schedules are found by their file, and run in the version that is there now", async () => {
     const asked: AgentRef[] = [];
     const { runtime, clock, storage } = open("2026-11-21T08:59:30Z", {
       schedules: {
@@ -328,7 +328,7 @@ describe("agents of schedules", () => {
     });
   });
 
-  test("of the sessions that are signalled are found too", async () => {
+  test("agents of the sessions that are signalled are found too", async () => {
     const desk = defineAgent({ name: "desk", run: (ctx) => ctx.waitForSignal("go") });
     const storage = new MemoryStorage();
     const before = open("2026-11-21T08:59:30Z", { storage });
@@ -343,7 +343,7 @@ describe("agents of schedules", () => {
     expect(await after.runtime.handle("desk").result()).toBe(5);
   });
 
-  test("of who took over from a session that is signalled are run here as its own was", async () => {
+  test("a schedule's signal resumes the successor when the target session has handed over", async () => {
     const heir = defineAgent({ name: "heir", run: (ctx) => ctx.waitForSignal("go") });
     const desk = defineAgent({
       name: "desk",
@@ -367,7 +367,7 @@ describe("agents of schedules", () => {
     expect(await storage.reader.session(heirId)).toMatchObject({ status: "completed", output: "5" });
   });
 
-  test("that cannot be found leave their sessions to whoever knows them, and it is told", async () => {
+  test("a session whose agent cannot be found is left to other processes, with a warning", async () => {
     const storage = new MemoryStorage();
     const { clock, warned } = open("2026-11-21T08:59:30Z", {
       storage,
@@ -384,7 +384,7 @@ describe("agents of schedules", () => {
 });
 
 describe("storage that cannot be asked", () => {
-  test("is asked again, and what was due meanwhile fires once", async () => {
+  test("storage that was unavailable is asked again, and times that were due meanwhile fire once", async () => {
     const memory = new MemoryStorage();
     let isAway = false;
     const storage = storageWith(memory, {
@@ -411,7 +411,7 @@ describe("a schedule that cannot be", () => {
     return refused;
   };
 
-  test("is refused with the field that is wrong, and nothing is stored", async () => {
+  test("an invalid schedule is refused with the name of the wrong field, and is not stored", async () => {
     expect(await wrong({ cron: "61 * * * *" })).toMatchObject({ code: "usage", at: "cron" });
     expect(await wrong({ timeZone: "Mars/Olympus" })).toMatchObject({ code: "usage", at: "timeZone" });
     expect(await wrong({ id: "a b" })).toMatchObject({ code: "usage", at: "id" });
@@ -422,7 +422,7 @@ describe("a schedule that cannot be", () => {
     expect(await wrong({ start: { agent: echo, input: 1n } })).toMatchObject({ code: "not_json" });
   });
 
-  test("but is stored is told once, and holds up no other", async () => {
+  test("an invalid schedule that is stored is reported once, and delays no other", async () => {
     const { clock, storage, warned, fired } = open("2026-11-21T08:59:30Z", { agents: [echo] });
     const { schedule } = put("broken", "echo");
     await storage.commit(

@@ -33,7 +33,7 @@ function looking(seen: number) {
   return { inbox, asked, answer: (at: number) => answers.shift()!(at) };
 }
 
-test("what a commit answers is not looked for when it was seen, nor again when it is being fetched", async () => {
+test("an inbox does not fetch again for a position that was seen or is being fetched", async () => {
   const { inbox, asked, answer } = looking(3);
   inbox.look(3);
   expect(asked).toEqual([]);
@@ -45,7 +45,7 @@ test("what a commit answers is not looked for when it was seen, nor again when i
   expect(asked).toEqual([3]);
 });
 
-test("what may be newer than what is being fetched is looked for once more", async () => {
+test("an inbox fetches once more for an arrival after the running fetch began", async () => {
   const { inbox, asked, answer } = looking(3);
   inbox.look(4);
   inbox.look(5);

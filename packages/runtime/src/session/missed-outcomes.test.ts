@@ -1,4 +1,4 @@
-// Whoever waits for what was told already, or can be told no more, is told so: nobody waits for ever.
+// ToldAgain: a wait for an outcome that was delivered before, or that cannot come any more, still ends.
 
 import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -46,20 +46,20 @@ function remembering(after: (ctx: AgentContext, childId: string) => Promise<unkn
   });
 }
 
-describe("the end of a child that was heard before a checkpoint", () => {
-  test("is told again to who waits for its output", async () => {
+describe("the end of a child that was received before a checkpoint", () => {
+  test("the child's output is redelivered to a later wait for it", async () => {
     const { runtime } = open();
     const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)));
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
-  test("is told again by its heir's row, when it handed over", async () => {
+  test("the successor's output is redelivered when the child handed over", async () => {
     const { runtime } = open();
     const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), heir);
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
-  test("is told again to who waits for its events, as often as asked, also in one life", async () => {
+  test("the child's end is redelivered for each wait for its events, also in one life", async () => {
     const { runtime } = open();
     const agent = remembering(async (ctx, childId) => {
       const child = ctx.child(childId);
@@ -70,7 +70,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await (await runtime.start(agent)).result()).toEqual([completed, completed, completed, 8]);
   });
 
-  test("is told again in the life that heard it", async () => {
+  test("the child's end is redelivered in the life that received it", async () => {
     const { runtime } = open();
     const agent = defineAgent({
       name: "parent",
@@ -84,7 +84,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await (await runtime.start(agent)).result()).toEqual([completed, completed]);
   });
 
-  test("is not that of another session that has its id, which hears nothing of what is asked of it", async () => {
+  test("a session that already had the child's id is not taken for the child and gets no signals for it", async () => {
     const { runtime } = open();
     const heard = defineAgent({ name: "heard", run: async (ctx) => ctx.waitForSignal("word") });
     const taken = await runtime.start(heard, undefined, { sessionId: "order-0" });
@@ -112,7 +112,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await order.settled()).toMatchObject({ status: "failed", error });
   });
 
-  test("that failed fails again", async () => {
+  test("the failure of a child is redelivered as a failure", async () => {
     const { runtime } = open();
     const agent = remembering(
       async (ctx, childId) =>
@@ -122,7 +122,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(await (await runtime.start(agent)).result()).toBe("child ID failed: no luck");
   });
 
-  test("is told again in the next process, once", async () => {
+  test("the child's end is redelivered once in the next process", async () => {
     const { runtime, storage } = open({ owner: "first" });
     const agent = remembering(async (ctx, childId) => {
       await ctx.waitForSignal("go");
@@ -143,7 +143,7 @@ describe("the end of a child that was heard before a checkpoint", () => {
     expect(heard).toHaveLength(1);
   });
 
-  test("of one that lives is waited for, and of one that is not here is a failure", async () => {
+  test("a wait for a living child continues, and a wait for a deleted child fails", async () => {
     const { runtime } = open();
     const slow = defineAgent({ name: "slow", run: async (ctx) => ctx.waitForSignal("word") });
     const agent = defineAgent({
@@ -200,7 +200,7 @@ describe("a request to a parent that has ended", () => {
     message: `ctx.requestFromParent("lookUp"): the parent, session ${parentId}, has ended`,
   });
 
-  test("rejects, when it had ended before", async () => {
+  test("a request rejects when the parent had ended before", async () => {
     const { runtime } = open();
     const handle = await runtime.start(leaving(async () => "done"));
     expect(await handle.result()).toBe("done");
@@ -209,7 +209,7 @@ describe("a request to a parent that has ended", () => {
     expect(await child.result()).toEqual(refused(handle.sessionId));
   });
 
-  test("rejects, when it ends before it has answered", async () => {
+  test("a request rejects when the parent ends before it has answered", async () => {
     const { runtime } = open();
     const never = gate();
     const agent = leaving(async (ctx) => {
@@ -273,7 +273,7 @@ describe("a request to a parent that has ended", () => {
     expect(await runtime.handle(childId).result()).toEqual([answer, 1]);
   });
 
-  test("rejects, when it ended while the child stood on nothing", async () => {
+  test("a request rejects when the parent ended while the child was not blocked on it", async () => {
     const { runtime, storage } = open({ owner: "first", adopt: false });
     const never = gate();
     const agent = leaving(async (ctx) => {
@@ -365,7 +365,7 @@ async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
 }
 
 test.each(["minimal", "ephemeral"] as const)(
-  "a session that starts over is told again how its children have ended, each time (its children: %s)",
+  "a session that starts over gets its children's ends again each time (its children: %s)",
   async (persistence) => {
     const storage = new MemoryStorage();
     const agent = defineAgent({
@@ -392,7 +392,7 @@ test.each(["minimal", "ephemeral"] as const)(
   },
 );
 
-test("a wait for a child or a parent that timed out says whom it was for", async () => {
+test("the time-out of a wait for a child or a parent names that session", async () => {
   const told = async (wait: PromiseLike<unknown>): Promise<unknown> => {
     try {
       return await wait;

@@ -1,4 +1,4 @@
-// What is due is run by whoever knows its agent, however much else is due.
+// DueSessions: a process that knows the agent of a due session runs it, however many others are due.
 
 import { CorruptRecordError, type CreateSession } from "@holdfast/core";
 import {
@@ -104,7 +104,7 @@ test("due-sessions-5: an answer that was overtaken does not put off what is due"
   await runtime.close();
 });
 
-test("due-sessions-3: what is busy is not looked at without end, where sessions are kept for no time", async () => {
+test("due-sessions-3: a busy session is not looked at in a tight loop when sessions are kept for no time", async () => {
   const clock = new TestClock();
   const done = gate();
   const busy = defineAgent({
@@ -135,7 +135,7 @@ test("due-sessions-3: what is busy is not looked at without end, where sessions 
   await runtime.close();
 });
 
-test("due-sessions-5: what is asked for while storage is looking for what is due is not forgotten", async () => {
+test("due-sessions-5: a time that is asked for while storage looks for due sessions is not forgotten", async () => {
   const memory = new MemoryStorage();
   const clock = new TestClock();
   const held = gate();

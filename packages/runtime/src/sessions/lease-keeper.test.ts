@@ -1,5 +1,5 @@
-// A keeper alone, against a storage that answers, refuses, or is silent; then two runtimes on one storage, one of which is cut
-// off or stopped past its lease.
+// LeaseKeeper: a keeper with a storage that answers, refuses, or is silent. Then two runtimes on one storage,
+// one of which is cut off or suspended.
 
 import { UnavailableError, type AgentStorage, type Change } from "@holdfast/core";
 import {
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 describe("a keeper", () => {
-  test("renews every claim by one call, a quarter of the lease after the last, while anything is held", async () => {
+  test("a keeper renews all claims by one call every quarter of the lease while any claim is held", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     keeper.claiming();
@@ -36,7 +36,7 @@ describe("a keeper", () => {
     expect(clock.armed).toBe(0);
   });
 
-  test("lets go of everything, once, three seconds before a lease that was not renewed can pass on", async () => {
+  test("a keeper lets go of all sessions once, three seconds before a lease without renewal ends", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "nothing";
@@ -48,7 +48,7 @@ describe("a keeper", () => {
     expect(stand).toMatchObject({ lost: 1, renewals: 3 });
   });
 
-  test("O5: tells by when it lets go, after each renewal anew, and when there is nothing left to let go of", async () => {
+  test("O5: a keeper announces when it will let go, after each renewal and when no claim is left", async () => {
     const { keeper, clock, stand } = keeperOf();
     expect(stand.letGoAt).toBeUndefined();
     const began = clock.monotonic();
@@ -64,8 +64,8 @@ describe("a keeper", () => {
     expect(stand.letGoAt).toBeUndefined();
   });
 
-  // It got lost on its way, and is given up by whoever sent it only when the lease is over.
-  test("does not wait for a renewal that is not answered: the next one keeps what is held", async () => {
+  // The renewal got lost on its way, and its sender gives it up only at the end of the lease.
+  test("a keeper does not wait for a lost renewal, and the next one keeps the claims", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "nothing";
@@ -75,7 +75,7 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(0);
   });
 
-  test("lets go at once when it is asked after the process was stopped for too long", () => {
+  test("a check lets go of all sessions at once after the process was suspended for too long", () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     clock.stall(LEASE_MS - 3_001);
@@ -87,8 +87,8 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(1);
   });
 
-  // What counts is when it was asked for: storage may have answered long after it counted from.
-  test("counts a renewal from before it was asked for", async () => {
+  // The time of the request counts, as storage may answer long after it.
+  test("a keeper counts a renewal from before its request", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "late";
@@ -101,7 +101,7 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(1);
   });
 
-  test("counts a claim that was made before it was told of from when it may have been made", async () => {
+  test("a keeper counts an older claim from the earliest time it may have been made", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming(2_000);
     stand.answers = "nothing";
@@ -120,7 +120,7 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(2);
   });
 
-  test("asks again soon when a renewal was refused, and goes on when one is confirmed", async () => {
+  test("a keeper retries soon after a refused renewal, and keeps the claims once one is confirmed", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "error";
@@ -131,7 +131,7 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(0);
   });
 
-  test("renews nothing when it comes too late, as after its process was stopped", async () => {
+  test("a keeper renews nothing when it is too late, as after its process was suspended", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     clock.stall(LEASE_MS);
@@ -139,7 +139,7 @@ describe("a keeper", () => {
     expect(stand).toMatchObject({ renewals: 0, lost: 1 });
   });
 
-  test("heeds no wall clock", async () => {
+  test("a jump of the wall clock does not affect a keeper", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     clock.jump(3_600_000);
@@ -149,7 +149,7 @@ describe("a keeper", () => {
     expect(stand.lost).toBe(0);
   });
 
-  test("does not take an answer for claims that were made after everything was let go of", async () => {
+  test("a late answer does not count for claims made after all sessions were let go", async () => {
     const { keeper, clock, stand } = keeperOf();
     keeper.claiming();
     stand.answers = "late";
@@ -169,7 +169,7 @@ describe("a keeper", () => {
     { leaseMs: 15_000, renewMs: 5_001 },
     { leaseMs: 0, renewMs: 1 },
     { leaseMs: 15_000, renewMs: Number.NaN },
-  ])("refuses $leaseMs renewed every $renewMs", ({ leaseMs, renewMs }) => {
+  ])("a lease of $leaseMs ms renewed every $renewMs ms is refused", ({ leaseMs, renewMs }) => {
     expect(() => keeperOf(leaseMs, renewMs)).toThrow(/cannot be renewed/);
   });
 
@@ -206,7 +206,7 @@ describe("a keeper", () => {
 });
 
 describe("two runtimes on one storage", () => {
-  test("what one of them holds is not the other's, however long it takes", async () => {
+  test("a session that one runtime holds stays with it, however long it takes", async () => {
     const stand = open();
     const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
     await stand.clock.advance(10 * LEASE_MS);
@@ -216,7 +216,7 @@ describe("two runtimes on one storage", () => {
     expect(stand.begun).toEqual(["first"]);
   });
 
-  test("one that is cut off stops its tasks before its lease passes on, and the other goes on with its work", async () => {
+  test("a runtime that is cut off stops its tasks before its lease ends, and the other resumes its session", async () => {
     const stand = open();
     const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
     await stand.clock.advance(1_000);
@@ -233,7 +233,7 @@ describe("two runtimes on one storage", () => {
     await stand.clock.advance(5_000);
     expect(stand.begun).toEqual(["first", "second"]);
 
-    // What the lost one still finishes is nobody's; what the other one finishes is the outcome.
+    // A late result of the first runtime is ignored; the second one's is the outcome.
     stand.first.work.open("by the first");
     stand.first.comeBack();
     await stand.clock.advance(5_000);
@@ -246,8 +246,8 @@ describe("two runtimes on one storage", () => {
     expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
   });
 
-  // Nothing of it ran, so nothing let go of anything: the first thing it does is to look whether it may.
-  test("one that was stopped past its lease commits and begins nothing when it wakes up, and leaves quietly", async () => {
+  // No code of the suspended process ran: after it wakes up, it checks the lease first.
+  test("a runtime that was suspended past its lease commits and starts nothing when it wakes up", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own });
     const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
@@ -269,7 +269,7 @@ describe("two runtimes on one storage", () => {
     expect(await outcomesOf(stand.storage)).toEqual(['"by the second"']);
   });
 
-  test("one that was stopped past its lease begins no task that waited for another one's end", async () => {
+  test("a runtime that was suspended past its lease starts no task that waited for a slot", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own, hasSecond: false, concurrency: 1 });
     const begun: string[] = [];
@@ -288,7 +288,7 @@ describe("two runtimes on one storage", () => {
     expect(begun).toEqual([]);
   });
 
-  test("a task that was stopped past its lease finds its signal aborted and tells no progress", async () => {
+  test("a task that was suspended past its lease finds its signal aborted and reports no progress", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own, hasSecond: false });
     const found: unknown[] = [];
@@ -310,7 +310,7 @@ describe("two runtimes on one storage", () => {
     expect(stand.first.progress).toEqual([]);
   });
 
-  test("one that finds itself fenced aborts the session's other tasks", async () => {
+  test("a runtime that is fenced aborts the session's other tasks", async () => {
     const own = new TestClock();
     const stand = open({ firstClock: own });
     const two = defineAgent({
@@ -330,7 +330,7 @@ describe("two runtimes on one storage", () => {
     expect(stand.first.aborted).toBe(true);
   });
 
-  test("one that was cut off and is the only one goes on by itself once it can", async () => {
+  test("a single runtime that was cut off resumes its session once storage answers again", async () => {
     const stand = open({ hasSecond: false });
     const handle = await stand.first.runtime.start(stand.agent, undefined, { sessionId: "s" });
     await stand.clock.advance(1_000);
@@ -345,7 +345,7 @@ describe("two runtimes on one storage", () => {
     expect(await handle.session()).toMatchObject({ status: "completed", output: '"at last"' });
   });
 
-  test("a claim that is answered after everything was let go of is given back", async () => {
+  test("a claim that is answered after all sessions were let go is released", async () => {
     const stand = open({ hasSecond: false });
     await stand.storage.commit([creation("s")], stand.clock.now());
     const answer = stand.first.holdClaims();

@@ -1,4 +1,4 @@
-// What comes between the steps of taking a session up.
+// LiveSessions: events between the steps of activating a session.
 
 import { gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import type { Watchdog } from "../isolation/watchdog.ts";
 
 const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("never") });
 
-test("who asks how a session ends that has ended before it could be claimed here is told", async () => {
+test("a wait for a session that ended before it could be claimed here gets its end", async () => {
   const memory = new MemoryStorage();
   const id = { sessionId: "s" };
   const open = (storage = memory as ReturnType<typeof storageWith>) =>
@@ -76,7 +76,7 @@ test("a suspect that waits is one no longer (W1)", async () => {
   await runtime.close();
 });
 
-test("who closes a runtime that is closing waits for that as well", async () => {
+test("a second close of a runtime waits for the first one", async () => {
   const handler = gate();
   const works = defineAgent({
     name: "works",

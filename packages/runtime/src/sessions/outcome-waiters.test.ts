@@ -1,4 +1,5 @@
-// Who waits for what becomes of a session is told, whoever does it, and wherever the session is by then.
+// Waiters: a waiter gets the end of its session, whichever process ends it, and wherever the session is by
+// then.
 
 import type { AgentStorage, HoldfastError } from "@holdfast/core";
 import { gate, readerWith, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
@@ -39,7 +40,7 @@ async function parked(storage: AgentStorage = new MemoryStorage()): Promise<Stan
   return stand;
 }
 
-/** What who waits is told while this happens. */
+/** The result of a wait during which this happens. */
 async function toldOf(
   { runtime }: Pick<Stand, "runtime">,
   happens: () => Promise<unknown>,
@@ -60,8 +61,8 @@ function move({ storage }: Pick<Stand, "storage">): Promise<void> {
 
 const MOVED = { status: "released", error: { code: "session_moved", at: "there" } };
 
-describe("who waits for a session that is parked is told", () => {
-  test("that its process closes the runtime", async () => {
+describe("a wait for a parked session", () => {
+  test("a wait for a parked session ends when its process closes the runtime", async () => {
     const stand = await parked();
     expect(await toldOf(stand, () => stand.runtime.close())).toEqual({
       status: "released",
@@ -69,14 +70,14 @@ describe("who waits for a session that is parked is told", () => {
     });
   });
 
-  test("that it was paused, as who asks afterwards", async () => {
+  test("a wait for a parked session gets its pause, as a later wait does", async () => {
     const stand = await parked();
     const told = await toldOf(stand, () => stand.runtime.pause("s"));
     expect(told).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
     expect(await soon(stand.runtime.handle("s").settled())).toEqual(told);
   });
 
-  test("which session a person has paused, and how it is resumed, wherever it was when that happened", async () => {
+  test("a wait for a session names the one that a person paused, and how to resume it", async () => {
     const stand = await parked();
     const parkedTold = (await toldOf(stand, () => stand.runtime.pause("s"))) as { fault: HoldfastError };
     const driven = open(new MemoryStorage());
@@ -91,7 +92,7 @@ describe("who waits for a session that is parked is told", () => {
     await expect(stand.runtime.handle("s").result()).rejects.toEqual(parkedTold.fault);
   });
 
-  test("which session a used-up budget has paused, and whose budget has to be raised", async () => {
+  test("a wait for a session names the one that a used-up budget has paused, and its payer", async () => {
     const stand = open(new MemoryStorage());
     const worker = defineAgent({ name: "worker", run: async (ctx) => ctx.run("work", () => 1) });
     const parent = defineAgent({
@@ -117,7 +118,7 @@ describe("who waits for a session that is parked is told", () => {
     });
   });
 
-  test("that it moved away, and not yet that it is on its way", async () => {
+  test("a wait for a parked session gets its move once it is done, not while it is under way", async () => {
     const stand = await parked();
     const moving = { sessionId: "s", moveId: "mov-1" };
     const begin = () => stand.storage.commit([{ type: "begin_move", ...moving, to: "there" }], 0);
@@ -127,14 +128,14 @@ describe("who waits for a session that is parked is told", () => {
     expect(await soon(stand.runtime.handle("s").settled())).toMatchObject(MOVED);
   });
 
-  test("that it is not there any more", async () => {
+  test("a wait for a parked session rejects when the session was deleted", async () => {
     const stand = await parked();
     const remove = { type: "delete_session", sessionId: "s", subtree: "refuse" } as const;
     const told = await toldOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
     expect(told).toMatchObject({ status: "released", error: { code: "session_not_found" } });
   });
 
-  test("that it cannot be read", async () => {
+  test("a wait for a parked session rejects when the session cannot be read", async () => {
     const memory = new MemoryStorage();
     const load = async (): Promise<never> => Promise.reject(new Error("damaged"));
     const stand = await parked(storageWith(memory, { load }));
@@ -142,7 +143,7 @@ describe("who waits for a session that is parked is told", () => {
     expect(told).toMatchObject({ status: "released", error: { message: "damaged" } });
   });
 
-  test("how it ended where another process ran it, by a signal that both heard of", async () => {
+  test("a wait for a parked session gets its end in another process after a signal that both received", async () => {
     const stand = await parked();
     const other = open(stand.storage, stand.clock);
     await other.runtime.resume("s");
@@ -150,7 +151,7 @@ describe("who waits for a session that is parked is told", () => {
     expect(told).toEqual({ status: "completed", output: 1 });
   });
 
-  test("that another process runs it, by a storage that does not say how it ends there", async () => {
+  test("a wait without notices from storage ends when another process runs the session", async () => {
     const memory = new MemoryStorage();
     const { follow: _, ...untold } = storageWith(memory, {});
     const stand = await parked(untold);
@@ -160,7 +161,7 @@ describe("who waits for a session that is parked is told", () => {
     expect(told).toMatchObject({ status: "released", error: { code: "session_claimed" } });
   });
 
-  test("what became of it while it was looked at", async () => {
+  test("a wait for a parked session gets an end that happens while the session is read", async () => {
     const memory = new MemoryStorage();
     let held: ReturnType<typeof gate<void>> | undefined;
     const reader = readerWith(memory.reader, {
@@ -183,7 +184,7 @@ describe("who waits for a session that is parked is told", () => {
   });
 });
 
-test("who waits for a session that waits where it runs is told that it moved away", async () => {
+test("a wait for a session that is driven here gets its move to another storage", async () => {
   const stand = open(new MemoryStorage());
   await stand.runtime.start(waits, undefined, { sessionId: "s" });
   await turns(5);
@@ -192,7 +193,7 @@ test("who waits for a session that waits where it runs is told that it moved awa
   expect(stand.runtime.live).toBe(0);
 });
 
-test("nobody follows a session that nobody waits for any more", async () => {
+test("storage is no longer followed for a session without a waiter", async () => {
   const memory = new MemoryStorage();
   let followed = 0;
   const storage = storageWith(memory, {

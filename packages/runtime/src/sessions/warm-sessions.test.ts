@@ -180,7 +180,7 @@ describe("the list of warm sessions", () => {
     expect(warm.all()).toMatchObject([{ sessionId: "a", until: 3, bytes: 70 }]);
   });
 
-  test("a session that is kept for ever is evicted in its order, too", () => {
+  test("a session that is kept without a time limit is evicted in its order, too", () => {
     const warm = new WarmSessions(limits);
     for (const sessionId of ["a", "b", "c", "d"]) warm.keep({ sessionId, until: Infinity, bytes: 1 });
     expect(warm.isOverLimit).toBe(true);

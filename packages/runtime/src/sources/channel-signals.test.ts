@@ -19,7 +19,7 @@ describe("channelSignals", () => {
     await runtime.close();
   });
 
-  test("what is sent before anybody listens waits, in its order", async () => {
+  test("signals that are sent before a runtime listens wait in their order", async () => {
     const channel = channelSignals();
     const seen: string[] = [];
     const first = channel.send({ sessionId: "s", name: "first" });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { IncomingSignal } from "@holdfast/core";
 import { readSignalLine, stdinSignals, type StdinSignalsOptions } from "./stdin-signals.ts";
 
-describe("what a line means", () => {
+describe("the meaning of a line", () => {
   test.each([
     ["plain text is the payload of `input`", "hello there", { name: "input", payload: "hello there" }],
     ["text keeps its spaces", "  indented", { name: "input", payload: "  indented" }],
@@ -43,7 +43,8 @@ describe("stdinSignals", () => {
     ]);
   });
 
-  // A signal is acknowledged when it is stored. One that overtook another in the storing would be consumed first.
+  // A signal is acknowledged when it is stored. If a signal overtook another one while it is stored, it would
+  // be consumed first.
   test("the next line waits until the one before it is stored", async () => {
     const input = new PassThrough();
     const stored = Promise.withResolvers<void>();

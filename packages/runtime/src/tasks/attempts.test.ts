@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 describe("an attempt that fails", () => {
-  test("is followed by another after its back-off, not before, and the agent sees only the last", async () => {
+  test("a failed attempt is retried after its back-off, and the agent gets only the last outcome", async () => {
     const { runtime, clock, storage } = open({ random: { u32: () => 0 } }); // Half of the back-off: 100, then 200 ms.
     const attempts: number[] = [];
     const handle = await runtime.start(
@@ -56,7 +56,7 @@ describe("an attempt that fails", () => {
     ]);
   });
 
-  test("is the last when the policy, the error or its own words say so", async () => {
+  test("a failed attempt is the last if the policy or the error says so", async () => {
     const cases: readonly (readonly [string, Parameters<typeof defineTask>[0], number])[] = [
       ["default", { name: "t", run: () => fail(new Error("x")) }, 3],
       ["once", { name: "t", retry: { maxAttempts: 1 }, run: () => fail(new Error("x")) }, 1],
@@ -101,7 +101,7 @@ describe("an attempt that fails", () => {
     }
   });
 
-  test("however strange what it throws, it ends, and its slot is free", async () => {
+  test("an attempt that throws any kind of value ends, and its slot is free", async () => {
     const strange: unknown[] = [
       undefined,
       null,
@@ -133,7 +133,7 @@ describe("an attempt that fails", () => {
     }
   });
 
-  test("waits at least as long as the failure asks for", async () => {
+  test("a retry waits at least as long as the failure asks for", async () => {
     const { runtime, clock } = open();
     let attempts = 0;
     const handle = await runtime.start(
@@ -182,7 +182,7 @@ describe("time-outs and limits", () => {
     stuck.open(); // Closing would wait for it, on a clock that stands still.
   });
 
-  test("what a handler does after its time-out is nobody's business", async () => {
+  test("a result that a handler returns after its time-out is ignored", async () => {
     const { runtime, clock } = open();
     const late = gate<string>();
     const handle = await runtime.start(
@@ -196,7 +196,7 @@ describe("time-outs and limits", () => {
     expect(await handle.result()).toBe("second");
   });
 
-  test("at most so many run at once, in the order they came, and one that is aborted while it waits never starts", async () => {
+  test("at most `concurrency` attempts run at once, in order, and one that is aborted while it waits never starts", async () => {
     const { runtime } = open({ concurrency: 2 });
     const started: number[] = [];
     const gates = Array.from({ length: 5 }, () => gate());
@@ -228,7 +228,7 @@ describe("time-outs and limits", () => {
 });
 
 describe("an attempt that died with its process", () => {
-  test("is followed by another, numbered on; what is recorded is never done again", async () => {
+  test("a lost attempt is followed by the next one, and tasks with a recorded outcome never run again", async () => {
     const storage = new MemoryStorage();
     const ran: string[] = [];
     const stuck = gate();
@@ -260,7 +260,7 @@ describe("an attempt that died with its process", () => {
     ]);
   });
 
-  test("with maxAttempts: 1 is not: at most once, and the agent is told that the outcome is unknown", async () => {
+  test("a lost attempt is not retried with maxAttempts 1, and the agent gets an unknown outcome", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
@@ -278,7 +278,7 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(1);
   });
 
-  test("is told of although the function that ends what it left behind throws at once", async () => {
+  test("a lost attempt reaches the agent even if endLost throws at once", async () => {
     const storage = new MemoryStorage();
     const shell = defineTask({
       name: "shell",
@@ -300,7 +300,7 @@ describe("an attempt that died with its process", () => {
     expect(await (await next.runtime.resume(sessionId)).result()).toContain("its outcome is unknown");
   });
 
-  test("with maxAttempts: 1 is told of after what it left behind has ended", async () => {
+  test("a lost attempt with maxAttempts 1 reaches the agent after endLost has ended", async () => {
     const storage = new MemoryStorage();
     const ended = gate();
     const asked: unknown[] = [];
@@ -332,7 +332,7 @@ describe("an attempt that died with its process", () => {
   });
 
   // Decision 0003: a person who restarts the machine three times has not asked for the work to be given up.
-  test("does not use up the three that may end in an error, where the author set no limit", async () => {
+  test("a lost attempt does not count toward the default limit of three failed attempts", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
@@ -359,7 +359,7 @@ describe("an attempt that died with its process", () => {
   });
 
   // The outcome is stored, and then the process dies once more, before the agent has heard of it.
-  test("is not done again when its successor's outcome was kept (H7)", async () => {
+  test("a lost attempt is not repeated once the outcome of the next attempt is stored (H7)", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
@@ -383,7 +383,7 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(2);
   });
 
-  test("never existed when the process died right after a checkpoint: the first task of the turn is a first attempt", async () => {
+  test("the first task of a turn is a first attempt when the process died right after the checkpoint", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf(async (ctx) => {
@@ -403,7 +403,7 @@ describe("an attempt that died with its process", () => {
     expect(typesOf(await journalOf(storage, sessionId))).not.toContain("attempt_lost");
   });
 
-  test("counts over processes: never more than maxAttempts in all", async () => {
+  test("lost attempts count over processes, never more than maxAttempts in all", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
     const agent = agentOf((ctx) =>
@@ -425,7 +425,7 @@ describe("an attempt that died with its process", () => {
     expect(ran).toBe(3);
   });
 
-  test("during its back-off is not started early by the next process", async () => {
+  test("a retry in its back-off is not started early by the next process", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const attempts: number[] = [];
@@ -456,7 +456,7 @@ describe("an attempt that died with its process", () => {
 });
 
 describe("an attempt that another process left with the queue", () => {
-  /** Done elsewhere, for ever; whether it goes on is answered when a test says so. */
+  /** A queue whose attempts never end, and which answers whether one still runs when a test says so. */
   const queueOf = (answer: Promise<boolean>) => {
     const withdrawn: string[] = [];
     const queue: TaskExecutor = {
@@ -488,7 +488,7 @@ describe("an attempt that another process left with the queue", () => {
     return { runtime, handle, answer, withdrawn, sessionId };
   }
 
-  test("is withdrawn when nobody wants it any more before that is answered", async () => {
+  test("a queued attempt is withdrawn when its task is no longer needed before the queue has answered", async () => {
     const { handle, answer, withdrawn, sessionId } = await ask();
     await handle.signal("enough", "over");
     expect(await handle.result()).toBe("over");
@@ -497,7 +497,7 @@ describe("an attempt that another process left with the queue", () => {
     expect(withdrawn).toEqual([`${sessionId}-0 1`]);
   });
 
-  test("is left to whoever goes on when this process ends before that is answered", async () => {
+  test("a queued attempt is left to the next process when this one ends before the queue has answered", async () => {
     const { runtime, answer, withdrawn } = await ask();
     await runtime.close();
     answer.resolve(true);
@@ -507,7 +507,7 @@ describe("an attempt that another process left with the queue", () => {
 });
 
 describe("tracing of attempts", () => {
-  test("tells of each start and end, with numbers and texts, and tokens numbered by attempt", async () => {
+  test("a tracer gets each start and end of an attempt, and tokens numbered by attempt", async () => {
     const tracer = recordingTracer();
     const { runtime, clock } = open({ tracer });
     const handle = await runtime.start(

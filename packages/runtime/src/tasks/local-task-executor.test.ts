@@ -64,7 +64,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
     }
   });
 
-  test("one that is aborted while it waits for a slot never begins, also when slots come free in the same moment", async () => {
+  test("an attempt that is aborted while it waits for a slot never begins, even if a slot comes free at once", async () => {
     const executor = new LocalTaskExecutor({ clock: new TestClock(), concurrency: 1 });
     const began: number[] = [];
     const ends: string[] = [];

@@ -1,4 +1,4 @@
-// What watches loses lines before it costs a session anything, and says so.
+// Tracers: a tracer drops lines rather than delay a session, and reports that.
 
 import {
   chmodSync,
@@ -50,7 +50,7 @@ const lines = (path: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe("a file of traces", () => {
-  test("holds one event per line, in order, and nobody else may read it", async () => {
+  test("a file of traces has one event per line, in order, and no other user may read it", async () => {
     const path = join(folder, "t.ndjson");
     const tracer = fileTracer({ path });
     for (let i = 0; i < 100; i++) tracer.trace(committed(i));
@@ -61,7 +61,7 @@ describe("a file of traces", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("of somebody who let others read it is closed to them", async () => {
+  test("a file of traces that others could read is closed to them", async () => {
     const path = join(folder, "t.ndjson");
     writeFileSync(path, "");
     chmodSync(path, 0o644);
@@ -71,7 +71,7 @@ describe("a file of traces", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("says nothing of what users hand in and get back, unless asked to", async () => {
+  test("a file of traces has no inputs and outputs of users, unless asked for", async () => {
     const path = join(folder, "t.ndjson");
     const tracer = fileTracer({ path });
     tracer.trace(started);
@@ -93,7 +93,7 @@ describe("a file of traces", () => {
     ]);
   });
 
-  test("is rotated at its limit, and only so many old ones are kept", async () => {
+  test("a file of traces is rotated at its limit, and a limited number of old files is kept", async () => {
     const path = join(folder, "t.ndjson");
     const tracer = fileTracer({ path, bytesMax: 100, filesMax: 2 });
     for (let i = 0; i < 8; i++) {
@@ -134,7 +134,7 @@ describe("a file of traces", () => {
     expect(problems).toEqual([expect.stringContaining("ENOSPC")]);
   });
 
-  test("holds back so much and no more", async () => {
+  test("a file tracer buffers up to its limit and drops later lines", async () => {
     const path = join(folder, "t.ndjson");
     const tracer = fileTracer({ path, bufferChars: 200 });
     for (let i = 0; i < 10; i++) tracer.trace(committed(i));
@@ -149,7 +149,7 @@ describe("a file of traces", () => {
     ]);
   });
 
-  test("does not follow a link", async () => {
+  test("a file tracer does not follow a link", async () => {
     const target = join(folder, "other");
     writeFileSync(target, "mine");
     symlinkSync(target, join(folder, "t.ndjson"));
@@ -190,7 +190,7 @@ test("lines for people: one per event, tokens left out, nothing that steers the 
   ]);
 });
 
-test("of several tracers one that fails, at everything, takes nothing from the others", async () => {
+test("a failing tracer does not affect the other tracers of a composite", async () => {
   const fail = (): never => {
     throw new Error("tracer");
   };
