@@ -185,7 +185,7 @@ export const FLEET_MUTANTS = [
     find: "if (this.#heard === undefined) return this.#machine.now();",
     replace: "if (this.#machine !== undefined) return this.#machine.now();",
     tests: ["packages/storage/src/remote/coordinator-time.test.ts"],
-    test: "is what it said, whatever this machine",
+    test: "the time is what the coordinator said, whatever this machine",
   },
   {
     name: "D3: leases are carried over when the clock was set forward",

@@ -39,7 +39,7 @@ function open() {
   return { stream, streams, heard };
 }
 
-test("arrival-stream-3: one that does not begin holds up nobody for longer than a call may take, and is opened again", async () => {
+test("arrival-stream-3: a stream that does not begin delays callers no longer than a call may take, and is opened again", async () => {
   const { stream, streams, heard } = open();
   let isReady = false;
   void stream.ready?.then(() => (isReady = true));
@@ -55,7 +55,7 @@ test("arrival-stream-3: one that does not begin holds up nobody for longer than 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("arrival-stream-3: one that falls silent is opened again, and one that says what time it is is not silent", async () => {
+test("arrival-stream-3: a silent stream is opened again, and a stream that only tells the time is not silent", async () => {
   const { stream, streams, heard } = open();
   for (let i = 0; i < 12; i++) {
     streams[0]?.say();

@@ -1,12 +1,12 @@
-// Arrivals as they happen, over a stream that is opened again whenever it ends.
+// ArrivalStream: arrivals as they happen, over a stream that is opened again whenever it ends.
 //
-//   arrival-stream-1. Whatever is asked after `subscribe` is heard of: `ready` resolves when the coordinator has begun
-//       to tell.
-//   arrival-stream-2. What was missed while nothing was heard is found by asking again: whoever listens is told to look
-//       at all it holds.
-//   arrival-stream-3. A stream that does not begin in time is given up and opened again, and so is one of which nothing
-//       is heard for long, not even what time it is: the connection may be cut without a word, or something in between
-//       may hold it.
+//   arrival-stream-1. Arrivals of changes that are made after `subscribe` are received: `ready` resolves once
+//       the coordinator has begun to send.
+//   arrival-stream-2. Arrivals may be missed while no stream is open. When a stream is opened again, the
+//       listener is therefore told to look at every session that it holds.
+//   arrival-stream-3. A stream that does not begin in time is given up and opened again. The same happens to
+//       a stream that receives nothing for long, not even the time. Its connection may be cut without a
+//       message, or something in between may hold it.
 
 import type { Arrival } from "@holdfast/core";
 
@@ -77,7 +77,7 @@ export class ArrivalStream {
       try {
         for await (const arrival of this.#host.open(attempt.signal, onHeard)) this.#tell(arrival);
       } catch {
-        // What is asked next says why; here it is only a matter of time.
+        // The next call reports the reason; the stream only tries again later.
       }
       clearTimeout(timer);
       signal.removeEventListener("abort", giveUp);
@@ -97,7 +97,10 @@ export class ArrivalStream {
   }
 }
 
-/** Somewhere between half of it and all of it, so that not all who were cut off come back at once. */
+/**
+ * A random time between half of `ms` and `ms`, so that clients that were cut off together do not return
+ * together.
+ */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms / 2 + (Math.random() * ms) / 2);

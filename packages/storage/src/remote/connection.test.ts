@@ -1,4 +1,5 @@
-// What a network does to the port: answers are lost, connections are cut, coordinators go away and come back.
+// Failures of the network under the storage port: lost answers, cut connections, coordinators that go away
+// and come back.
 
 import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import type { Arrival, Change, HoldfastError } from "@holdfast/core";
@@ -57,7 +58,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await remote.close();
   });
 
-  // What arrived while nothing was heard was told to nobody: whoever holds a session asks again.
+  // Nobody received the arrivals of a time without a stream, so the holder of a session asks again.
   test("a stream that was cut is opened again, and all that is held is looked at", async () => {
     const { server, storage, memory } = await open(httpVersion);
     const heard: Arrival[] = [];
@@ -71,7 +72,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await vi.waitFor(() => expect(heard[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
   });
 
-  test("a coordinator that takes connections and says nothing is unavailable, also for who listens (T1)", async () => {
+  test("a coordinator that accepts connections and says nothing is unavailable, also to listeners (T1)", async () => {
     const { url, close } = await serveSilence(httpVersion);
     const storage = openRemoteStorage({ url, token: TOKEN, httpVersion, timeoutMs: 200 });
     closers.push(close, () => storage.close());
@@ -79,7 +80,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable", at: url });
   });
 
-  test("what a coordinator does not answer keeps nobody from closing, and is unavailable then", async () => {
+  test("a call without an answer does not keep the storage from closing, and is then unavailable", async () => {
     const { url, close } = await serveSilence(httpVersion);
     closers.push(close);
     const storage = openRemoteStorage({ url, token: TOKEN, httpVersion });

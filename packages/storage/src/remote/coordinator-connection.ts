@@ -1,14 +1,14 @@
-// The connection of one process to its coordinator: one HTTP/2 connection (or HTTP/1.1 with keep-alive, for proxies that know no
-// other), the token on every call, and errors as ours.
+// CoordinatorConnection: one HTTP/2 connection of a process to its coordinator. It puts the token on every
+// call and turns errors into ours. For proxies that know no other protocol it uses HTTP/1.1 with keep-alive.
 //
-//   coordinator-connection-1. A token goes over plain HTTP to this machine only, unless whoever opens the connection
-//       says that the network is safe.
-//   coordinator-connection-2. What the coordinator answered as an error keeps its code. Everything else (refused, cut
-//       off, too late) is unavailable: it is not known whether it was done.
-//   coordinator-connection-3. Until something has answered in our words, why a call was cut off is looked for (it may
-//       be TLS that answers there, no TLS, or no coordinator at all), and a refusal in other words says that the URL or
-//       the version is wrong. After that it is something in between that refuses, as a proxy does for a while:
-//       unavailable.
+//   coordinator-connection-1. A token goes over plain HTTP to this machine only, unless the caller that opens
+//       the connection says that the network is safe.
+//   coordinator-connection-2. An error that the coordinator answered keeps its code. Everything else
+//       (refused, cut off, too late) is unavailable: the call may or may not have been done.
+//   coordinator-connection-3. Until the first answer in our protocol, the reason for a cut-off call is looked
+//       for. The server may speak TLS where none is expected, or none where it is, or be no coordinator at
+//       all. A foreign refusal then means that the URL or the version is wrong. After the first answer, a
+//       foreign refusal comes from something in between, as a proxy refuses for a while: unavailable.
 //   coordinator-connection-4. Once closed, nothing that is asked opens it again.
 //
 // It knows neither storage nor runners: it makes clients of the contract's services.
@@ -36,8 +36,9 @@ import { unaryTransport } from "./unary-transport.ts";
 /** How long a call may take that says nothing else. */
 const TIMEOUT_MS = 30_000;
 /**
- * What is under way on a connection at most, in megabytes. Above that Node breaks off whatever is answered next, also the refusal of what is
- * too large: it must hold the largest requests that are made at once.
+ * The data that is under way on a connection at most, in megabytes. Above that Node breaks off any next
+ * answer, also a refusal of too large a request. The limit must hold the largest requests that are made at
+ * the same time.
  */
 const MEMORY_MB = 1_000;
 /** A connection that is cut without a word is noticed after the two of them. */
@@ -45,7 +46,7 @@ const PING_MS = 10_000;
 const PING_TIMEOUT_MS = 5_000;
 
 export interface ConnectionOptions {
-  /** Of the coordinator: `http://127.0.0.1:8765`. */
+  /** The coordinator's URL: `http://127.0.0.1:8765`. */
   readonly url: string;
   readonly token: string;
   /** HTTP/2 by default. */
@@ -119,7 +120,7 @@ export class CoordinatorConnection {
     return createClient(service, this.#transport);
   }
 
-  /** From now on as somebody else: whoever registers gets a token of its own. */
+  /** Use another token from now on: a runner that registers gets a token of its own. */
   useToken(token: string): void {
     this.#token = token;
   }
@@ -136,7 +137,7 @@ export class CoordinatorConnection {
     }
   }
 
-  /** Whatever a call threw, as ours; of one that was cut off the reason is looked for (coordinator-connection-3). */
+  /** A thrown error as ours; for a call that was cut off, with the reason (coordinator-connection-3). */
   async explained(thrown: unknown): Promise<HoldfastError> {
     const error = this.#toOurs(thrown);
     if (this.#speaksAsItSays) return error;
@@ -187,7 +188,7 @@ export class CoordinatorConnection {
     }
   }
 
-  /** For good. What is under way rejects as unavailable. */
+  /** Close for good. Open calls reject as unavailable. */
   close(): void {
     this.#isClosed = true;
     this.#close();
@@ -203,7 +204,7 @@ function closed(url: string): UnavailableError {
 
 const PASSING: ReadonlySet<string> = new Set(["unavailable", "rate_limited", "request_timeout"]);
 
-/** What cannot be done just now, whoever says so, is for the caller to wait out. */
+/** An answered error as ours. An error of a passing condition is one that the caller waits out. */
 function answered(error: ConnectError, detail: ErrorDetail): HoldfastError {
   const { at, got, expected, fix } = detail;
   const wire = {

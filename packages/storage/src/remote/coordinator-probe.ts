@@ -1,8 +1,10 @@
-// Why nothing answers a call to a coordinator in our words: TLS or none is spoken at its URL, or another server answers there.
+// tlsThere and strangerThere: why a call to a coordinator got no answer in our protocol. TLS or none is
+// spoken at its URL, or another server answers there.
 //
-//   coordinator-probe-1. A probe sends no token, gives up after two seconds, and never throws: who cannot tell says nothing.
-//   coordinator-probe-2. Only an answer that no retry changes is held against a server. What a proxy says while its
-//       coordinator is away is not.
+//   coordinator-probe-1. A probe sends no token, gives up after two seconds, and never throws: without a
+//       finding it answers nothing.
+//   coordinator-probe-2. Only an answer that no retry changes is held against a server. The answer of a proxy
+//       whose coordinator is away is not.
 
 import { ERROR_TABLE, HoldfastError, UsageError } from "@holdfast/core";
 import { ErrorDetailSchema, SessionService } from "@holdfast/proto";
@@ -55,7 +57,7 @@ function speaksTls(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** coordinator-probe-2. Statuses of what may be otherwise in a moment, or for who has logged in to a proxy. */
+/** coordinator-probe-2. Statuses that may change in a moment, or after a login at a proxy. */
 const PASSING: ReadonlySet<number> = new Set([401, 403, 408, 425, 429, 500, 502, 503, 504]);
 
 /** The error of a URL where something else answers than a coordinator. */

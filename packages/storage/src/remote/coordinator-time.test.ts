@@ -8,7 +8,7 @@ import { CoordinatorTime } from "./coordinator-time.ts";
 const HOUR_MS = 60 * 60_000;
 
 describe("S3: the time of a coordinator", () => {
-  test("is what it said, whatever this machine's wall clock says", () => {
+  test("the time is what the coordinator said, whatever this machine's wall clock says", () => {
     const machine = new TestClock();
     machine.jump(HOUR_MS);
     const time = new CoordinatorTime(machine);
@@ -20,7 +20,7 @@ describe("S3: the time of a coordinator", () => {
     expect(time.now()).toBe(14_800);
   });
 
-  test("is asked for with a call, from when it began", async () => {
+  test("the time of an answer counts from when its call began", async () => {
     const machine = new TestClock();
     const time = new CoordinatorTime(machine);
     const answer = await time.asking(async () => {
@@ -32,7 +32,7 @@ describe("S3: the time of a coordinator", () => {
     await expect(time.asking(() => Promise.reject(new Error("away")))).rejects.toThrow("away");
   });
 
-  test("goes forward with an answer, and not back with one that took long", () => {
+  test("the time goes forward with an answer, and not back with an answer that took long", () => {
     const machine = new TestClock();
     const time = new CoordinatorTime(machine);
     time.heard(5_000, 0);
@@ -44,7 +44,7 @@ describe("S3: the time of a coordinator", () => {
   });
 
   // Another coordinator took over, and is behind what the one before it had said.
-  test("goes back where it is ahead, as soon as it is told", () => {
+  test("the time goes back as soon as an answer shows that it is ahead", () => {
     const machine = new TestClock();
     const time = new CoordinatorTime(machine);
     time.heard(50_000, 0);
@@ -57,7 +57,7 @@ describe("S3: the time of a coordinator", () => {
   });
 
   // Answers are lost, late and out of order; the coordinator's clock is set forward, and is fast or slow.
-  test("is never later than the coordinator's clock, never goes back, and is behind by what passed since the last answer", () => {
+  test("the time is never later than the coordinator's clock, never goes back, and lags by the time since the last answer", () => {
     const step = fc.record({
       passedMs: fc.integer({ min: 0, max: 5_000 }),
       /** How long the question and the answer take; `undefined` for one that is not asked. */

@@ -1,15 +1,16 @@
-// The coordinator's time, as a process elsewhere knows it: what an answer said it is there, and how long ago that was.
+// CoordinatorTime: the coordinator's time, as a process elsewhere knows it. It adds to the time in an answer
+// the time that has passed since.
 //
-//   coordinator-time-4. It is never later than the coordinator's clock, so that nothing that is planned by it happens
-//       early there (S3). What was said is counted on a little slower than this machine's monotonic clock goes: neither
-//       crystals nor a coordinator that draws its clock towards another one differ by more. Each answer makes up for
-//       that, and a stream of arrivals brings one again and again.
-//   coordinator-time-5. It goes back only where an answer shows that it is ahead, as when another coordinator has taken
-//       over that knows of an earlier time, and then at once: whoever waited until the time there has come as far would
-//       wait for as long as it is behind. A session's own time does not go back for all that (D3).
-//   coordinator-time-6. Once an answer was heard, the wall clock of this machine counts for nothing.
+//   coordinator-time-4. The time is never later than the coordinator's clock, so that nothing that is planned
+//       by it happens early there (S3). The answered time is counted on a little slower than this machine's
+//       monotonic clock goes. Neither crystals nor a coordinator that draws its clock towards another clock
+//       differ by more. Each answer makes up for that, and a stream of arrivals brings one again and again.
+//   coordinator-time-5. The time goes back only where an answer shows that it is ahead, as after another
+//       coordinator with an earlier time took over. It then goes back at once, as waiting for the time there
+//       to catch up could take long. A session's own time does not go back for all that (D3).
+//   coordinator-time-6. After the first answer, the wall clock of this machine counts for nothing.
 //
-// It knows no requests: it is told when one was sent and what its answer said.
+// It makes no requests: callers report when a request was sent and what time its answer gave.
 
 import type { Clock } from "@holdfast/core";
 
@@ -60,7 +61,8 @@ export class CoordinatorTime {
       this.#heard = { time, at };
       return;
     }
-    // coordinator-time-5. However soon after the question it was read. What was asked before the last answer may be older than that.
+    // coordinator-time-5. `latest` is the latest time that it can be there now. The answer to a call that was
+    // sent before the last answer came may be older than that answer.
     const latest = time + (at - askedAt) / RATE;
     if (askedAt >= this.#heard.at && countedOn(this.#heard, at) > latest) this.#heard = { time, at };
   }

@@ -1,4 +1,4 @@
-// The storage of a coordinator, and the connection to it for whoever speaks another of its services.
+// RemoteStorage, the storage of a coordinator, and CoordinatorConnection, for clients of its other services.
 
 export { CoordinatorTime } from "./coordinator-time.ts";
 export { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";

@@ -1,8 +1,9 @@
 // The caller's end of a line (`packages/proto/src/line.ts`): a stream that carries this process's small unary calls to its coordinator.
 //
-//   remote-line-1. A line is opened once a process calls often, and carries calls once the coordinator has greeted back
-//       over it. A coordinator of an earlier version, or a proxy that holds requests back, does not: then every call
-//       goes as a request, and a line is tried again after `RETRY_MS`.
+//   remote-line-1. A line is opened once a process calls often. It carries calls once the coordinator has
+//       greeted back over it. A coordinator of an earlier version does not greet, nor does one behind a proxy
+//       that holds requests back. Every call then goes as a request, and a line is tried again after
+//       `RETRY_MS`.
 //   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never sent again
 //       here.
 //   remote-line-3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and no
@@ -29,14 +30,14 @@ import {
 } from "@holdfast/proto";
 import { constants, type ClientHttp2Stream } from "node:http2";
 
-/** remote-line-1. So many calls within `OFTEN_MS`. */
+/** remote-line-1. A process calls often when it makes this many calls within `OFTEN_MS`. */
 const OFTEN_CALLS = 4;
 const OFTEN_MS = 1_000;
 const GREET_MS = 5_000;
 const RETRY_MS = 60_000;
 /** remote-line-3. */
 const IDLE_MS = 1_000;
-/** A request above this goes by itself: on a line others would wait behind it. */
+/** A larger request is sent outside the line, where other calls would wait behind it. */
 const REQUEST_BYTES = 64 * 1024;
 /** remote-line-5. Less than the megabyte that proxies commonly allow. */
 const LINE_BYTES = 768 * 1024;
@@ -244,7 +245,7 @@ class Line {
     return bytes;
   }
 
-  /** What is asked for before the event loop goes on is one write. */
+  /** All frames of one turn of the event loop are one write. */
   #send(frame: Uint8Array): void {
     if (this.#frames.push(frame) === 1) process.nextTick(() => this.#flush());
   }

@@ -3,7 +3,8 @@ import { MemoryStorage } from "@holdfast/testkit/test-runtime";
 import { openRemoteStorage } from "./index.ts";
 import { serveStorage, TOKEN } from "./testing/storage-server.ts";
 
-// The same promises over a network. What is kept, and survives, is the coordinator's affair. HTTP/2 runs the whole suite.
+// The same promises over a network. Storing content, and keeping it, is the coordinator's affair. HTTP/2 runs
+// the whole suite.
 // In `npm test` HTTP/1.1 runs the parts with streams, groups of requests and large bodies; in the conformance campaign it
 // runs all parts (`HOLDFAST_CAMPAIGN`).
 const OVER_HTTP_1 =

@@ -1,13 +1,13 @@
-// The storage port over a coordinator's StorageService.
+// RemoteStorage: the storage port over a coordinator's StorageService.
 //
-//   remote-storage-1. Every request is answered or rejected. One whose answer was lost rejects as unavailable: whether
-//       it was done is not known, and sending it again is safe (the port says why).
-//   remote-storage-2. A group goes in as few requests as fit. Each is a transaction of its own: every change is still
-//       whole or not there, in order.
-//   remote-storage-3. A change that is larger than the coordinator takes is invalid, and leaves its neighbours as they
-//       are (ST4).
+//   remote-storage-1. Every request is answered or rejected. A request whose answer was lost rejects as
+//       unavailable: it may or may not have been done. Sending it again is safe (the port says why).
+//   remote-storage-2. A group goes in as few requests as fit. Each is a transaction of its own: every change
+//       is still whole or not there, in order.
+//   remote-storage-3. A change that is larger than the coordinator takes is invalid, and leaves its
+//       neighbours as they are (ST4).
 //
-// What is bytes in the contract is the port's JSON.
+// Fields of bytes in the contract hold the port's JSON.
 
 import { StorageService } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
@@ -28,11 +28,16 @@ import { HoldfastError, isEnded } from "@holdfast/core";
 import { ArrivalStream } from "./arrival-stream.ts";
 import { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
 
-/** remote-storage-2. Well below what a coordinator takes at once (8 MiB), as one change may be large by itself. */
+/**
+ * remote-storage-2. Well below a coordinator's limit for a request (8 MiB), as a single change may be large.
+ */
 const REQUEST_BYTES = 4 * 1024 * 1024;
 const REQUEST_CHANGES = 10_000;
 const LIMIT_MAX = 100_000;
-/** How long what is under way may take to be answered when it is closed: a coordinator that does not answer keeps nobody here. */
+/**
+ * How long `close` waits for open calls, so that a coordinator that does not answer does not delay it for
+ * long.
+ */
 const CLOSE_MS = 2_000;
 
 export type RemoteStorageOptions = ConnectionOptions;
@@ -81,7 +86,10 @@ export class RemoteStorage implements AgentStorage {
     };
   }
 
-  /** The coordinator's time. Whoever drives sessions here goes by it, whatever its own machine's clock says. */
+  /**
+   * The coordinator's time. Runtimes that drive sessions over this storage use it instead of their machine's
+   * clock.
+   */
   now(): number {
     return this.#connection.time.now();
   }
@@ -91,13 +99,13 @@ export class RemoteStorage implements AgentStorage {
     return this.#held;
   }
 
-  /** A session was claimed for whoever uses this storage. */
+  /** Record a claim that another part of this process made or was given. */
   hold(sessionId: string, token: number): void {
     this.#held.set(sessionId, token);
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
-    // What was let go of is not held any more, whether or not storage hears of it.
+    // A released claim is not held here any more, even if storage never receives the release.
     for (const change of changes) if (change.type === "release_claim") this.#release(change);
     const results: ChangeResult[] = [];
     for (const part of parts(changes.map(encode))) results.push(...(await this.#commitPart(part, now)));
@@ -153,7 +161,7 @@ export class RemoteStorage implements AgentStorage {
     return this.heard(sessionId, decode<Arrivals>(arrivals));
   }
 
-  /** What arrived for a session, however it became known here. */
+  /** Take note of a session's arrivals, however they became known here. */
   heard(sessionId: string, arrivals: Arrivals): Arrivals {
     if (isEnded(arrivals.session.status)) this.#held.delete(sessionId);
     return arrivals;
@@ -226,7 +234,7 @@ export class RemoteStorage implements AgentStorage {
       const { sessionId, awaited, now } = told;
       if (now !== undefined) time.heard(Number(now), askedAt);
       onHeard();
-      if (sessionId !== "") yield { sessionId, awaited }; // What names none says what time it is. It is the first.
+      if (sessionId !== "") yield { sessionId, awaited }; // Messages without a session tell the time, as the first one does.
     }
   }
 

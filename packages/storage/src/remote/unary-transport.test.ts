@@ -1,4 +1,4 @@
-// What a unary call makes of a coordinator, or of whatever stands in its place, that does not answer as it should.
+// Unary calls to a coordinator, or to a server in its place, that does not answer as it should.
 
 import { HealthService } from "@holdfast/proto";
 import { createServer, type ServerHttp2Stream } from "node:http2";
@@ -90,7 +90,7 @@ test.each([
   await expect(get()).rejects.toMatchObject({ code });
 });
 
-test("coordinator-connection-3: who has answered in our words is not refused by what something in between says in others", async () => {
+test("coordinator-connection-3: a coordinator that has answered once is only unavailable when a proxy refuses", async () => {
   let status = 200;
   const { get } = await open((stream) => {
     stream.respond({ ":status": status, "content-type": status === 200 ? "application/proto" : "text/html" });

@@ -1,8 +1,8 @@
-// Connect's unary calls in binary over HTTP/2, which our own processes make of a coordinator all the time: the same requests as
-// connect-node's, for a third of the time. What is not unary goes to connect-node's transport.
+// unaryTransport: Connect's unary calls in binary over HTTP/2, the calls that our processes make most. They are
+// the same requests as connect-node's, for a third of the time. Other calls go to connect-node's transport.
 //
-//   unary-transport-1. A call is answered, or rejected with a ConnectError. What became of one that was cut off, or
-//       took too long, is not known.
+//   unary-transport-1. A call is answered, or rejected with a ConnectError. A call that was cut off, or took
+//       too long, may or may not have been done.
 //   unary-transport-2. Nothing of a call is left when it is over: no timer, no listener, no stream.
 
 import { create, fromBinary, toBinary, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
@@ -161,7 +161,7 @@ function ask({ open, body, timeoutMs, signal, onRead }: Asked): Promise<Answer> 
         chunks.push(chunk);
       });
       stream.on("end", () => {
-        // What is cut off ends as well, in the middle of its answer or before: its close says so.
+        // A stream that is cut off ends as well, in the middle of its answer or before: its close says so.
         if (headers[":status"] === undefined || opened.rstCode !== constants.NGHTTP2_NO_ERROR) return;
         if (over()) resolve({ headers, body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
       });

@@ -1,5 +1,5 @@
-// A StorageService over any storage, as an admin sees a coordinator's: every call is done as it was asked for, with the time that is
-// told. Faults happen between the answer and whoever waits for it.
+// serveStorage: a StorageService over any storage, as a coordinator's admin sees it. Every call is done as
+// requested, with the time that the caller gives. Faults happen between the answer and its caller.
 
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -14,7 +14,7 @@ export const TOKEN = "hf_adm_test";
 
 export interface StorageServer {
   readonly url: string;
-  /** What is asked for next is done, and its answer lost with its connection. */
+  /** Do the next call, and lose its answer together with its connection. */
   loseAnswer(): void;
   /** Cut every connection, streams included. */
   cut(): void;
