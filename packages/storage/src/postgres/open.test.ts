@@ -41,7 +41,7 @@ describe("an address that does not lead to a database", () => {
   );
 
   test("nobody answers there", async () => {
-    // Of all ports the one that is never given out.
+    // Port 1 is never given out.
     const nowhere = "postgres://me:secret@127.0.0.1:1/x";
     const error: unknown = await openPostgresStorage({ url: nowhere }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "storage_unavailable", at: expect.stringContaining("127.0.0.1:1") });
@@ -75,7 +75,7 @@ describe("an address that does not lead to a database", () => {
       expect(told(error)).toContain(LOCKED_USER);
     },
   );
-  // What only a person can mend is told as that, and not as a server that is away.
+  // An error that only a person can fix is reported as such, and not as a server that is away.
   describe("a way in that is not set up", () => {
     afterEach(() => vi.unstubAllEnvs());
     const refusalOf = async (text: string): Promise<unknown> =>
@@ -85,7 +85,7 @@ describe("an address that does not lead to a database", () => {
     const isOurs = process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined;
 
     // See above.
-    test.runIf(isOurs)("no password", async () => {
+    test.runIf(isOurs)("a missing password is reported, and how to give one", async () => {
       vi.stubEnv("PGPASSWORD", undefined);
       vi.stubEnv("PGPASSFILE", "/none");
       const locked = changed((other) => Object.assign(other, { username: LOCKED_USER, password: "" }));
@@ -97,7 +97,7 @@ describe("an address that does not lead to a database", () => {
     });
 
     // See above.
-    test.runIf(isOurs)("no TLS", async () => {
+    test.runIf(isOurs)("a server that does not offer the required TLS is reported", async () => {
       expect(await refusalOf(changed((other) => (other.search = "?sslmode=verify-full")))).toMatchObject({
         code: "storage_unavailable",
         message: expect.stringContaining("does not offer it"),
@@ -108,7 +108,7 @@ describe("an address that does not lead to a database", () => {
       "unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca",
       "Hostname/IP does not match certificate's altnames: IP: 127.0.0.1 is not in the cert's list: ",
       "self-signed certificate in certificate chain",
-    ])("a certificate that Node does not believe: %s", (text) => {
+    ])("a certificate that Node does not believe is reported: %s", (text) => {
       const thrown = Object.assign(new Error(text), { code: "ERR_TLS_SOMETHING" });
       expect(toStorageError(thrown, "there", "opening it")).toMatchObject({
         code: "storage_unavailable",
@@ -117,7 +117,7 @@ describe("an address that does not lead to a database", () => {
       });
     });
 
-    test("no file of its authority", async () => {
+    test("a missing file of the certificate authority is reported", async () => {
       const missing = changed((other) => (other.search = "?sslmode=verify-full&sslrootcert=/none.pem"));
       expect(await refusalOf(missing)).toMatchObject({
         code: "storage_unavailable",
@@ -150,7 +150,7 @@ describe("the schema", () => {
     ]);
   });
 
-  test("one of a newer version is refused, and no table of it changes", async () => {
+  test("a schema of a newer version is refused, and none of its tables changes", async () => {
     const schema = newSchema();
     await (await open(schema)).commit([creating("ses-1")], 1);
     await runSql(url, `UPDATE ${schema}.meta SET value = '99' WHERE key = 'schema_version'`);
@@ -174,7 +174,7 @@ describe("the schema", () => {
     expect([await contents(), await columns()]).toEqual(before);
   });
 
-  test("one of version 1 is read as it is, and brought forward with all that is in it, also by several at the same time", async () => {
+  test("a schema of version 1 is read as it is, and migrated with its content, also by several processes at the same time", async () => {
     const schema = newSchema();
     const rows = readFileSync(new URL("testing/version-1.sql", import.meta.url), "utf8").split(
       /;\n(?=INSERT)/,
@@ -244,7 +244,7 @@ describe("the schema", () => {
 
   // A server that somebody else has set up may not let us make users.
   test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
-    "one that was made for a user who may make none is used",
+    "a schema that was made for a user who may create none is used",
     async () => {
       const schema = newSchema();
       const user = `user_${schema.slice(-24)}`;
@@ -276,8 +276,8 @@ test("a storage that was closed says so, and closing twice is closing once", asy
   await expect(storage.reader.session("ses-1")).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
-// What one process's clock says must not matter to another one.
-test("D3: it says the database's time where that is asked for, whatever this machine's clock says", async () => {
+// The clock of one process must not matter to another process.
+test("D3: the storage answers the database's time where that is asked for, whatever this machine's clock says", async () => {
   vi.spyOn(Date, "now").mockReturnValue(5);
   const storage = await openPostgresStorage({ url, schema: newSchema(), clock: "database" });
   opened.push(storage);

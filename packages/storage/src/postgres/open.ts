@@ -1,8 +1,8 @@
-// The way to a PostgreSQL storage: check the address, bring the tables to our version, and open.
+// openPostgresStorage and openPostgresReader: check the address, bring the tables to our version, and open.
 //
 //   open-1. A schema of a later version is refused before anything is written to it.
-//   open-2. Any number of processes may open, and make, the same schema at the same time: each step is one transaction,
-//       and the one that comes second finds it done.
+//   open-2. Any number of processes may open, and make, the same schema at the same time. Each step is one
+//       transaction, and the process that comes second finds the step done.
 
 import { HoldfastError, UnavailableError, UsageError, type StorageReader } from "@holdfast/core";
 import type { VerifyReport } from "../verify-report.ts";
@@ -24,11 +24,13 @@ export interface OpenPostgres {
   /** Connections at most; 8 when absent. */
   readonly connectionsMax?: number;
   /**
-   * Whose time whoever drives sessions is to tell it: that of his machine, or the database's, which `now()` says then. With several
-   * machines whose clocks nobody keeps together, the database's.
+   * The time that callers pass: their machine's, or the database's, which `now()` then answers. Use the database's
+   * with several machines whose clocks are not synchronised.
    */
   readonly clock?: "caller" | "database";
-  /** How often it is looked for arrivals that other processes stored; 250 ms when absent. Nothing is lost in between. */
+  /**
+   * How often the storage polls for arrivals of other processes; 250 ms when absent. No arrival is lost in between.
+   */
   readonly pollMs?: number;
   /**
    * Whether processes tell each other at once that there is something to look for; true when absent. Costs a connection per
@@ -86,8 +88,8 @@ export interface PostgresDatabaseReader extends StorageReader {
 }
 
 /**
- * Look into a database that is there, whoever writes to it. Nothing is made or changed. Tables of older versions are read as they are,
- * also while another process brings them to its version.
+ * Read an existing database beside the processes that write to it. Nothing is made or changed. Tables of older
+ * versions are read as they are, also while another process migrates them.
  *
  * @throws as `openPostgresStorage` does, and `storage_unavailable` when there is nothing of ours in it.
  */
@@ -181,7 +183,10 @@ async function readMeta(db: Database): Promise<{ readonly version: number; reado
   }
 }
 
-/** schema-1. Whoever comes second is refused by the row of its version, and looks anew (open-2). */
+/**
+ * schema-1. The row of the version refuses the process that comes second, which then reads the version again
+ * (open-2).
+ */
 async function migrate(
   db: Database,
   from: number,
@@ -192,7 +197,7 @@ async function migrate(
     await db.transact(async (run) => {
       if (from === 0) {
         const there = { text: "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1" };
-        // Whoever may only use one that was made for him may not even ask for it to be made.
+        // A user who may only use an existing schema is refused even `CREATE SCHEMA IF NOT EXISTS`.
         if ((await run(there, [schema])).length === 0)
           await run({ text: `CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}` });
         await run({
@@ -213,7 +218,7 @@ async function migrate(
   }
 }
 
-/** Two processes made the same thing: a row, a table, a schema; or one waited for the other in a circle. */
+/** Two processes made the same row, table or schema, or were in a deadlock. */
 const TAKEN: ReadonlySet<string> = new Set(["23505", "42P07", "42P06", "40001", "40P01", "42710"]);
 
 function quoted(name: string): string {

@@ -2,7 +2,7 @@ import { storageConformance } from "@holdfast/testkit/storage-conformance";
 import { EmptiedSchema } from "./testing/emptied.ts";
 
 const emptied = new EmptiedSchema();
-/** What is found by looking may be told once more (arrival-poll-3), and listeners are to hear just what was done. */
+/** Polling may repeat an arrival (arrival-poll-3), and these tests expect each arrival once. */
 const NEVER_LOOKING = { notices: false, pollMs: 2 ** 30 };
 
 storageConformance({

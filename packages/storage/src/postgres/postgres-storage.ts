@@ -1,19 +1,18 @@
-// Sessions in a PostgreSQL database that any number of processes share.
+// PostgresStorage: sessions in a PostgreSQL database that any number of processes share.
 //
-//   postgres-storage-1. A group is worked out in memory over what this process knows (`working-set.ts`), and written by
-//       one statement that checks all it was decided by (`write-statement.ts`). Where somebody else was faster nothing
-//       is written; what is known is read anew, and the group is worked out again. So no lock is held while anything is
-//       decided, and a process that stops in the middle of it holds up nobody.
-//   postgres-storage-2. One group at a time per session (schedule, document, audit) and process, in the order they
-//       came; groups that name nothing in common are under way beside each other.
-//   postgres-storage-3. A change that the database refuses for a reason nobody foresaw is found by halving the group
-//       (ST4). When the environment is at fault nothing of the group is known to be applied, the call rejects, and
-//       sending it again is safe.
-//   postgres-storage-4. Time is what it is told. Opened with `clock: "database"` it says the database's, which no two
-//       processes disagree about: whoever drives sessions or serves the storage tells it that one, and sees to it that
-//       leases do not pass when it is set.
+//   postgres-storage-1. A group is computed in memory from cached heads (`working-set.ts`). One statement writes it
+//       and checks the versions that it was computed from (`write-statement.ts`). If another process was faster,
+//       nothing is written: the rows are read again, and the group is computed again. No lock is held meanwhile, so
+//       a process that stops half-way delays nobody.
+//   postgres-storage-2. A process runs one group at a time per session, schedule, document and audit, in the order of
+//       the calls. Groups that name nothing in common run side by side.
+//   postgres-storage-3. A change that the database refuses for an unforeseen reason is found by halving the group
+//       (ST4). When the environment is at fault, the group may or may not have been applied. The call then rejects,
+//       and sending it again is safe.
+//   postgres-storage-4. Callers pass the time. Opened with `clock: "database"`, `now()` answers the database's time,
+//       which all processes share. Callers then pass that time, and extend leases when the database's clock is set.
 //
-// Listeners hear of what this process stores at once, of what others store when `arrival-poll.ts` finds it.
+// Listeners receive arrivals of this process at once, those of other processes when `arrival-poll.ts` finds them.
 
 import {
   HoldfastError,
@@ -64,19 +63,19 @@ export interface PostgresStorageOptions {
   /** The database, as errors name it. */
   readonly at: string;
   readonly lanes: number;
-  /** Sessions whose row is kept at hand. */
+  /** How many heads are cached. */
   readonly headsMax: number;
-  /** How often it is looked for what other processes stored. */
+  /** How often the database is polled for arrivals of other processes. */
   readonly pollMs: number;
-  /** The schema others must be told of, and what people are told when that does not work; `undefined` to do without. */
+  /** The schema that notices name, and a warning for people when notices do not work; `undefined` without notices. */
   readonly notices: { readonly schema: string; readonly warn: (text: string) => void } | undefined;
-  /** The database's time, when nobody else's is to count. */
+  /** The database's time, if callers are to use it. */
   readonly now: (() => number) | undefined;
   /** A number above all it answered before, and above those in the database when it was opened. */
   readonly stamp: () => number;
 }
 
-/** How often a group is worked out anew because others were faster. Each time one of them was. */
+/** How often a group is computed again because other processes were faster. Each time one of them made progress. */
 const TRIES_MAX = 50;
 /** More would only be more transactions with less in each. */
 const GROUPS_MAX = 4;
@@ -102,7 +101,7 @@ export class PostgresStorage implements AgentStorage {
   readonly #listeners = new Set<(arrival: Arrival) => void>();
   readonly #followers = new Followers();
   readonly #turns = new Turns();
-  /** The end of the audit as this process wrote it last; whoever builds on it is refused where another one wrote since. */
+  /** The end of the audit as this process last wrote it. A write on top is refused if another process wrote since. */
   #auditEnd: Item | undefined;
   /** Calls under way. */
   readonly #calls = new Set<Promise<unknown>>();
@@ -215,7 +214,7 @@ export class PostgresStorage implements AgentStorage {
     });
   }
 
-  /** One that is damaged, or of a damaged family, ends nobody else's. */
+  /** A damaged session, or a relative of one, does not keep other sessions from ending. */
   async #actOverdue(sessionIds: readonly string[], now: number, damaged: Set<string>): Promise<void> {
     try {
       await this.#transact(sessionIds, (set) => {
@@ -280,10 +279,10 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  /** The first one is when leases that outlived those who could renew them begin anew. */
+  /** At the first call's time, leases start over that outlived every process that could renew them. */
   async #beginAt(now: number): Promise<number> {
     if (this.#hasBegun) return now;
-    // Whoever is known to be gone could not be asked to renew a lease.
+    // Peers are checked first, because a peer that is known to be gone cannot renew its leases.
     this.#beginning ??= this.#peers.look().then(() => beginLeases(this.#db, now, this.#instance.id));
     try {
       await this.#beginning;
@@ -342,7 +341,7 @@ export class PostgresStorage implements AgentStorage {
     );
   }
 
-  /** Whether there is something for whoever holds a session elsewhere, or something that nobody holds. */
+  /** Whether another process has to act: as the holder of a session, or because nobody has claimed a session. */
   #concernsOthers({ arrived, writes }: WorkingSet): boolean {
     if (writes.released.size > 0 || arrived.some(({ sessionId }) => !this.#poll.isWatching(sessionId)))
       return true;
@@ -362,7 +361,7 @@ export class PostgresStorage implements AgentStorage {
       const set = new WorkingSet({ heads: this.#heads, facts, lanes, stamp, laneOf });
       try {
         const result = work(set);
-        // At once: from here on the heads are in use (H3).
+        // At once: from here on the heads are in use (postgres-heads-3).
         return { set, result, written: this.#write(set, facts) };
       } catch (error) {
         set.undo();
@@ -372,9 +371,9 @@ export class PostgresStorage implements AgentStorage {
     }
   }
 
-  /** `false` when it was not written because something is not as it was when it was looked at. */
+  /** Answers `false` when nothing was written, because a version that was read is out of date. */
   async #write(set: WorkingSet, facts: Facts): Promise<boolean> {
-    // Nothing of a session that is made now is known to anybody before it is written.
+    // Nobody knows of a new session before it is written.
     const heads = [...set.consulted.values(), ...[...set.writes.created.values()].map(({ head }) => head)];
     if (heads.length === 0 && !set.isWriting) return true;
     const flight = this.#send(set, facts);
@@ -386,7 +385,7 @@ export class PostgresStorage implements AgentStorage {
     } catch (error) {
       if (!isConflict(error)) throw error;
     } finally {
-      // Others may have read them for a group of theirs, and go on with them.
+      // Later groups may have been computed from these heads already.
       if (!isWritten) set.undo();
       for (const head of heads) {
         head.flight = undefined;
@@ -416,7 +415,7 @@ export class PostgresStorage implements AgentStorage {
 
   // ---- finding out -----------------------------------------------------------------------------------------------
 
-  /** Read the heads that are not at hand, and those of whom they tell and who pay for them. */
+  /** Read the named heads that are not cached, and the heads of their parents and payers. */
   async #fetch(names: Iterable<string>, facts: Facts): Promise<void> {
     let wanted = new Set(names);
     while (wanted.size > 0) {
@@ -460,7 +459,7 @@ export class PostgresStorage implements AgentStorage {
         const { head } = wanted;
         const tree = await this.#reads.tree(head.sessionId);
         for (const [id, found] of tree) {
-          // What is known may be as new, and not know its children.
+          // The cached head may be of the same version, and lack its children.
           const known = this.#heads.get(id);
           const fresh = asHead(found);
           if (known !== undefined && fresh !== undefined && known.flight === undefined) {

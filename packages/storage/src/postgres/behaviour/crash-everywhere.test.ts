@@ -1,5 +1,5 @@
-// H9 over PostgreSQL: a fault at every commit and task boundary, and what a dead process left behind: its rows, and claims that
-// nobody says anything about any more.
+// H9 over PostgreSQL: a fault at every commit and task boundary. A dead process leaves its rows behind, and claims
+// that nobody renews any more.
 //
 // A few scenarios in every run; all of them in the PostgreSQL campaign (`HOLDFAST_CAMPAIGN`).
 
@@ -15,7 +15,7 @@ const scenarios = crashScenarios.filter(({ name }) => isCampaign || ALWAYS.has(n
 
 function postgresSubject(): CrashSubject {
   const emptied = new EmptiedSchema();
-  // What played the world of a life that is over may still be reading.
+  // Parts of a process that has ended in the simulation may still be reading.
   const former: AgentStorage[] = [];
   return {
     name: "postgres",

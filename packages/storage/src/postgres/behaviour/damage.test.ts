@@ -18,7 +18,7 @@ afterEach(() => storage.close());
 
 const sql = async (text: string) => runSql(await sharedServerUrl(), text.replaceAll("$S", emptied.schema));
 
-/** What a full check finds, by table. */
+/** The problems that a full check finds, by table. */
 async function verify(): Promise<string[]> {
   const reader = await openPostgresReader({ url: await sharedServerUrl(), schema: emptied.schema });
   try {
@@ -128,7 +128,7 @@ describe("a row that is not what was written is named, and never made something 
 });
 
 describe("a full check", () => {
-  test("finds nothing wrong with what is sound, and counts it", async () => {
+  test("the check finds nothing wrong with a sound database, and counts its rows", async () => {
     await fill();
     await storage.commit([creating("ses-2"), signalling("ses-2", "sig-1")], 1);
     const reader = await openPostgresReader({ url: await sharedServerUrl(), schema: emptied.schema });
@@ -147,7 +147,7 @@ describe("a full check", () => {
     });
   });
 
-  test("goes on over many pages", async () => {
+  test("the check continues over many pages", async () => {
     const sessions = Array.from({ length: 1_100 }, (_, n) => creating(`ses-${n}`));
     await storage.commit(sessions, 1);
     await sql("UPDATE $S.state SET body = body || ' ' WHERE session_id = 'ses-999'");
@@ -171,14 +171,14 @@ describe("a full check", () => {
       "DELETE FROM $S.audit WHERE seq = 1",
       /^audit: row 2 does not follow/,
     ],
-  ])("finds %s", async (_what, damage, expected) => {
+  ])("the check finds %s", async (_what, damage, expected) => {
     await fill();
     await storage.commit([{ type: "audited", audit: { actor: "a", action: "b", object: "d" } }], 1);
     await sql(damage);
     expect(await verify()).toContainEqual(expect.stringMatching(expected));
   });
 
-  test("makes nothing where there is nothing, and says so", async () => {
+  test("a check of a missing schema makes nothing, and says that there is nothing", async () => {
     const url = await sharedServerUrl();
     await expect(openPostgresReader({ url, schema: "test_nothing_here" })).rejects.toMatchObject({
       code: "storage_unavailable",
@@ -188,7 +188,7 @@ describe("a full check", () => {
   });
 });
 
-test("what is damaged keeps nothing else from being found: not one whose time is up, nor its family, nor a schedule", async () => {
+test("damaged rows do not hide other rows, whether overdue sessions, relatives of damaged sessions or schedules", async () => {
   const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
   const cron = { cron: "* * * * *", timeZone: "UTC", createdAt: 0 };
   const action = { type: "signal", sessionId: "ses-5", name: "go", payload: undefined } as const;
@@ -200,7 +200,7 @@ test("what is damaged keeps nothing else from being found: not one whose time is
     [
       creating("ses-1"),
       creating("ses-2", late), // Damaged itself.
-      creating("ses-3", { ...late, parent }), // Of a damaged parent.
+      creating("ses-3", { ...late, parent }), // Its parent is damaged.
       creating("ses-4", late),
       creating("ses-5"),
       ...schedules,
@@ -231,8 +231,8 @@ test("ST41: a damaged document is passed over where many are listed, page by pag
   await expect(reader.document("runner", "a")).rejects.toMatchObject({ code: "corrupt_record" });
 });
 
-describe("ST4: one that cannot be stored keeps nobody else from being stored", () => {
-  test("a damaged session in a group", async () => {
+describe("ST4: a change that cannot be stored", () => {
+  test("changes of other sessions are stored beside a change of a damaged session", async () => {
     await fill();
     await storage.commit([creating("ses-2"), creating("ses-3")], 1);
     await sql("UPDATE $S.state SET body = body || ' ' WHERE session_id = 'ses-1'");
@@ -241,11 +241,11 @@ describe("ST4: one that cannot be stored keeps nobody else from being stored", (
     const results = await storage.commit(group, 2);
     expect(results.map(({ status }) => status)).toEqual(["stored", "invalid", "stored"]);
     expect(results[1]).toMatchObject({ reason: expect.stringContaining("not what was written") });
-    // Alone it is told as what it is.
+    // Alone, the change rejects with the damage.
     await expect(storage.commit([group[1]!], 2)).rejects.toMatchObject({ code: "corrupt_record" });
   });
 
-  test("a character that PostgreSQL does not store", async () => {
+  test("changes are stored beside a change with a character that PostgreSQL does not store", async () => {
     const group = Array.from({ length: 9 }, (_, n) => creating(`ses-${n}${n === 5 ? "\0" : ""}`));
     const results = await storage.commit(group, 1);
     expect(results.map(({ status }) => status)).toEqual(
@@ -254,20 +254,20 @@ describe("ST4: one that cannot be stored keeps nobody else from being stored", (
     expect(await storage.reader.sessions({ limit: 20 })).toHaveLength(8);
   });
 
-  test("an id with that character is the mistake of who asks, not ours", async () => {
+  test("a read by an id with that character is a usage error", async () => {
     await expect(storage.reader.session("a\0")).rejects.toMatchObject({ code: "usage" });
     await expect(storage.reader.document("c", "\0")).rejects.toMatchObject({ code: "usage" });
   });
 
-  test("a name that is too long for an index", async () => {
+  test("changes are stored beside a change with a name that is too long for an index", async () => {
     const random = Array.from({ length: 9_000 }, (_, n) => ((n * 7_919) % 7_001).toString(36)).join("");
     const results = await storage.commit([creating("ses-1"), creating(random), signalling("ses-1", "s")], 1);
     expect(results.map(({ status }) => status)).toEqual(["created", "invalid", "stored"]);
   });
 });
 
-// What a step costs is one round trip, however many sessions share it.
-describe("what the database is asked", () => {
+// A step costs one round trip, however many sessions share it.
+describe("statements for the database", () => {
   test("a group is one statement: steps, new sessions, ends and signals", async () => {
     const claimFor = { owner: "owner-1", leaseMs: 1_000 };
     const ids = Array.from({ length: 50 }, (_, n) => `ses-${n}`);

@@ -1,5 +1,5 @@
-// Several storages on one database: each knows sessions by what it last saw of them, and none may ever decide by what is no
-// longer so. In one process, because what separates them is what they know, not where they run.
+// Several storages on one database. Each caches sessions as it last read them, and must never decide by a cached
+// version that is out of date. All run in one process, as only their caches separate them.
 
 import { verifyAudit, type Arrival, type Change, type CommitBatch, type CreateSession } from "@holdfast/core";
 import { hash } from "node:crypto";
@@ -72,7 +72,7 @@ const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, int
 const FOR_EVER = { claimFor: { owner: "owner-1", leaseMs: Infinity } };
 const WAITING = { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] } as const;
 
-describe("what one did, the other decides by", () => {
+describe("two storages decide by each other's changes", () => {
   test("a holder may commit through either, in turns", async () => {
     await a.commit([creating("ses-1")], 0);
     const token = await claim(a, "owner-1", 0);
@@ -83,7 +83,7 @@ describe("what one did, the other decides by", () => {
     expect((await a.reader.session("ses-1"))?.nextSeq).toBe(10);
   });
 
-  test("ST2: a holder that was overtaken elsewhere is fenced, though all it knows says that it holds", async () => {
+  test("ST2: a holder whose session was claimed elsewhere is fenced, though its cache shows its own claim", async () => {
     await a.commit([creating("ses-1")], 0);
     const stalled = await claim(a, "owner-1", 0);
     await a.commit([batch(stalled, 0)], 1);
@@ -92,7 +92,7 @@ describe("what one did, the other decides by", () => {
     expect(await b.commit([batch(current, 1)], 1_001)).toMatchObject([{ status: "committed" }]);
   });
 
-  test("ST7: of many that claim at the same time through many storages one gets it", async () => {
+  test("ST7: exactly one of many simultaneous claims through many storages succeeds", async () => {
     for (let n = 0; n < 3; n++) await open();
     await a.commit([creating("ses-1")], 0);
     const claims = await Promise.all(
@@ -118,7 +118,7 @@ describe("what one did, the other decides by", () => {
     });
   });
 
-  test("ST11, ST15: what ended elsewhere has ended", async () => {
+  test("ST11, ST15: a session that ended elsewhere has ended here", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
     const { token } = created as { readonly token: number };
     await b.commit([signalling("ses-1", 1)], 1);
@@ -129,7 +129,7 @@ describe("what one did, the other decides by", () => {
     ]);
   });
 
-  test("ST13: of many that create it one did, and all others hear that it exists", async () => {
+  test("ST13: exactly one of many creations of a session succeeds, and all others answer that it exists", async () => {
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, i) => storages[i % 2]!.commit([creating("ses-1")], i)),
     );
@@ -163,7 +163,7 @@ describe("what one did, the other decides by", () => {
         a.commit([waiting], 1),
         b.commit([signalling("ses-1", n)], 1),
       ]);
-      // Whoever came second knows of the first.
+      // The second of the two counts the first.
       const { inbox } = committed as { readonly inbox: number };
       const { order } = stored as { readonly order: number };
       expect(inbox === order || inbox === order - 1).toBe(true);
@@ -178,7 +178,7 @@ describe("what one did, the other decides by", () => {
     const { token } = created as { readonly token: number };
     const child = (n: number) =>
       creating(`ses-child-${n}`, { parent: { sessionId: "ses-1", child: n, onEnd: "cancel" } });
-    await b.commit([signalling("ses-1", 1)], 1); // So that it knows the parent, without children.
+    await b.commit([signalling("ses-1", 1)], 1); // Now `b` has the parent in its cache, without children.
     const spawns = Array.from({ length: 5 }, (_, n) =>
       a.commit([batch(token, n, { effects: [child(n)] })], 1),
     );
@@ -190,7 +190,7 @@ describe("what one did, the other decides by", () => {
     expect(children.every(({ status }) => status === "cancelled")).toBe(true);
   });
 
-  test("B1: what many spend at once through many storages is never more than there is", async () => {
+  test("B1: simultaneous spending through many storages never exceeds the budget", async () => {
     const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 100 } })], 0);
     const { token } = created as { readonly token: number };
     const children = Array.from({ length: 6 }, (_, n) =>
@@ -218,7 +218,7 @@ describe("what one did, the other decides by", () => {
     expect((await b.reader.session("ses-1"))?.account?.reserved.tokens).toBe(90);
   });
 
-  test("ST29, ST30: whoever is paused for want of a budget while it is raised elsewhere goes on", async () => {
+  test("ST29, ST30: a session that pauses for its budget while the budget is raised elsewhere resumes", async () => {
     const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
     const { token } = created as { readonly token: number };
     for (let n = 0; n < 10; n++) {
@@ -265,7 +265,7 @@ describe("what one did, the other decides by", () => {
     expect(await a.reader.sessions({ limit: 10 })).toHaveLength(1);
   });
 
-  test("ST40: of many that put a document that must not exist one did", async () => {
+  test("ST40: exactly one of many simultaneous puts of a new document succeeds", async () => {
     const results = await Promise.all(
       Array.from({ length: 8 }, (_, n) =>
         storages[n % 2]!.commit(
@@ -303,13 +303,13 @@ describe("what one did, the other decides by", () => {
     await b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 2);
     expect(await a.commit([signalling("ses-1", 1)], 3)).toEqual([{ status: "not_found" }]);
     await b.commit([creating("ses-1", { claimFor: { owner: "owner-2", leaseMs: Infinity } })], 4);
-    // Whoever held the one before holds nothing of this one.
+    // The claim on the deleted session is no claim on the new one.
     expect(await a.commit([batch(token, 0)], 5)).toEqual([{ status: "fenced" }]);
     const tables = ["journal", "entry", "signal", "seen", "hold", "blob"];
     for (const table of tables) expect(await runSql(url, `SELECT * FROM ${schema}.${table}`)).toEqual([]);
   });
 
-  test("a session that is deleted and made anew in one group is two groups, and a new session", async () => {
+  test("a session that is deleted and created again in one group is a new session, written in two groups", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
     const { token } = created as { readonly token: number };
     await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
@@ -328,7 +328,7 @@ describe("what one did, the other decides by", () => {
 });
 
 describe("with SERIALIZABLE as the default of the server", () => {
-  test("whoever loses against another transaction is served all the same", async () => {
+  test("a call that loses against another transaction still gets its answer", async () => {
     const strict = new URL(url);
     strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
     const both = await Promise.all(
@@ -356,7 +356,7 @@ describe("with SERIALIZABLE as the default of the server", () => {
 });
 
 // Each of these happens in the one moment in which it matters: after something was read, and before what was decided is written.
-describe("what changes between reading and writing", () => {
+describe("changes between reading and writing", () => {
   afterEach(() => vi.restoreAllMocks());
 
   /** Do something once, after the next read of this kind. */
@@ -418,7 +418,7 @@ describe("what changes between reading and writing", () => {
     expect(await a.load("made-3")).toBeUndefined();
   });
 
-  test("ST49: of many that make it through many storages one did, and none does once it is gone", async () => {
+  test("ST49: exactly one of many creations under a claim succeeds, and none does after the session was deleted", async () => {
     await a.commit([creating("ses-1")], 0);
     const under = { sessionId: "ses-1", token: await claim(a, "owner-1", 0) };
     const made = { sessionId: "made", subtree: "refuse" } as const;
@@ -448,7 +448,7 @@ describe("a process that died", () => {
   /** As its instance looks to others when it is known to be gone; a server that was just started waits for those that are not. */
   const fallSilent = () => runSql(url, `UPDATE ${schema}.instance SET said_at = '-infinity'`);
 
-  test("ST18: what it held for ever is due, is lost once, and its late batch is fenced", async () => {
+  test("ST18: a session that it had claimed without end is due, is lost once, and its late batch is fenced", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
     const { token } = created as { readonly token: number };
     expect((await b.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
@@ -484,7 +484,7 @@ describe("a process that died", () => {
     expect(await a.commit([batch(token, 0)], 2)).toMatchObject([{ status: "committed" }]);
   });
 
-  test("ST38: leases go on as they are while another storage lives, and begin anew when none did", async () => {
+  test("ST38: leases keep their expiry while another storage lives, and start over when none did", async () => {
     await a.commit([creating("ses-1")], 0);
     await claim(a, "owner-1", 0);
     const c = await open();
@@ -517,7 +517,7 @@ describe("arrivals that another process stored", () => {
     expect(heard.every(({ sessionId }) => sessionId === "ses-1")).toBe(true);
   });
 
-  test("ST22: what nobody holds and has something to do is named, once until something is new", async () => {
+  test("ST22: an unclaimed session with something to do is named once, until something new happens", async () => {
     await b.commit([creating("ses-1")], 0);
     await until(() => heard.length === 1);
     await b.commit([signalling("ses-1", 1)], 1);
@@ -537,7 +537,7 @@ describe("arrivals that another process stored", () => {
     expect((await a.arrivals("ses-1", 0)).session.move).toMatchObject({ isDone: true });
   });
 
-  test("who has left hears nothing, and the others still do", async () => {
+  test("a listener that has left receives nothing, and the others still do", async () => {
     const others: Arrival[] = [];
     const leave = a.subscribe((arrival) => others.push(arrival));
     leave();
@@ -547,7 +547,7 @@ describe("arrivals that another process stored", () => {
   });
 });
 
-describe("what is followed", () => {
+describe("followers", () => {
   test("ST47: a follower hears of what another process makes, commits and removes, also of what nobody holds here", async () => {
     let heard = 0;
     const leave = a.follow("ses-1", () => heard++);
@@ -565,7 +565,7 @@ describe("what is followed", () => {
     leave();
   });
 
-  test("ST47: who has left hears nothing of another process's commits", async () => {
+  test("ST47: a follower that has left is not notified of another process's commits", async () => {
     let [left, stays] = [0, 0];
     await b.commit([creating("ses-1")], 0);
     const leave = a.follow("ses-1", () => left++);
@@ -579,7 +579,7 @@ describe("what is followed", () => {
   });
 });
 
-test("a family that is larger than what is kept at hand is cancelled as a whole", async () => {
+test("a session tree that is larger than the cache is cancelled as a whole", async () => {
   const db = new Database({ url, schema, connectionsMax: 2, connectTimeoutMs: 5_000 });
   const common = { db, at: "here", lanes: 8, pollMs: POLL_MS, notices: undefined, now: undefined };
   const small = new PostgresStorage({ ...common, headsMax: 2, stamp: () => Date.now() * 1_000 });

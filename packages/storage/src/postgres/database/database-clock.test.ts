@@ -1,9 +1,9 @@
-// Whoever takes another clock's time for later than it is takes leases while they last.
+// DatabaseOffset: a process whose estimate of the database's time runs ahead would take leases that have not expired.
 
 import { expect, test } from "vitest";
 import { DatabaseOffset } from "./database-clock.ts";
 
-/** What was told at one moment between question and answer, by a clock that is so far ahead. */
+/** Give the offset one answer, read at a moment between question and answer, of a clock that is `ahead`. */
 function heard(offset: DatabaseOffset, askedAt: number, readAt: number, answeredAt: number, ahead = 1_000) {
   offset.heard(askedAt, readAt + ahead, answeredAt);
 }

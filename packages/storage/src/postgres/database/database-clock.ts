@@ -1,17 +1,17 @@
-// The database's time, worked out from this process's monotonic clock since the database was asked.
+// databaseClock: the database's time, computed from its last answer and this process's monotonic clock.
 //
-//   database-clock-1. It is not ahead of the database: what an answer tells was so at some moment before it came, and
-//       it counts as if that had been just now. Who takes the middle between question and answer is ahead by half of
-//       what the question had to wait, as for a server that has just been started, and takes leases while they last.
-//   database-clock-2. It is as little behind as any answer shows. One that took long does not take back what a quick
-//       one told; one whose clock was set back is followed, as even its soonest answer is behind.
+//   database-clock-1. It is not ahead of the database: an answer's time counts as if it had been read when the answer
+//       came. The midpoint between question and answer (as in NTP) would be ahead if the question was queued, as at
+//       the start of a server. The process would then take leases that have not expired.
+//   database-clock-2. It is as little behind as any answer shows. A slow answer does not replace a quick one. If even
+//       the latest possible time of an answer is behind, the database's clock was set back, and is followed.
 
 import type { Database } from "./database.ts";
 
-/** A database's clock that was set is noticed after so long. */
+/** How often the database is asked, and so how soon a change of its clock is noticed. */
 const ASK_AGAIN_MS = 1_000;
 
-/** What the database's time is ahead of the monotonic clock; only compared with itself. */
+/** The offset of the database's time to the monotonic clock; only compared with itself. */
 export class DatabaseOffset {
   #ms: number | undefined;
 

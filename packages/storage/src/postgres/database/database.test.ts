@@ -10,7 +10,7 @@ import { toStorageError } from "./pg-errors.ts";
 import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts";
 import { verifyDatabase } from "../read/verify.ts";
 
-// As PostgreSQL does to one of two transactions that wait for each other. What a sequence has given stays given.
+// The function fails as PostgreSQL does in a deadlock. A sequence keeps its number when its transaction fails.
 test("postgres-database-4: a statement that lost against another transaction is run again until it wins", async () => {
   const schema = newSchema();
   const url = await sharedServerUrl();
@@ -30,14 +30,14 @@ test("postgres-database-4: a statement that lost against another transaction is 
   expect(await db.run({ text: `SELECT ${schema}.lose(4) AS try` })).toEqual([{ try: 4 }]);
 });
 
-test("of several reads the one that fails is told, and its connection is as good as before", async () => {
+test("a failed read among several rejects their call, and its connection stays usable", async () => {
   const options = { url: await sharedServerUrl(), schema: newSchema(), connectTimeoutMs: 10_000 };
   const db = new Database({ ...options, connectionsMax: 1 });
   onTestFinished(() => db.close());
   const one = [{ text: "SELECT 1 AS one" }, []] as const;
   const bad = [{ text: "SELECT 1 / $1::int4 AS none" }, [0]] as const;
   await expect(db.readAll([one, bad, one])).rejects.toMatchObject({ code: "22012" });
-  // Outside of any transaction: nothing of the one before is left.
+  // No transaction of the failed reads is left open.
   expect(await db.run({ text: "SHOW transaction_read_only" })).toEqual([{ transaction_read_only: "off" }]);
   expect(await db.readAll([one, one])).toEqual([[{ one: 1 }], [{ one: 1 }]]);
 });
@@ -83,7 +83,7 @@ test("postgres-database-5: a check that goes through whole tables may take longe
   });
   await (await openPostgresStorage({ url, schema })).close();
   await holding.connect();
-  // Of this table nothing is read but how many of its rows belong to nobody.
+  // The check only counts the rows of this table that belong to no session.
   await holding.query(`BEGIN; LOCK TABLE ${schema}.seen IN ACCESS EXCLUSIVE MODE`);
   const checked = verifyDatabase(db, "there");
   checked.catch(() => {});

@@ -1,17 +1,16 @@
-// A pool of connections: statements in, rows out. It knows no tables.
+// Database: a pool of connections that takes statements and answers rows. It knows no tables.
 //
 //   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: what it changed is
 //       synced when it answers.
 //   postgres-database-2. A connection that was lost is not used again; the next call makes a new one.
-//   postgres-database-3. Prepared by name once per connection, with plans that do not depend on how full the tables
-//       were then: without sequential scans and hash joins, because a plan made over an empty table is kept until
-//       somebody analyses it.
+//   postgres-database-3. Statements are prepared by name once per connection, with plans that do not depend on the
+//       size of the tables at that time. Sequential scans and hash joins are off, because a plan that was made over
+//       an empty table is kept until the table is analysed.
 //   postgres-database-4. A single statement that lost against others (a serialization failure, a deadlock) changed
-//       nothing, and is run again. So whatever the server's default isolation is, those who call see only what its rows
-//       decide.
-//   postgres-database-5. A server whose machine is gone says nothing, not even that. So whoever was not answered for
-//       `answerTimeoutMs` is told that it is not known, and the connection is given up (postgres-database-2).
-//       Migrations, and what goes through whole tables, may take longer, and wait.
+//       nothing, and is run again. Results thus do not depend on the server's default isolation level.
+//   postgres-database-5. A server whose machine is gone sends nothing, not even an error. A call without an answer
+//       for `answerTimeoutMs` therefore rejects with an unknown outcome, and the connection is given up
+//       (postgres-database-2). Migrations, and statements over whole tables, may take longer, and wait.
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,7 +21,10 @@ export interface Statement {
   /** Under which it is prepared; without one it is not. */
   readonly name?: string;
   readonly text: string;
-  /** It goes through whole tables: a server that says nothing for long may well be at it (postgres-database-5). */
+  /**
+   * The statement reads whole tables, so a server that is silent for long may still be running it
+   * (postgres-database-5).
+   */
   readonly isLong?: true;
 }
 
@@ -49,20 +51,20 @@ const SETTINGS = [
   "SET enable_bitmapscan = off",
   "SET plan_cache_mode = force_generic_plan",
   "SET jit = off",
-  // A process that stops in the middle of a transaction must not hold its locks for ever.
+  // A process that stops in the middle of a transaction must not hold its locks without end.
   "SET idle_in_transaction_session_timeout = 60000",
   // Acknowledged means synced, whatever the server's default is.
   "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ");
 
-/** A connection of its own that hears what is told on a channel. */
+/** A connection of its own that receives the notices of a channel. */
 export interface Listening {
   close(): Promise<void>;
 }
 
 export interface Hearing {
   readonly heard: (said: string) => void;
-  /** The connection is gone, and nothing more is heard. Not called once it was closed. */
+  /** The connection is lost, and no more notices come. Not called after `close`. */
   readonly lost: () => void;
 }
 
@@ -107,7 +109,7 @@ export class Database {
       types,
     });
     const onConnect = `SET search_path = ${pg.escapeIdentifier(schema)}; ${SETTINGS}`;
-    // An idle connection that is lost is noticed by whoever would have used it (postgres-database-2).
+    // The next call that would use a lost idle connection notices the loss (postgres-database-2).
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);

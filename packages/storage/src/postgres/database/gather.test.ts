@@ -19,7 +19,7 @@ function asking(answer: (count: number) => Promise<Row[]>) {
 
 const rowOf = (nth: number): Row => ({ nth, said: `row of ${nth}` });
 
-test("what is asked in one turn is one statement, and what comes later another", async () => {
+test("the reads of one turn are one statement, and later reads are another", async () => {
   const { statements, ask } = asking(async () => [rowOf(0), rowOf(0), rowOf(2)]);
   const answers = await Promise.all([ask(7), ask(8), ask(9)]);
   expect(answers).toEqual([[rowOf(0), rowOf(0)], [], [rowOf(2)]]);
@@ -27,14 +27,14 @@ test("what is asked in one turn is one statement, and what comes later another",
   expect(statements).toEqual([3, 1]);
 });
 
-test("very many are several statements beside each other", async () => {
+test("very many reads are several statements beside each other", async () => {
   const { statements, ask } = asking(async (count) => Array.from({ length: count }, (_, nth) => rowOf(nth)));
   const answers = await Promise.all(Array.from({ length: 150 }, (_, number) => ask(number)));
   expect(statements).toEqual([64, 64, 22]);
   expect(answers.map(([row]) => row?.["nth"])).toEqual(answers.map((_, i) => i % 64));
 });
 
-test("a statement that fails is told to all who asked, and to nobody else", async () => {
+test("a statement that fails rejects all of its reads, and no later read", async () => {
   let isAway = true;
   const { ask } = asking(async () => {
     if (isAway) throw new Error("away");

@@ -1,6 +1,7 @@
-// Reads that are asked for in one turn of the event loop, as one statement. Whoever asks afterwards is answered by the next.
+// gather: the reads of one turn of the event loop as one statement. Later reads belong to the next statement.
 //
-// It knows no tables. What it answers is as new as if each had been read by itself: the statement begins after all were asked for.
+// It knows no tables. Its answers are as new as those of single reads: the statement begins after all reads were
+// asked for.
 
 import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts";
 import type { Database, Row, Statement } from "./database.ts";
@@ -13,9 +14,9 @@ interface Asked<Read> extends PromiseWithResolvers<readonly Row[]> {
 }
 
 /**
- * @param statement its first parameter numbers the reads (`int4[]`), the others are as `columns` say; rows have `nth`, the
- *   number of the read they belong to, and come in order.
- * @returns how to ask: what is answered are the rows of that read alone.
+ * @param statement its first parameter numbers the reads (`int4[]`), and the others are as `columns` say. Each row
+ *   has `nth`, the number of the read it belongs to, and rows come in that order.
+ * @returns a function that makes one read, and answers the rows of that read alone.
  */
 export function gather<Read>(
   db: Pick<Database, "run">,

@@ -12,10 +12,10 @@ import {
   type ErrorDetails,
 } from "@holdfast/core";
 
-/** What PostgreSQL calls the kinds of errors that mean something to us. */
+/** PostgreSQL's codes for the kinds of errors that are handled here. */
 export const SQLSTATE = {
   uniqueViolation: "23505",
-  /** How `write-statement.ts` says that a row is not as it was. */
+  /** `write-statement.ts` raises it when a row has another version than the one that was read. */
   divisionByZero: "22012",
   serializationFailure: "40001",
   deadlock: "40P01",
@@ -48,10 +48,10 @@ export function isConflict(thrown: unknown): boolean {
   return state === SQLSTATE.uniqueViolation || state === SQLSTATE.divisionByZero || hasLost(thrown);
 }
 
-/** What a statement can be refused for because of its values: bad data, too much of it, a broken constraint. */
+/** Codes by which a statement is refused because of its values: bad data, too much of it, a broken constraint. */
 const OF_ONE_CHANGE = /^(22|23|54)/;
 
-/** Whether the environment, not one change of a group, is at fault: trying the changes one by one would only fail again. */
+/** Whether the environment is at fault, so that trying the changes of a group one by one would only fail again. */
 export function isEnvironmental(thrown: unknown): boolean {
   if (HoldfastError.is(thrown)) return thrown.code === "storage_unavailable";
   const state = sqlState(thrown);
@@ -165,7 +165,7 @@ function unforeseen(
       "the database is damaged",
       details("an intact database", "restore it from a backup"),
     );
-  // A mistake of ours in a statement. What the server says of itself (08, 53, 55, 57, 58) is to be waited out.
+  // The statement itself is wrong. Errors about the state of the server (08, 53, 55, 57, 58) may pass.
   if (state !== undefined && !/^(08|40|53|55|57|58)/.test(state))
     return new InvariantError(`${text} (SQLSTATE ${state}), while ${doing} in ${at}`);
   const setup = state === undefined ? SETUP.find(({ says }) => says.test(text)) : undefined;
@@ -187,7 +187,7 @@ function unforeseen(
 const PASSWORD =
   "the password: in PGPASSWORD, or in ~/.pgpass (or the file that PGPASSFILE names) with mode 0600 and a line for this host, port, database and user";
 
-/** What a person must mend, of which there are only words: the driver's, and those of Node's TLS. */
+/** Errors that a person must fix and that have no code, only a message of the driver or of Node's TLS. */
 const SETUP = [
   {
     says: /^SASL: .*client password must be/,

@@ -1,4 +1,4 @@
-// How often is looked for what others stored, over a database that only takes its time. What is found is shown by `sharing.test.ts`.
+// How often ArrivalPoll polls, over a database that only takes its time. `sharing.test.ts` shows what it finds.
 
 import type { Session, SessionStatus } from "@holdfast/core";
 import { Followers, releasedClaim, type Claim } from "@holdfast/core/internal";
@@ -12,7 +12,7 @@ const LOOK_MS = 10;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** @param moved what the database has of sessions that are not as they were known. */
+/** @param moved the sessions that have changed in the database since they were read. */
 function polling(moved = new Map<string, Head>()) {
   const looks: number[] = [];
   const run = async ({ name }: Statement) => {
@@ -36,7 +36,7 @@ function polling(moved = new Map<string, Head>()) {
   return { poll, looks };
 }
 
-test("arrival-poll-4: who is told of something all the time rests most of it", async () => {
+test("arrival-poll-4: a poll that is hurried all the time rests most of the time", async () => {
   const { poll, looks } = polling();
   for (let ms = 0; ms < 1_000; ms++) {
     poll.hurry();
@@ -46,7 +46,7 @@ test("arrival-poll-4: who is told of something all the time rests most of it", a
   expect(new Set(apart)).toEqual(new Set([4 * LOOK_MS]));
 });
 
-test("arrival-poll-4: who was not told for a while looks at once, and after a rest when told meanwhile", async () => {
+test("arrival-poll-4: a rested poll looks at once when it is hurried, and after a rest when hurried again", async () => {
   const { poll, looks } = polling();
   await vi.advanceTimersByTimeAsync(500);
   const before = looks.length;
@@ -60,7 +60,7 @@ test("arrival-poll-4: who was not told for a while looks at once, and after a re
   expect(looks.length).toBe(before + 2);
 });
 
-describe("what was claimed here is watched as long as that claim is held", () => {
+describe("a session that was claimed here", () => {
   const head = (version: number, status: SessionStatus, token = 7, owner: string | undefined = "owner") =>
     ({
       sessionId: "s",
@@ -71,16 +71,19 @@ describe("what was claimed here is watched as long as that claim is held", () =>
     }) as Head;
 
   test.each([
-    ["goes on under it", head(2, "waiting"), true],
+    ["is still claimed here", head(2, "waiting"), true],
     ["has ended", head(2, "completed"), false],
     ["was released", { ...head(2, "waiting"), claim: releasedClaim(head(2, "waiting").claim) }, false],
     ["was claimed by somebody else", head(2, "working", 8), false],
-  ])("also where it %s by way of another process", async (_what, now, isWatched) => {
-    const moved = new Map<string, Head>();
-    const { poll } = polling(moved);
-    poll.watch(head(1, "working"));
-    moved.set("s", now);
-    await vi.advanceTimersByTimeAsync(250 + LOOK_MS);
-    expect(poll.isWatching("s")).toBe(isWatched);
-  });
+  ])(
+    "it is watched only while its claim is held, also after another process shows that it %s",
+    async (_what, now, isWatched) => {
+      const moved = new Map<string, Head>();
+      const { poll } = polling(moved);
+      poll.watch(head(1, "working"));
+      moved.set("s", now);
+      await vi.advanceTimersByTimeAsync(250 + LOOK_MS);
+      expect(poll.isWatching("s")).toBe(isWatched);
+    },
+  );
 });

@@ -1,17 +1,17 @@
-// What other processes stored, for listeners in this one: found by looking, a few times a second and whenever somebody says that
-// there is something (`commit-notices.ts`). Nothing depends on it being found at once.
+// ArrivalPoll: finds changes of other processes for listeners in this one. It polls a few times a second, and at each
+// notice (`commit-notices.ts`). Nothing depends on finding a change at once.
 //
-//   arrival-poll-1. Sessions that were claimed through this storage are looked at for an inbox that has grown and for
-//       having moved away, and those that somebody follows for anything that is new: all of them by one statement,
-//       which answers only what has changed.
-//   arrival-poll-2. Sessions that nobody holds and that have something to do are named once for each version they have:
-//       whoever listens here may run them. At most `READY_MAX` are looked at; `due` knows all of them.
-//   arrival-poll-3. What this storage announced by itself may be announced once more. An arrival is a hint: it is never
-//       wrong to look.
-//   arrival-poll-4. However often somebody says that there is something, most of the time nobody looks: what it costs
-//       grows with what is known.
-//   arrival-poll-5. What was claimed here and goes on elsewhere, has ended there, or has moved away, is not watched any
-//       more: what is watched is what is held.
+//   arrival-poll-1. Sessions that were claimed through this storage are checked for a grown inbox and for having
+//       moved away. Followed sessions are checked for any change. One statement checks all of them, and answers only
+//       the changed ones.
+//   arrival-poll-2. Unclaimed sessions with something to do are named once for each version, so that a listener may
+//       run them. At most `READY_MAX` are read; `due` knows all of them.
+//   arrival-poll-3. An arrival that this storage has announced may be announced once more. An arrival is a hint: it
+//       is never wrong to look.
+//   arrival-poll-4. However many notices come, the poll rests most of the time, because the cost of a look grows with
+//       the number of known sessions.
+//   arrival-poll-5. Only held sessions are watched. A session is not watched any more when it was claimed elsewhere,
+//       or has ended or moved away.
 
 import type { Arrival } from "@holdfast/core";
 import { goesOn, type Followers } from "@holdfast/core/internal";
@@ -22,13 +22,13 @@ import type { Reads } from "../read/reads.ts";
 import type { WorkingSet } from "../write/working-set.ts";
 
 const READY_MAX = 1_000;
-/** So many followed sessions are looked at whenever somebody says that there is something. */
+/** Up to this many followed sessions are checked at every notice. */
 const FOLLOWED_FEW = 500;
-/** How many times as long as it took to look nobody looks again. */
+/** How long the poll rests after a look, as a multiple of the time that the look took. */
 const REST = 3;
-/** How often it is looked which other storages there are, and whether one has died, counted in looks. */
+/** After how many looks the poll looks for other storages, and whether one has died. */
 const PEERS_EVERY = 4;
-/** The same for what is held by a storage that nobody knows any more: it goes through all that is held. */
+/** The same for claims of a storage that nobody knows any more. The statement reads all held claims. */
 const REAP_EVERY = 20;
 
 const MOVED: Statement = {
@@ -55,9 +55,9 @@ interface Known {
 }
 
 interface Watched extends Known {
-  /** Of the claim that was made here. */
+  /** The token of the claim that was made here. */
   readonly token: number;
-  /** As it was when listeners here last heard of it, or whoever claimed it loaded it. */
+  /** The inbox at the last arrival that listeners here received, or when the holder loaded the session. */
   readonly inbox: number;
 }
 
@@ -74,7 +74,7 @@ export interface ArrivalPollOptions {
 export class ArrivalPoll {
   readonly #options: ArrivalPollOptions;
   readonly #watched = new Map<string, Watched>();
-  /** What is known of followed sessions that are not among the watched. */
+  /** The last known versions of followed sessions that are not among the watched. */
   readonly #followed = new Map<string, Known>();
   #followedAt = -Infinity;
   /** Versions of sessions that were named (arrival-poll-2). */
@@ -83,7 +83,7 @@ export class ArrivalPoll {
   #looks = 0;
   #restsUntil = -Infinity;
   #isLooking = false;
-  /** Whether there may be something that the look under way does not find. */
+  /** Whether there may be a change that the look under way does not find. */
   #isLate = false;
 
   constructor(options: ArrivalPollOptions) {
@@ -116,7 +116,7 @@ export class ArrivalPoll {
     this.#watched.set(sessionId, { lane, version, token: claim.token, inbox: session.inbox });
   }
 
-  /** What became of one that was claimed here: it is watched as long as that claim is held (arrival-poll-5). */
+  /** Watch a session that was claimed here on, as long as that claim is held (arrival-poll-5). */
   #watchOn(head: Head): void {
     const { sessionId, session, claim } = head;
     const known = this.#watched.get(sessionId);
@@ -126,7 +126,7 @@ export class ArrivalPoll {
     else this.#watched.delete(sessionId);
   }
 
-  /** A group was written: what it did is known here. */
+  /** Take over the results of a group that was written here. */
   note({ writes }: WorkingSet): void {
     for (const { head } of writes.created.values()) if (head.claim.owner !== undefined) this.watch(head);
     for (const { sessionId } of writes.removed) this.#watched.delete(sessionId);
@@ -230,7 +230,10 @@ export class ArrivalPoll {
     this.#options.followers.tell(sessionId);
   }
 
-  /** Forget what nobody follows any more, and find where those stand that are new. Whoever has just looked may have looked before. */
+  /**
+   * Forget sessions that nobody follows any more, and read the versions of new ones. Notify the followers of these
+   * once.
+   */
   async #knowFollowed(): Promise<void> {
     const { followers, db } = this.#options;
     for (const sessionId of this.#followed.keys())

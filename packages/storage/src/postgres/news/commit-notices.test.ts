@@ -1,5 +1,5 @@
-// What another process stored is heard of without looking, and what tells of it may break. That nothing depends on it is shown by
-// `sharing.test.ts`, where there are no notices at all.
+// CommitNotices: a change of another process is noticed without polling, and notices may fail. `sharing.test.ts`
+// shows that nothing depends on notices, as it has none at all.
 
 import type { Arrival, CreateSession } from "@holdfast/core";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import type { PostgresStorage } from "../index.ts";
 import { EmptiedSchema } from "../testing/emptied.ts";
 import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
 
-/** Nobody lives to see it looked at by itself. */
+/** An interval so long that no poll happens during the tests. */
 const NEVER_MS = 2 ** 30;
 
 const emptied = new EmptiedSchema();
@@ -70,7 +70,7 @@ test("a listener whose connection is lost has another one, and hears of what was
   await heardOf(heard, "ses-3");
 });
 
-test("what nobody else waits for is told to nobody", async () => {
+test("a commit that concerns no other process sends no notice", async () => {
   const a = await emptied.open();
   storages.push(a);
   const told = await overhear(emptied.schema);
@@ -85,22 +85,22 @@ test("what nobody else waits for is told to nobody", async () => {
   await until(() => told.length === 2);
 });
 
-describe("one of our own that does not come back", () => {
-  test("is found out, and said once, however often it is listened to", async () => {
+describe("a notice to itself that a process does not get back", () => {
+  test("it is found out, and warned of once, however often the process listens again", async () => {
     const db = new FakeDatabase();
     const { warnings, heard, warned } = listenTo(db);
     await warned;
     expect(warnings).toEqual([expect.stringMatching(/notices do not reach us.*pooler/)]);
     db.hearing?.lost();
     await db.listened(2);
-    // It looked each time that it began, and nothing told it to again.
+    // It looked once after each beginning, and no notice made it look again.
     await until(() => heard.mock.calls.length === 2);
     await macrotasks(10);
     expect(warnings).toHaveLength(1);
     expect(heard).toHaveBeenCalledTimes(2);
   });
 
-  test("only in time is listened to all the same", async () => {
+  test("a notice of another process is still received after the warning", async () => {
     const db = new FakeDatabase();
     const { heard, warned } = listenTo(db);
     await warned;
@@ -108,11 +108,11 @@ describe("one of our own that does not come back", () => {
     expect(heard).toHaveBeenCalledTimes(2);
   });
 
-  test("has come back when it was there to be read, however busy this process was", async () => {
+  test("it has come back if it was there to be read, however busy this process was", async () => {
     const socket = await loopback();
     const db = new FakeDatabase((said) => {
       socket.near.write(String(said));
-      // After the clock was set: it is due before anything is read.
+      // After the timer was set: the timer is due before anything is read.
       process.nextTick(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20));
     });
     let isRead = false;

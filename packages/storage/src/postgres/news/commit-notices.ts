@@ -1,53 +1,53 @@
-// Notices between processes: whoever stored something that others may wait for says so, and who hears it looks at once.
+// CommitNotices: a process that stores a change for others sends a notice, and the others poll at once.
 //
-//   commit-notices-1. A notice is only a reason to look, and says nothing. Nothing is decided by it, it may be lost or
-//       come twice; what is missed is found by looking every so often (`arrival-poll.ts`).
-//   commit-notices-2. It is told after the transaction, and nobody waits for it: the first at once, more within
-//       `COALESCE_MS` as one.
-//   commit-notices-3. Whoever listens looks once when it has begun to: what was told before that was not heard.
-//   commit-notices-4. A database that has no notices says so, and is not asked again. A pooler between that loses them
-//       is found out by one of our own that does not come back, which is said once. The connection stays, so that one
-//       that was only late changes nothing but that something was said; a new one is listened to in the same way.
+//   commit-notices-1. A notice is only a reason to poll, and has no content. It decides nothing, and may be lost or
+//       come twice. The regular poll finds any change that was missed (`arrival-poll.ts`).
+//   commit-notices-2. A notice is sent after the transaction, and nobody waits for it. The first is sent at once;
+//       further ones within `COALESCE_MS` are sent as one.
+//   commit-notices-3. A process polls once when it has begun to listen, because it has missed any earlier notice.
+//   commit-notices-4. A database without notices answers an error, and is not asked again. A pooler may lose notices.
+//       A process finds that out by a notice to itself that does not come back, and warns once. It keeps listening,
+//       in case the notice was only late. A new connection is listened to in the same way.
 //
-// LISTEN and NOTIFY are the only words here that are PostgreSQL's alone.
+// LISTEN and NOTIFY are the only statements here that only PostgreSQL has.
 
 import { randomUUID } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Hearing, Listening, Row, Statement } from "../database/database.ts";
 import { sqlState } from "../database/pg-errors.ts";
 
-/** At most one so often. */
+/** The least time between two notices. */
 const COALESCE_MS = 5;
-/** How long one's own first notice may take to come back once it was told. */
+/** How long the first notice of a process may take to come back to it. */
 const ECHO_MS = 10_000;
-/** After how long it is tried again when the connection was lost; doubled each time that it cannot be made. */
+/** The time before the next try after a lost connection. It doubles with each failed try. */
 const AGAIN_MS = { least: 100, most: 10_000 };
 
-/** What it says need not survive anything: it waits for no sync. */
+/** A notice need not survive anything, so it waits for no sync. */
 const TELL: Statement = {
   name: "tell",
   text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
 };
 
-/** What it needs of a database. */
+/** The part of a database that notices need. */
 export interface NoticeDatabase {
   run(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** @param channel a name that needs no quotes. */
   listen(channel: string, hearing: Hearing): Promise<Listening>;
 }
 
-/** A short name, whatever the schema's is. Two of the same number only look more often. */
+/** A short name for any schema. Two schemas with the same number only poll more often. */
 export function channelOf(schema: string): string {
   return `holdfast_${crc32(schema).toString(36)}`;
 }
 
 export interface CommitNoticesOptions {
   readonly db: NoticeDatabase;
-  /** The schema they are about. */
+  /** The schema that the notices are about. */
   readonly schema: string;
-  /** Somebody else stored something. */
+  /** Called at each notice of another process. */
   readonly heard: () => void;
-  /** Called once at most, with what people should know. */
+  /** Called once at most, with a warning for people. */
   readonly warn: (text: string) => void;
   readonly echoMs?: number;
 }
@@ -55,7 +55,7 @@ export interface CommitNoticesOptions {
 export class CommitNotices {
   readonly #options: CommitNoticesOptions;
   readonly #channel: string;
-  /** What this process says, so that it does not listen to itself. */
+  /** The content of this process's notices, so that it ignores its own. */
   readonly #self = randomUUID();
   readonly #probe = randomUUID();
   #canTell = true;
@@ -125,7 +125,7 @@ export class CommitNotices {
         const judge = (): void => {
           if (!isHeard && this.#listening === listening) this.#warn("one of our own did not come back");
         };
-        // Not before what has arrived is read: in a process that was busy for so long the timer is due first.
+        // Only after arrived data is read: in a process that was busy for so long, the timer is due first.
         setTimeout(() => setImmediate(judge), this.#options.echoMs ?? ECHO_MS).unref();
       },
       (error: unknown) => {

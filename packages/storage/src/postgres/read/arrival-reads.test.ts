@@ -1,4 +1,4 @@
-// What arrived for sessions, asked about many at once.
+// ArrivalReads: the arrivals of many sessions, read at the same time.
 
 import type { AgentStorage, Arrivals, Change } from "@holdfast/core";
 import { afterEach, expect, test } from "vitest";
@@ -13,7 +13,7 @@ afterEach(() => storage.close());
 
 const idOf = (n: number): string => `ses-${n}`;
 
-/** So many sessions, each with two signals that say which they are. */
+/** Make this many sessions, each with two signals whose payloads name session and signal. */
 async function openWith(sessions: number, payloadOf: (n: number, which: number) => string): Promise<void> {
   storage = await emptied.open();
   const all = Array.from({ length: sessions }, (_, n): Change[] => {
@@ -35,7 +35,7 @@ function payloadsOf({ signals }: Arrivals): unknown[] {
   return signals.map(({ payload }) => JSON.parse(payload!) as unknown);
 }
 
-test("is one statement for all that are asked about in one turn, and each is answered alone", async () => {
+test("the reads of one turn are one statement, and each session is answered alone", async () => {
   await openWith(5, (n, which) => `${n}/${which}`);
   const before = storage.statementCount;
   const [all, later, twice, none, last] = await Promise.allSettled([
@@ -53,7 +53,7 @@ test("is one statement for all that are asked about in one turn, and each is ans
   expect(valueOf(last)).toEqual({ inbox: 2, signals: [], session: { status: "submitted" } });
 });
 
-test("is told of a damaged row only to who asked about that session, and large ones to whom they belong", async () => {
+test("a damaged row rejects only the read of its session, and large payloads go to the session that they belong to", async () => {
   await openWith(4, (n, which) => (n === 3 ? String(which).repeat(100_000) : `${n}`));
   const url = await sharedServerUrl();
   await runSql(url, `UPDATE ${emptied.schema}.signal SET payload = '"x"' WHERE session_id = 'ses-1'`);

@@ -1,7 +1,7 @@
-// What arrived for sessions: one statement for all that are asked about in one turn of the event loop.
+// Arrivals of sessions: one statement for all reads of one turn of the event loop.
 //
 //   arrival-reads-1. A session and its signals are of one moment: they are rows of one statement.
-//   arrival-reads-2. Each session is decoded by itself: what is damaged is told only to who asked about it.
+//   arrival-reads-2. Each session is decoded separately: a damaged row rejects only the reads of its session.
 
 import type { Arrivals } from "@holdfast/core";
 import { newsOf } from "@holdfast/core/internal";
@@ -12,7 +12,7 @@ import { readSignal, readState, SIGNAL_COLUMNS } from "../tables/rows.ts";
 
 const columns = SIGNAL_COLUMNS.split(", ");
 
-/** Of each that is asked about its state, and behind it the signals. What only the one has is empty in the other. */
+/** For each session its state, followed by its signals. Columns that only the one has are NULL in the other. */
 const ARRIVALS: Statement = {
   name: "arrivals",
   text: `WITH asked AS MATERIALIZED (SELECT v.nth, v.after, s.lane, s.session_id

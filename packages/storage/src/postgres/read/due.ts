@@ -1,4 +1,4 @@
-// What is due, and when to look again: reads over the times that rows were written with.
+// Due sessions and schedules, and the time of the next ones, read by the times in their rows.
 
 import type { Due, Schedule } from "@holdfast/core";
 import { unlessCorrupt } from "@holdfast/core/internal";

@@ -50,7 +50,7 @@ const PAGE_ROWS = 256;
 
 const OF_SESSION = "lane = s.lane AND session_id = s.session_id";
 
-/** What is held for a session's tasks, and which signals are pending: as arrays beside its row, so of the same moment. */
+/** Holds and pending signals are arrays beside the session's row, and so of the same moment. */
 const HEAD_COLUMNS = `${SESSION_COLUMNS}, ${CLAIM_COLUMNS},
   EXISTS (SELECT 1 FROM session c WHERE c.parent = s.session_id) AS has_children,
   ARRAY(SELECT ord FROM signal WHERE ${OF_SESSION} ORDER BY ord) AS orders,
@@ -174,7 +174,7 @@ const SCHEDULES: Statement = {
   text: `SELECT kind, key, version, next_at, body, checksum FROM item WHERE kind = '${SCHEDULE}' ORDER BY next_at, key`,
 };
 
-/** A session with what is pending, for whoever goes on with it. */
+/** A session with all that its next driver needs. */
 export interface Loaded {
   readonly session: Session;
   readonly records: readonly JournalRecord[];
@@ -187,15 +187,15 @@ export class Reads {
   readonly #db: Database;
   readonly #instance: string;
   readonly #hasStateBorn: boolean;
-  /** Of many at once, as streams that were told of a commit look for what it was. */
+  /** Reads many sessions together, as streams that were notified of a commit all read at once. */
   readonly #session: (sessionId: string) => Promise<readonly Row[]>;
   readonly #page: (page: Page) => Promise<readonly Row[]>;
   /** The database, as errors name it. */
   readonly at: string;
 
   /**
-   * @param instance on whose behalf: what it holds itself lives.
-   * @param schemaVersion of the tables as they are; only a reader meets older ones than ours.
+   * @param instance the instance that reads; its own claims count as alive.
+   * @param schemaVersion the version of the tables; only a reader meets older tables than ours.
    */
   constructor(db: Database, at: string, instance: string, schemaVersion = SCHEMA_VERSION) {
     this.#db = db;
@@ -212,7 +212,7 @@ export class Reads {
 
   // ---- heads -----------------------------------------------------------------------------------------------------
 
-  /** What is found of these sessions, or why it cannot be read, by id. */
+  /** The heads of these sessions, or the errors of reading them, by id. */
   async heads(sessionIds: readonly string[]): Promise<Map<string, Head | Error>> {
     const rows = await this.#db.run(HEADS, [sessionIds]);
     return this.#headsOf(rows);
@@ -475,7 +475,7 @@ export class Reads {
   }
 }
 
-/** Of kinds that have many: in the order of their keys. */
+/** The items of one kind, in the order of their keys. */
 const ITEMS: Statement = {
   name: "items",
   text: `SELECT kind, key, version, next_at, body, checksum FROM item

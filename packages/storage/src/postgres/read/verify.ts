@@ -3,7 +3,8 @@
 // It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked or not.
 //
 //   postgres-verify-1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
-//   postgres-verify-2. What is compared with each other is read by one statement, so that it is of one moment.
+//   postgres-verify-2. Rows that are compared with each other are read by one statement, so that they are of one
+//       moment.
 
 import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { Findings, type VerifyReport } from "../../verify-report.ts";
@@ -161,7 +162,7 @@ class Check {
     );
   }
 
-  /** Each row by itself, and that it follows from the one before. */
+  /** Check each row, and that it follows from the row before. */
   audit(): Promise<void> {
     let before = AUDIT_START;
     return this.#walk(
@@ -249,7 +250,7 @@ class Check {
     try {
       await check();
     } catch (error) {
-      // What is there can be told only by a server that answers.
+      // A server that does not answer proves nothing about its rows.
       if (toStorageError(error, this.#at, "checking it").code === "storage_unavailable") throw error;
       this.findings.addError(table, error);
     }

@@ -1,10 +1,9 @@
-// What this process knows of sessions: their rows, claims, and which signals are pending. A cache, and one that may be behind.
+// Heads: a cache of sessions' rows, claims and pending signals, which may be out of date.
 //
-//   postgres-heads-1. A head is of one version of its session. Whatever is decided by it is checked against the
-//       database in the transaction that writes it (`write-statement.ts`), so that one that is behind costs a second
-//       try, never a wrong answer.
-//   postgres-heads-2. What a session was made with and no rule looks at (input, shared context) is not kept: it may be
-//       large.
+//   postgres-heads-1. A head is of one version of its session. The transaction that writes a decision also checks the
+//       version of each head behind it (`write-statement.ts`). A head that is out of date thus costs a second try,
+//       never a wrong answer.
+//   postgres-heads-2. Content that no rule looks at (input, shared context) is not kept, as it may be large.
 //   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may
 //       use it.
 
@@ -24,7 +23,7 @@ export interface Head {
   readonly pending: Pending;
   /** Ids of the sessions that name it as their parent, in the order they were created; `undefined` when they were not read. */
   childIds: string[] | undefined;
-  /** What is held for its tasks; few sessions are paid for. */
+  /** The holds of its tasks; few sessions have payers. */
   readonly holds: Map<number, Amount>;
   /** Where its output is, when it is kept apart. */
   outputBlob: string | undefined;

@@ -1,12 +1,12 @@
-// Claims for ever end with the storage that made them: at its close, or some seconds after its process has died.
+// Instance: an open storage. Its claims without an expiry end when it closes, or some seconds after its process died.
 //
-//   instance-1. A storage that claims or renews says every few seconds that it is alive, by the database's clock
-//       (`instance`). Nobody's own clock is compared with another one's.
-//   instance-2. Whoever finds another one that has not said so for `ALIVE_MS` releases what it held. If it lives after
-//       all, its batches are fenced from then on: liveness is by time, safety by tokens. A process of the same host
-//       that is gone is found without waiting for that (`peers.ts`).
-//   instance-3. Nobody can say anything to a server that is down: until it has been up for as long nobody is taken for
-//       dead, and nobody ever takes itself for dead.
+//   instance-1. A storage that claims or renews writes every few seconds that it is alive, by the database's clock
+//       (`instance`). The clocks of processes are not compared with each other.
+//   instance-2. A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If that one
+//       lives after all, its batches are fenced from then on: liveness is by time, safety by tokens. A process of the
+//       same host that is gone is found without waiting for that (`peers.ts`).
+//   instance-3. Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no storage
+//       counts as dead. No storage ever counts itself as dead.
 
 import { randomUUID } from "node:crypto";
 import { showPresence, type Presence } from "../../host-presence.ts";
@@ -15,15 +15,18 @@ import type { Database, Statement } from "../database/database.ts";
 const ALIVE_MS = 15_000;
 const SAY_EVERY_MS = 2_000;
 
-/** Whether a time of the database is not longer ago than that. */
+/** An SQL condition: a time of the database is at most so long ago. */
 export const isWithin = (at: string, ms: number): string =>
   `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
 
-/** Whether one that said so then lives (instance-3). One that is known to be gone said so at `-infinity`: that is for operators. */
+/**
+ * An SQL condition: a storage with this last sign of life is alive (instance-3). At `-infinity` it is known to be
+ * gone.
+ */
 export const livesSince = (saidAt: string): string =>
   `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
 
-/** Said so since it should have the last time, and once more for good measure. */
+/** One and a half intervals, so that a sign of life that is a little late still counts. */
 export const JUST_SAID_MS = SAY_EVERY_MS * 1.5;
 
 const SAY: Statement = {
@@ -49,9 +52,10 @@ const LEAVE: Statement = {
 };
 
 /**
- * Release what the dead held for ever, and what one held that had been taken for dead before. Answers which sessions.
+ * Release the claims without an expiry of dead storages, and those of a storage that was taken for dead before.
+ * Answers the sessions.
  *
- * @param instance who looks.
+ * @param instance the instance that looks.
  */
 export async function reap(db: Pick<Database, "run">, instance: string): Promise<string[]> {
   return (await db.run(REAP, [instance])).map((row) => row["session_id"] as string);
@@ -94,8 +98,8 @@ export class Instance {
   }
 
   /**
-   * Release all it holds for ever. Where that fails its presence is left to the process: peers find what it held when the
-   * process ends.
+   * Release all its claims without an expiry. If that fails, its presence stays until the process ends, and peers
+   * then release the claims.
    */
   async end(): Promise<void> {
     if (this.#saying === undefined) return;

@@ -1,10 +1,11 @@
-// Claims in the rows of their sessions: taking one, renewing all of an owner, and what opening a storage does to those it finds.
+// Leases: claims in the rows of their sessions. Taking one, renewing all of an owner, and restarting leases at an
+// opening.
 //
-//   postgres-leases-1. A renewal changes no version: nobody decides by what is cached of a lease's end, and a claim is
-//       taken only where the end that was read still stands.
-//   postgres-leases-2. While no storage lives, nobody can renew. So the first time that is told to a storage which
-//       finds that no other one was just alive gives every lease that ends its length once more (ST38). Where one lives
-//       it could be asked, and is not extended by whoever opens the database to send a signal.
+//   postgres-leases-1. A renewal changes no version, because no decision uses the cached expiry of a lease. A claim
+//       is taken only if the row still has the expiry that was read.
+//   postgres-leases-2. While no storage lives, nobody can renew. A storage that finds no other one alive therefore
+//       gives every lease its full length again, from the first time that a caller gives (ST38). If another one
+//       lives, holders could renew through that one, so a process that only sends a signal extends nothing.
 //   postgres-leases-3. Rows are locked in the order of their ids, as groups do.
 
 import type { AgentStorage, HeldClaim } from "@holdfast/core";
@@ -38,7 +39,10 @@ const BEGIN: Statement = {
     ${lengthen("$1 + t.lease_ms")} FROM leased l WHERE t.lane = l.lane AND t.session_id = l.session_id`,
 };
 
-/** A way to claims that are held: one statement for all would read every claim there is, as its plan is made once for all values. */
+/**
+ * A statement for held claims. One statement for all filters would read every claim, as its plan is made once for
+ * all values.
+ */
 const held = (name: string, where: string): Statement => ({
   name,
   text: `SELECT t.session_id, t.holder, t.token, t.until, t.lease_ms, t.losses, (t.body::json ->> 'inbox')::int4 AS inbox FROM state t
@@ -62,18 +66,18 @@ const CLAIM: Statement = {
     WHERE t.lane = $1 AND t.session_id = $2 AND t.version = $3 AND t.until = $4 RETURNING t.version`,
 };
 
-/** What a claim is made from: the head as it was read, the end its row has, and what it is to be. */
+/** The input for a claim: the head as it was read, the expiry in its row, and the new claim. */
 export interface ClaimWrite {
   readonly head: Head;
-  /** As the row has it, whether or not who held it is alive. */
+  /** The expiry in the row, whether or not the last holder is alive. */
   readonly untilBefore: number;
   readonly claim: Claim & { readonly owner: string };
   readonly leaseMs: number;
-  /** Who holds it, when it has no end. */
+  /** The instance that holds the claim, if it has no expiry. */
   readonly instance: string;
 }
 
-/** `false` when the row is not as it was read. */
+/** Answers `false` when the row is not as it was read. */
 export async function writeClaim(db: Database, write: ClaimWrite): Promise<boolean> {
   const { head, untilBefore, claim, leaseMs, instance } = write;
   const { token, owner, until, losses } = claim;

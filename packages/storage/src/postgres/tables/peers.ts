@@ -1,10 +1,11 @@
-// Other storages of the same database that are gone: known by time, or, on this host, at once.
+// Peers: finds other storages of the same database that are gone, by time or, on this host, at once.
 //
-//   peers-1. An instance whose process is proven gone (`host-presence.ts`) is marked as silent for ever. From then on
-//       every statement takes it for dead, in every process.
+//   peers-1. An instance whose process is proven gone (`host-presence.ts`) is marked as silent since `-infinity`.
+//       From then on every statement counts it as dead, in every process.
 //   peers-2. A peer of this host that lives is connected to. The end of the connection says when to look again, and
 //       proves nothing.
-//   peers-3. What the dead left on the host is removed last: whoever dies before that leaves the proof to others.
+//   peers-3. The files of a dead peer are removed last, so that a process that dies before leaves the proof to
+//       others.
 
 import {
   findPresence,
@@ -16,7 +17,7 @@ import {
 import type { Database, Row, Statement } from "../database/database.ts";
 import { livesSince, reap } from "./instance.ts";
 
-/** All but one, with whether they have said in time that they live. */
+/** All instances but one, and whether their last sign of life is recent enough. */
 const PEERS: Statement = {
   name: "peers",
   text: `SELECT instance, presence, ${livesSince("said_at")} AS lives FROM instance WHERE instance <> $1`,
@@ -45,12 +46,12 @@ export class Peers {
     this.#options = options;
   }
 
-  /** What `heed` is to be given: for whoever asks for something else in the same round trip. */
+  /** The statement whose rows `heed` takes, for callers that read something else in the same round trip. */
   get question(): readonly [Statement, readonly unknown[]] {
     return [PEERS, [this.#options.instance]];
   }
 
-  /** Release what the dead held. Answers which sessions. */
+  /** Release the claims of dead storages. Answers the sessions. */
   look(): Promise<string[]> {
     this.#looking ??= this.#options.db
       .run(...this.question)

@@ -1,10 +1,9 @@
 // Rows as values and back, in both directions. The only file where snake_case meets camelCase.
 //
-//   postgres-rows-1. Whatever is read is checked against its row's checksum before anything is made of it; what does
-//       not fit is a `CorruptRecordError` naming database, table and row, never a default.
-//   postgres-rows-2. What no statement looks at is one text of JSON. What never changes is apart from what does: `made`
-//       and `body`.
-//   postgres-rows-3. Large texts are read with the row that refers to them, by whoever reads it (`Texts`).
+//   postgres-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
+//       `CorruptRecordError` that names database, table and row; no default stands in for it.
+//   postgres-rows-2. Fields that no statement looks at are JSON: `made` if they never change, and `body` otherwise.
+//   postgres-rows-3. The reader of a row also reads the large texts that the row refers to (`Texts`).
 
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -126,7 +125,7 @@ export class Texts {
 
 // ---- sessions ----------------------------------------------------------------------------------------------------
 
-/** What never changes. */
+/** The fields that never change. */
 type Made = Pick<
   Session,
   | "agent"
@@ -186,7 +185,7 @@ export function madeRow(session: Session, lane: number, born: number, keep: Keep
   return { made, checksum: checksum([session.sessionId, lane, born, made]) };
 }
 
-/** What changes, with the address of an output that is kept apart. */
+/** The fields that change, with the address of an output that is stored apart. */
 type Body = Pick<
   Session,
   | "status"
@@ -213,10 +212,10 @@ type Body = Pick<
   | "endedAt"
 > & { readonly outputBlob?: string };
 
-/** What a row of `state` says of a session, all but its version and its claim. */
+/** A row of `state`, without its version and its claim. */
 export interface StateRow {
   readonly status: string;
-  /** 1 when it has. */
+  /** 1 if the session has ended, otherwise 0. */
   readonly ended: number;
   readonly body: string;
   readonly checksum: number;
@@ -225,7 +224,7 @@ export interface StateRow {
   readonly exhausted: string | null;
 }
 
-/** @param outputBlob where an output is that was not read. */
+/** @param outputBlob the address of an output that was not read. */
 export function stateRow(
   session: Session,
   lane: number,
@@ -284,7 +283,7 @@ export const SESSION_COLUMNS = `s.session_id, s.lane, s.born, s.made, s.checksum
 
 export const FROM_SESSION = "FROM session s JOIN state t ON t.lane = s.lane AND t.session_id = s.session_id";
 
-/** What is known of a claim: `claim_lives` is false when the instance that held it for ever is gone. */
+/** The columns of a claim. `claim_lives` is false if the claim has no expiry and its instance is gone. */
 export const CLAIM_COLUMNS = `t.token, t.holder, t.until, t.losses, t.instance, (t.instance IS NULL OR EXISTS (
     SELECT 1 FROM instance i WHERE i.instance = t.instance AND ${livesSince("i.said_at")})) AS claim_lives`;
 
@@ -292,7 +291,7 @@ export interface SessionRow {
   readonly lane: number;
   readonly version: number;
   readonly session: Session;
-  /** Of an output that is kept apart; the session then has it only where `texts` were read. */
+  /** The address of an output that is stored apart. The session has that output only if `texts` were read. */
   readonly outputBlob: string | undefined;
 }
 
@@ -324,7 +323,7 @@ export function readSession(row: Row, at: string, texts: Texts): SessionRow {
   };
 }
 
-/** What changes of a session. */
+/** The fields of a session that change. */
 export function readState(row: Row, at: string): Body {
   const [sessionId, lane, body] = [row["session_id"] as string, row["lane"] as number, row["body"] as string];
   const computed = checksum([sessionId, lane, row["status"] as string, body]);
@@ -332,7 +331,7 @@ export function readState(row: Row, at: string): Body {
   return JSON.parse(body) as Body;
 }
 
-/** @param instance who reads: what it holds itself lives. */
+/** @param instance the instance that reads; its own claims count as alive. */
 export function readClaim(row: Row, instance: string): Claim {
   const [token, losses] = [row["token"] as number, row["losses"] as number];
   const owner = row["holder"] as string | null;

@@ -3,27 +3,29 @@
 //   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one transaction.
 //   schema-2. A database of a later version than ours is refused by `open.ts` before anything is written to it.
 //   schema-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
-//   schema-4. Portable: no sequences, triggers, foreign keys or types of our own; only tables, and indexes over columns.
+//   schema-4. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types of our
+//       own.
 //
 // Why the tables look as they do:
 //
-//   lane      Leads every key that a step touches: the hash of the session at the root of the tree, so that a tree is in one
-//             lane. `session` is the directory that knows the lane of an id, and all that never changes.
-//   state     The one mutable row of a session, narrow, rewritten by every commit. `version` is what optimistic writers
-//             compare (`write-statement.ts`); it changes with everything of the session that a rule looks at.
-//             `ready_at` is when it has something to do, whoever holds it; `due_at` the same with its claim taken into account,
-//             and NULL while an instance that lives holds it for ever.
-//             `born` is that of `session`, for lists by status; its default is for processes of older versions that were there
-//             before the column.
-//             The row of a session that has ended keeps its holder, who may send its last batch again; no index has it.
+//   lane      Leads every key that a step touches. It is the hash of the session at the root of the tree, so that a
+//             tree is in one lane. `session` is the directory that has the lane of an id, and all fields that never
+//             change.
+//   state     The one mutable row of a session, narrow, rewritten by every commit. `version` is what optimistic
+//             writers compare (`write-statement.ts`); it changes with everything of the session that a rule looks at.
+//             `ready_at` is the time when the session has something to do, claimed or not. `due_at` also takes its
+//             claim into account, and is NULL while a live instance holds a claim without an expiry. `born` is that
+//             of `session`, for lists by status. Its default serves processes of older versions, from before the
+//             column. The row of a session that has ended keeps its holder, as the holder may send its last batch
+//             again; no index has it.
 //   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit chain.
-//   instance  Storages that claim, each with when it last said that it is alive, by the database's clock, and by what processes
-//             of the same host find out that its process is gone.
+//   instance  Storages that claim, each with its last sign of life, by the database's clock. `presence` lets
+//             processes of the same host find out that its process is gone.
 //
 // Times are float8, so that Infinity is one of them. Texts are `text`, never `jsonb`: they come back to the byte. Ids sort as
 // bytes (COLLATE "C"), the same on every server.
 
-/** One statement each: what stands between them is sent at once. */
+/** The text of each step; the statements of a step are sent together. */
 const STEPS: readonly string[] = [
   `
   CREATE TABLE session (
@@ -169,7 +171,7 @@ export const SCHEMA_VERSION = STEPS.length;
 /** The first version whose `state` has the column `born`. */
 export const STATE_BORN_SINCE = 3;
 
-/** Of a database that is made now; kept in it, because the lane of a session never changes. */
+/** The lanes of a new database. The number is stored in it, because the lane of a session never changes. */
 export const LANES_DEFAULT = 8;
 
 /** The steps from one version to ours, each as one text of several statements. */

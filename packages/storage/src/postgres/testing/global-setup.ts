@@ -35,7 +35,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-/** What transactions are by default, when it is not PostgreSQL's own default that is tried. */
+/** The setting for the default isolation level, when another than PostgreSQL's own is tested. */
 function isolation(): string[] {
   const level = process.env["HOLDFAST_TEST_POSTGRES_ISOLATION"];
   return level === undefined ? [] : [`default_transaction_isolation=${level}`];

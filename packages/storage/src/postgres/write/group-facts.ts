@@ -1,10 +1,10 @@
-// What a group has to know, and how it says that it does not know it yet.
+// Facts: the rows that a group was computed from, and Need, by which it asks for a missing one.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
 import type { Item } from "../tables/items.ts";
 
-/** What must be found out before the group can be worked out. */
+/** A fact that must be read before the group can be computed. */
 export type Wanted =
   | { readonly type: "head"; readonly sessionId: string }
   | { readonly type: "landing"; readonly flight: Promise<unknown> }
@@ -25,22 +25,22 @@ export class Need extends Error {
   }
 }
 
-/** What was found out for one group. Good for one try. */
+/** The facts of one group, good for one try. */
 export class Facts {
   isCareful = false;
-  /** Those that were read for it: a family may be larger than what is kept at hand. */
+  /** The heads that were read for the group: a session tree may be larger than the cache. */
   readonly heads = new Map<string, Head>();
   readonly absent = new Set<string>();
-  /** Sessions whose rows are not what was written, with the error that says so. */
+  /** Sessions with damaged rows, with the error that says so. */
   readonly damaged = new Map<string, Error>();
   readonly journals = new Map<string, readonly JournalRecord[]>();
   readonly seen = new Map<string, boolean>();
-  /** Whoever names a session as the parent that is not there yet. */
+  /** Sessions that name a parent that does not exist yet, by that parent. */
   readonly waiting = new Map<string, readonly string[]>();
   readonly exhausted = new Map<string, readonly string[]>();
   readonly items = new Map<string, Item | undefined>();
 
-  /** Somebody else was faster: nothing of it holds any more. */
+  /** Another process was faster: all facts may be out of date. */
   reset(): void {
     this.isCareful = true;
     const { heads, absent, damaged, journals, seen, waiting, exhausted, items } = this;

@@ -1,17 +1,17 @@
-// What a group comes to: rows to be written, before they are rows.
+// Writes: the result of a group, to be turned into rows.
 
 import type { Amount, AuditRow, JournalRecord, NewEntry, Session, StoredSignal } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
 import type { Item } from "../tables/items.ts";
 
-/** Rows to be written, each with the session it belongs to. */
+/** The results of a group, each with the session that it belongs to. */
 export interface Writes {
   readonly created: Map<string, Created>;
-  /** Of those that are created: some below them may have stayed here while they were elsewhere. */
+  /** Created sessions that were imported. Children of theirs may have stayed here. */
   readonly imported: Set<Head>;
   readonly changed: Set<Head>;
   readonly released: Set<Head>;
-  /** Whose claim has shown that it can commit. */
+  /** Sessions with a claim under which a commit succeeded. */
   readonly proven: Set<Head>;
   readonly removed: Set<Head>;
   readonly journal: JournalRow[];
@@ -36,7 +36,7 @@ export interface Created {
   /** With its content, as it was made. */
   readonly session: Session;
   readonly born: number;
-  /** Of its claim, when it has one. */
+  /** The lease of its claim, if it has one. */
   readonly leaseMs: number;
 }
 

@@ -6,8 +6,8 @@
 //                  new version.
 //   working-set-3. A session or signal that is not known is taken for absent, because most are new; the database refuses the second row.
 //                  Only a group that was refused (`isCareful`) asks beforehand.
-//   working-set-4. A change to a session's list of children, or a pause for an exhausted budget, also changes the version of the parent or
-//                  the payer, so a reader of these lists notices the change.
+//   working-set-4. A change to a list of children also changes the parent's version, so a reader of the list notices
+//                  the change. A pause for an exhausted budget likewise changes the payer's version.
 //   working-set-5. A row that the group writes and takes back is not written.
 
 import {

@@ -1,4 +1,4 @@
-// write-statement-5: in which form a group is sent. What it does is the conformance suite's affair, in both forms.
+// The form in which a group is sent (write-statement-5). The conformance suite tests the effects of both forms.
 
 import type { Change } from "@holdfast/core";
 import { expect, onTestFinished, test, vi } from "vitest";

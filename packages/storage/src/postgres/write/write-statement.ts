@@ -1,25 +1,25 @@
-// A group as one statement, and so as one transaction, one round trip and one sync.
+// writeStatement: a group as one statement, and so as one transaction, one round trip and one sync.
 //
-//   held  locks the rows of all sessions the group looked at, in the order of their ids, where they still have the version that
-//         was looked at; `kept` the same for items.
+//   held  locks the rows of all sessions that the group read, in the order of their ids, if they still have the
+//         version that was read. `kept` does the same for items.
 //   ok    whether none is missing.
 //   …     every insert, update and delete, each of rows for which `ok` holds.
 //
-// Where all that was looked at changes, which is what steps do, `held` is left out: the update itself counts the rows that have
-// their version, and an error takes it all back when one has not. That saves every step a lock of its own; and as the error
-// is in the server's log, a second try is made by locking.
+// A step changes every session that it read, and then `held` is left out. The update itself counts the rows that have
+// their version, and a division by zero aborts the statement if one row has not. That saves each step a lock. The
+// error gets into the server's log, so a second try locks instead.
 //
-//   write-statement-1. It applies all or nothing: either all that was looked at is as it was and stays so until the
-//       commit, or no row is touched and the answer is `false`.
-//   write-statement-2. What was looked at and found missing is not locked: writing it is a row that another process's
-//       row keeps out, and that is an error of the statement as a whole.
+//   write-statement-1. It applies all or nothing. Every row that was read is unchanged, and stays so until the
+//       commit; otherwise no row is touched and the answer is `false`.
+//   write-statement-2. A row that was read and found missing is not locked. Writing it conflicts with the row of
+//       another process, and the conflict is an error of the statement as a whole.
 //   write-statement-3. A row is touched by one part only; what the parts do does not depend on their order.
-//   write-statement-4. Its text depends only on which parts there are, and whether each has one row, so that it is
-//       prepared once for each combination that occurs.
+//   write-statement-4. Its text depends only on which parts it has, and whether each has one row. It is thus prepared
+//       once for each combination that occurs.
 //   write-statement-5. A group whose parts have one row each, such as a step of one session, is written with plain
-//       values; others with an array for each column.
+//       values. Other groups are written with an array for each column.
 //
-// It knows no rules; what is written was worked out before (`working-set.ts`).
+// It knows no rules; `working-set.ts` has computed the rows before.
 
 import { crc32 } from "node:zlib";
 import { binaryArray, type Element, type ElementType } from "../database/binary-arrays.ts";
@@ -44,19 +44,19 @@ export interface WriteStatement {
 }
 
 export interface WriteOptions {
-  /** As the items stood when they were looked at, by kind and key. */
+  /** The items as they were read, by kind and key. */
   readonly items: readonly { readonly kind: string; readonly key: string; readonly item: Item | undefined }[];
-  /** Who holds claims for ever. */
+  /** The instance that holds claims without an expiry. */
   readonly instance: string;
-  /** Whether somebody was faster before. */
+  /** Whether another process was faster at the try before. */
   readonly isRetry: boolean;
 }
 
-/** What a commit does to the claim it came under. */
+/** The effects of a commit on its claim. */
 const PROVEN = 1;
 const RELEASED = 2;
 
-/** Whatever has rows of its own for each session. */
+/** The tables with rows of their own for each session. */
 const SESSION_TABLES = ["session", "state", "journal", "entry", "signal", "seen", "hold", "blob"] as const;
 
 export function writeStatement(set: WorkingSet, options: WriteOptions): WriteStatement {
