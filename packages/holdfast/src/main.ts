@@ -15,8 +15,8 @@ import { processTerminal, type Terminal } from "./frame/terminal.ts";
 /** @returns the exit code. */
 export async function main(argv: string[]): Promise<number> {
   if (!hasFolder()) {
-    const gone = new NotFoundError("file_not_found", "the current folder is not there any more", {
-      fix: "go to a folder that is there: cd",
+    const gone = new NotFoundError("file_not_found", "the current folder no longer exists", {
+      fix: "change to a folder that exists: cd",
     });
     process.stderr.write(
       `${saysJson(argv) ? errorJson(shownError(gone), false) : errorText(shownError(gone), false)}\n`,
@@ -36,7 +36,7 @@ export async function main(argv: string[]): Promise<number> {
   const complainAtEnd = (error: unknown): number => {
     isOver = true;
     const code = io.complain(error);
-    if (terminal.lastWords !== undefined) io.note(`go on with: ${terminal.lastWords}`);
+    if (terminal.lastWords !== undefined) io.note(`continue with: ${terminal.lastWords}`);
     return code;
   };
   process.on("uncaughtException", (error) => process.exit(complainAtEnd(uncaught(error))));
@@ -70,7 +70,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const [word, ...rest] = argv;
   if (word === undefined) {
     terminal.printError(
-      `${USAGE}\n\nCommands: ${Object.keys(COMMANDS).join(", ")}\n\`holdfast --help\` tells what they do.\n`,
+      `${USAGE}\n\nCommands: ${Object.keys(COMMANDS).join(", ")}\n\`holdfast --help\` explains them.\n`,
     );
     return 2;
   }
@@ -107,7 +107,7 @@ async function findCommand(name: string): Promise<Command> {
   const isFile = /\.[cm]?[jt]s$/.test(name);
   throw refuse(`${what}${didYouMean(name, names)}`, "COMMAND [OPTIONS]", {
     got: name,
-    fix: isFile ? `to run an agent: holdfast run ${name}` : `the commands are ${names.join(", ")}`,
+    fix: isFile ? `run the agent with: holdfast run ${name}` : `use one of ${names.join(", ")}`,
   });
 }
 
@@ -128,11 +128,11 @@ const UNSETTLED = 13;
 function endedEarly(code: number): HoldfastError {
   const what =
     code === UNSETTLED
-      ? "nothing was left that the command could wait for"
+      ? "the command had nothing left to wait for"
       : `something called process.exit(${code})`;
   return new HoldfastError("agent_error", `the process ended before the command did: ${what}`, {
-    expected: "an agent, its tasks and its file leave the process to Holdfast",
-    fix: "throw an error instead, or return; what was committed is kept",
+    expected: "an agent, tasks and a file that do not end the process",
+    fix: "throw an error instead, or return; committed work is kept",
   });
 }
 
@@ -143,7 +143,7 @@ function uncaught(thrown: unknown): HoldfastError {
   const place = placeOf(error);
   return new HoldfastError("agent_error", `nobody caught ${error.name}: ${error.message}`, {
     ...(place === undefined ? {} : { at: place }),
-    fix: "catch it where it happens; what was committed is kept",
+    fix: "catch the error where it happens; committed work is kept",
     cause: error,
   });
 }

@@ -185,7 +185,7 @@ function nearest(records: readonly JournalRecord[], at: number, end: number): nu
 
 function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): UsageError {
   return new UsageError(`a fork of session ${sessionId} at ${at} cannot have another input`, {
-    got: `position ${at}, up to which the agent did what it did on the input it had`,
+    got: `position ${at}: the agent has already acted on the original input before it`,
     expected: baseSeq === 0 ? "position 0" : `a checkpoint (the last one before is at ${baseSeq - 1}), or 0`,
     fix: "leave the input out, or fork there",
   });

@@ -33,7 +33,7 @@ export async function answerQuestion(
       if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
       if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
       const { name, prompt } = found;
-      const repeated = `the question was answered before, and the first answer stands: ${plainLine(prompt, TEXT_CHARS)}`;
+      const repeated = `the question already has an answer, which is kept: ${plainLine(prompt, TEXT_CHARS)}`;
       return {
         name,
         send: (runtime, sessionId, signalId) =>
@@ -45,7 +45,7 @@ export async function answerQuestion(
           if (recorded === given) return;
           throw new CommandError("answered_otherwise", repeated, {
             got: given ?? "no answer",
-            expected: recorded ?? "no answer, as the first one was",
+            expected: recorded ?? "no answer, like the first time",
             fix: "cancel the session if the first answer was wrong",
           });
         },
@@ -72,7 +72,7 @@ async function noSuchQuestion(
   io: Io,
 ): Promise<HoldfastError> {
   const { sessionId } = session;
-  const now = session.status === "paused" ? "asks nothing while it stands still" : "asks nothing";
+  const now = session.status === "paused" ? "asks nothing while it is paused" : "asks nothing";
   const what = number === undefined ? now : `has no open question ${number}`;
   const known = openQuestions(session)
     .map(({ id, prompt }) => `${id}: ${plainLine(prompt, 200)}`)
@@ -84,7 +84,7 @@ async function noSuchQuestion(
     {
       ...(last === undefined ? {} : { got: last }),
       ...(known === "" ? {} : { expected: `one of\n${known}` }),
-      fix: `${io.call(`show ${sessionId}`)} tells what it waits for`,
+      fix: `run ${io.call(`show ${sessionId}`)} to see what it waits for`,
     },
   );
 }
@@ -94,16 +94,16 @@ async function lastAnswer(sessionId: string, reader: StorageReader): Promise<str
   let last: string | undefined;
   await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {
     if (type === "signal_received" && prompt !== undefined)
-      last = `an answer that comes late: "${plainLine(prompt, 200)}" was answered ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
+      last = `a late answer: "${plainLine(prompt, 200)}" already has the answer ${plainLine(JSON.stringify(payload) ?? "", 200)}`;
   });
   return last;
 }
 
 function takesAnotherAnswer({ sessionId }: Session, question: QuestionWait, io: Io): UsageError {
   return new UsageError(
-    `the question takes another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
+    `the question needs another answer than yes or no: ${plainLine(question.prompt, TEXT_CHARS)}`,
     {
-      expected: "what the agent asks for, as JSON",
+      expected: "the answer that the agent asks for, as JSON",
       fix: answerCommands(sessionId, question, false, io).join(" or "),
     },
   );

@@ -193,7 +193,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
     const kib = (database.logBytes / 1024).toFixed(0);
     facts.push([
       "log",
-      `${kib} KiB, checked up to its last whole commit; what a bad disk took behind that cannot be told from what was never written`,
+      `${kib} KiB, checked up to its last whole commit; data lost after that point cannot be distinguished from data never written`,
     ]);
   }
   if (database.mode !== undefined)
@@ -225,7 +225,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
   }
   lines.push("");
   if (found.problems.length === 0)
-    lines.push(`${paint.green(symbols.done)} nothing is wrong with the installation and the database`);
+    lines.push(`${paint.green(symbols.done)} no problem was found in the installation and the database`);
   const stuck = ["paused", "failed"].flatMap((status) => {
     const n = found.sessions[status];
     return n === undefined

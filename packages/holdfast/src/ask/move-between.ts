@@ -40,15 +40,15 @@ export async function moveBetween(
             way === "push" && (await here.storage.reader.session(sessionId))?.move === undefined;
           io.note(
             isUntouched
-              ? `nothing of ${sessionId} was moved: it lives here, as before`
-              : `how far it came is not known; ${io.call(`${way} ${sessionId}`)} again finishes it`,
+              ? `session ${sessionId} was not moved: it is here, as before`
+              : `the move may be incomplete; repeat ${io.call(`${way} ${sessionId}`)} to finish it`,
           );
         }
         throw error;
       }
       io.result({ sessionId, from: fromName, to: toName }, toName);
-      io.note(`session ${sessionId} lives in ${plainLine(toName, 200)} now`);
-      if (way === "pull") io.note(`go on with it: ${io.call(`resume ${sessionId}`, hereFor(args, io))}`);
+      io.note(`session ${sessionId} is in ${plainLine(toName, 200)} now`);
+      if (way === "pull") io.note(`continue with: ${io.call(`resume ${sessionId}`, hereFor(args, io))}`);
       return 0;
     }),
   );

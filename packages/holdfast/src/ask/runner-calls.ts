@@ -50,7 +50,7 @@ export async function showRunner(text: string, args: Arguments, io: Io): Promise
     ["status", runner.status],
     ["host", runner.hostname],
     ["project", runner.project],
-    ["owner", runner.owner ?? "nobody: it takes sessions of all"],
+    ["owner", runner.owner ?? "none: it takes sessions of all users"],
     ["holds", `${runner.held} of ${count(runner.maxRuns, "session")}`],
     ["labels", labelsOf(runner)],
     ["agents", runner.agents.map(({ name, version }) => `${name} ${version ?? ""}`.trim()).join(", ")],
@@ -68,7 +68,7 @@ export async function drainRunner(text: string, args: Arguments, io: Io): Promis
   io.result(runner, "");
   const { name, held } = runner;
   io.note(
-    `${plainLine(name, CELL_CHARS)} takes nothing new, and ends when what it does is done; it holds ${count(held, "session")}`,
+    `${plainLine(name, CELL_CHARS)} takes nothing new, and ends when its work is done; it holds ${count(held, "session")}`,
   );
   return 0;
 }
@@ -77,7 +77,7 @@ export async function drainRunner(text: string, args: Arguments, io: Io): Promis
 export async function deleteRunner(runnerId: string, args: Arguments, io: Io): Promise<number> {
   await asAdmin(args, io, (service) => service.delete({ runnerId }));
   io.result({ runnerId, status: "deleted" }, "");
-  io.note(`${plainLine(runnerId, CELL_CHARS)} is forgotten, and its token revoked`);
+  io.note(`${plainLine(runnerId, CELL_CHARS)} is deleted, and its token is revoked`);
   return 0;
 }
 

@@ -66,7 +66,7 @@ export async function removeSchedule(scheduleId: string, args: Arguments, io: Io
   if (!wasRemoved) {
     throw new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
       at: database.path,
-      fix: `\`${io.call("schedule list")}\` shows them`,
+      fix: `run \`${io.call("schedule list")}\` to see all schedules`,
     });
   }
   io.result({ scheduleId, status: "removed" }, "");
@@ -81,7 +81,7 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   const input = given === undefined ? undefined : await readInput(given, io);
   const { agent, file } = await loadAgent(path, {
     cwd: io.cwd,
-    onSlow: () => io.note(`${path} is still being loaded`),
+    onSlow: () => io.note(`${path} is still loading`),
   });
   const { budget, timeoutMs: ttlMs } = readLimits(args);
   const limits = ttlMs === undefined ? budget : { ...budget, ttlMs };
@@ -167,7 +167,7 @@ function refuseOtherFile(
 function tellPut(schedule: Schedule, io: Io): number {
   const { scheduleId, timeZone, nextAt } = schedule;
   io.result(scheduleJson(schedule), scheduleId);
-  io.note(`${whatItDoes(schedule)}, next at ${localTime(nextAt)} (the clock of ${timeZone} is meant)`);
+  io.note(`${whatItDoes(schedule)}, next at ${localTime(nextAt)} (by the clock of ${timeZone})`);
   io.note(io.notes.paint.dim(`it fires while this runs: ${io.call("schedule run")}`));
   return 0;
 }

@@ -86,8 +86,8 @@ function isLost(error: unknown): boolean {
 function unknownWhether(cause: unknown, id: string, io: Io): UnavailableError {
   return new UnavailableError(
     "storage_unavailable",
-    `the process that owns the database ended before it answered, ${SENDS_MAX} times; whether the signal is stored is not known`,
-    { fix: `${io.call(`show ${id}`)} tells whether it has arrived`, cause },
+    `the process that owns the database ended before it answered, ${SENDS_MAX} times; the signal may or may not be stored`,
+    { fix: `run ${io.call(`show ${id}`)} to see whether the signal has arrived`, cause },
   );
 }
 
@@ -141,9 +141,11 @@ async function tell(io: Io, access: Access, { session, message, status }: Sent):
     isWaiting && (await isIdle(access, [sessionId])) ? io.call(`resume ${sessionId}`) : undefined;
   io.result({ sessionId, name, status, awaited: isWaiting, ...(resume === undefined ? {} : { resume }) }, "");
   io.note(status === "stored" ? said : repeated);
-  if (resume !== undefined) io.note(`no process runs the session; it goes on with: ${resume}`);
+  if (resume !== undefined) io.note(`no process runs the session; continue with: ${resume}`);
   if (!isWaiting && status === "stored" && !isEnded(session.status)) {
-    io.note(io.notes.paint.dim("the session does not wait for it now; it is kept until it does"));
+    io.note(
+      io.notes.paint.dim("the session does not wait for this signal now; the signal is kept until it does"),
+    );
   }
   return 0;
 }

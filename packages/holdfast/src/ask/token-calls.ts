@@ -43,7 +43,7 @@ export async function createToken(name: string, args: Arguments, io: Io): Promis
     return 0;
   }
   io.result({ ...(token === undefined ? {} : tokenJson(token)), token: secret }, secret);
-  io.note("it is shown this once: the coordinator keeps only its hash");
+  io.note("the token is shown only this once: the coordinator keeps only its hash");
   return 0;
 }
 
@@ -74,7 +74,7 @@ export async function listTokens(args: Arguments, io: Io): Promise<number> {
 export async function revokeToken(tokenId: string, args: Arguments, io: Io): Promise<number> {
   await asAdmin(args, io, (tokens) => tokens.revoke({ tokenId }));
   io.result({ tokenId, status: "revoked" }, "");
-  io.note(`token ${plainLine(tokenId, CELL_CHARS)} is nobody's any more`);
+  io.note(`token ${plainLine(tokenId, CELL_CHARS)} is revoked`);
   return 0;
 }
 

@@ -128,14 +128,14 @@ describe("bad input", () => {
       ["run", "missing-builtin.ts"],
       3,
       "E_AGENT_INVALID",
-      ["imports something that is not there", "node:fs/promise", "missing-builtin.ts"],
+      ["imports something that does not exist", "node:fs/promise", "missing-builtin.ts"],
     ],
     [
       "a part of a package that is not there",
       ["run", "missing-subpath.ts"],
       3,
       "E_AGENT_INVALID",
-      ["imports something that is not there", "./agents", "missing-subpath.ts"],
+      ["imports something that does not exist", "./agents", "missing-subpath.ts"],
     ],
     ["a type imported as a value", ["run", "imports-type.ts"], 3, "E_AGENT_INVALID", ["`import type`"]],
     ["an import that is not exported", ["run", "missing-export.ts"], 3, "E_AGENT_INVALID", ["nothing"]],
@@ -277,7 +277,7 @@ describe("bad input", () => {
       ["runner", "--agents", "good.ts", "--token-file", "control"],
       2,
       "E_USAGE",
-      ["the token holds"],
+      ["the token contains"],
     ],
     [
       "a runner's coordinator that is none, by the option that all have",
@@ -305,9 +305,12 @@ describe("bad input", () => {
       const args = words.split(" ");
       const variable = await project.start(args, { env: { HOLDFAST_URL: "localhost:8765" }, stdin: "" })
         .finished;
-      expectError(variable, 2, "E_USAGE", ["HOLDFAST_URL names no coordinator", "say http://localhost:8765"]);
+      expectError(variable, 2, "E_USAGE", [
+        "HOLDFAST_URL is not the address of a coordinator",
+        "say http://localhost:8765",
+      ]);
       const flag = await project.run(...args, "--url", "ftp://fleet.example");
-      expectError(flag, 2, "E_USAGE", ["--url names no coordinator", "not ftp"]);
+      expectError(flag, 2, "E_USAGE", ["--url is not the address of a coordinator", "not ftp"]);
     },
   );
 
@@ -397,7 +400,7 @@ describe("conflicts with what is there", () => {
   test("cancelling what has ended is done already, and no error", async () => {
     expect(await project.run("cancel", "done")).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("had ended already"),
+      stderr: expect.stringContaining("had already ended"),
     });
   });
 
@@ -476,7 +479,7 @@ describe("a database that cannot be used", () => {
     writeFileSync(path, damaged);
     const { code, stdout } = await project.run("doctor", "--db", path);
     expect(code).toBe(10);
-    expect(stdout).not.toContain("nothing is wrong");
+    expect(stdout).not.toContain("no problem was found");
   });
 });
 

@@ -227,10 +227,10 @@ describe("commands", () => {
       });
       const again = await project.run("approve", "q");
       expect(again.code).toBe(6);
-      expect(again.stderr).toContain("the first answer stands");
+      expect(again.stderr).toContain("already has an answer");
       expect(again.stderr).toContain('{"approved":false,"reason":"no such x"}');
       const same = await project.run("approve", "q", "--no", "--reason", "no such x");
-      expect(same).toMatchObject({ code: 0, stderr: expect.stringContaining("the first answer stands") });
+      expect(same).toMatchObject({ code: 0, stderr: expect.stringContaining("already has an answer") });
       expect((await project.run("show", "q")).stdout).toContain("(has arrived)");
       await project.run("resume", "q", "--park");
       expect(await project.json("answer", "q", '"blue"')).toMatchObject({
@@ -259,7 +259,7 @@ describe("commands", () => {
       const approved = await project.run("approve", "q");
       expect(approved.code).toBe(2);
       expect(approved.stderr).toMatch(
-        /takes another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
+        /needs another answer than yes or no: Second\?[^]*fix: holdfast answer q \d+ JSON/,
       );
       expect((await project.run("show", "q")).stdout).not.toContain("approve q");
       expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
@@ -355,7 +355,7 @@ describe("commands", () => {
         "mode 600",
         "1 input_required",
         "holdfast resume q",
-        "nothing is wrong",
+        "no problem was found",
         "owner     none",
       ]) {
         expect(stdout).toContain(text);

@@ -299,9 +299,7 @@ describe("holdfast token", () => {
       5,
       expect.stringContaining(`at: the token in ${project.path("t")}`),
     ]);
-    expect(unknown.stderr).toMatch(
-      /fix: .*`holdfast token create NAME`.*--token-file, else from HOLDFAST_TOKEN/,
-    );
+    expect(unknown.stderr).toMatch(/fix: .*`holdfast token create NAME`.*--token-file, else HOLDFAST_TOKEN/);
     const own = ["--token-file", coordinator.adminTokenFile];
     expect((await project.run("token", "create", "a b", ...as, ...own)).code).toBe(2);
     expect((await project.run("token", "create", "ada", "--kind", "root", ...as, ...own)).code).toBe(2);
@@ -343,7 +341,7 @@ describe("holdfast runs and holdfast runners", () => {
     const listed = await project.json<readonly Record<string, unknown>[]>("runs", ...as);
     expect(listed).toMatchObject([
       { runId: `run_one.${claims[0].token}`, status: "claimed", holder: runnerId },
-      { runId: "run_two.next", status: "queued", blocked: expect.stringContaining("has room") },
+      { runId: "run_two.next", status: "queued", blocked: expect.stringContaining("has a free slot") },
     ]);
     const sessions = await project.json<readonly { agent: object }[]>("list", ...as);
     for (const { agent } of [...listed, ...sessions])

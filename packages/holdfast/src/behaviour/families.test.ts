@@ -72,7 +72,7 @@ export default defineAgent({ name: "wait", run: (ctx) => ctx.waitForSignal("go")
 
 /** The commands that a person is told to type, in their order. */
 function commandsIn(stderr: string): string[] {
-  return [...stderr.matchAll(/(?:go on with|goes on with|and then): (.*)$/gm)].map(([, command]) => command!);
+  return [...stderr.matchAll(/(?:continue with|and then): (.*)$/gm)].map(([, command]) => command!);
 }
 
 describe("in a terminal", () => {
@@ -89,7 +89,7 @@ describe("in a terminal", () => {
   test("who took over from a session that nobody asked for is named, and gone on with as it is said", async () => {
     const { stdout, stderr } = await project.run("run", "over.ts", "--session", "o");
     expect(stdout).toContain('"handedOffTo": "o-0"');
-    expect(stderr).toMatch(/it was handed over to o-0, which goes on by itself: .* show o-0/);
+    expect(stderr).toMatch(/it was handed over to o-0, which continues in its place: .* show o-0/);
     expect(await statusOf("o-0")).toBe("submitted");
     const resumed = await project.run("resume", "o-0");
     expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
@@ -101,7 +101,7 @@ describe("in a terminal", () => {
     expect(shown.stdout).toContain("full: it was minimal until it asked for child m-0");
     expect(await project.json("show", "m")).toMatchObject({ persistedBy: "it asked for child m-0" });
     const logs = await project.run("logs", "m");
-    expect(logs.stdout).toContain("m-0  (the session was minimal: by this it is stored in full)");
+    expect(logs.stdout).toContain("m-0  (the session was minimal; from here on it is stored in full)");
     await project.run("signal", "m", "person");
     expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "signal\n" });
   });
@@ -132,7 +132,7 @@ describe("in a terminal", () => {
     expect(stderr).toContain("session p was not started from a file");
     expect((await project.run("trace", "p")).stdout).toContain("1 session below it");
     await project.run("pause", "p");
-    expect((await project.run("unpause", "p")).stderr).toContain("goes on with: holdfast resume q");
+    expect((await project.run("unpause", "p")).stderr).toContain("continue with: holdfast resume q");
   });
 
   describe("a family", () => {
@@ -167,12 +167,12 @@ describe("in a terminal", () => {
         "250tokens",
       );
       expect(code).toBe(9);
-      expect(stderr).toContain("session f cannot go on by itself: f-0 below it is paused");
+      expect(stderr).toContain("session f cannot continue: f-0 below it is paused");
       expect(stderr).toMatch(
         /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 500tokens\n/,
       );
       expect(stderr).toMatch(
-        /go on with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
+        /continue with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
       );
       const shown = await project.run("show", "f-0");
       expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
@@ -238,7 +238,7 @@ describe("in a terminal", () => {
       await project.run("run", "family.ts", "--session", "f", "--budget", "250tokens");
       const { code, stderr } = await project.run("budget", "f-0", "--raise", "1000tokens");
       expect(code).toBe(2);
-      const [, command] = /session f pays for it: (.*)/.exec(stderr) ?? [];
+      const [, command] = /session f, which pays for it: (.*)/.exec(stderr) ?? [];
       expect(await project.shell(command!)).toMatchObject({ code: 0 });
       expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
     });
@@ -247,7 +247,7 @@ describe("in a terminal", () => {
       const { code, stderr } = await project.run("run", "steps.ts", "--ephemeral", "--budget", "2steps");
       expect(code).toBe(9);
       expect(stderr).toContain(
-        "fix: the session was ephemeral and is gone: run it again with a higher --budget",
+        "fix: run it again with a higher --budget; the session was ephemeral and is lost",
       );
       expect(commandsIn(stderr)).toEqual([]);
     });
@@ -259,7 +259,7 @@ describe("in a terminal", () => {
       letGo();
       expect(await running.finished).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/go on with: holdfast unpause f-0\nand then: holdfast resume f\n$/),
+        stderr: expect.stringMatching(/continue with: holdfast unpause f-0\nand then: holdfast resume f\n$/),
       });
       expect((await project.run("unpause", "f-0")).stderr).toContain("holdfast resume f");
       expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
@@ -298,7 +298,7 @@ describe("in a terminal", () => {
             .map((child) => ctx.waitForChild(child))) });`,
       );
       const { stderr } = await project.run("run", "both.ts", "--session", "f");
-      expect(stderr).toContain("\ngo on with: holdfast budget f-0 --raise 2steps\n");
+      expect(stderr).toContain("\ncontinue with: holdfast budget f-0 --raise 2steps\n");
       expect(stderr).toContain(
         "\ncorrect the code, then: holdfast resume f-1\nand then: holdfast resume f\n",
       );

@@ -57,7 +57,7 @@ describe("fork", () => {
     const forked = await project.run("fork", "s", "--at", String(at), "--input", '"new"');
     expect(forked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ses_[\w-]+\n$/) });
     const id = forked.stdout.trim();
-    expect(forked.stderr).toContain(`go on with: holdfast resume ${id}`);
+    expect(forked.stderr).toContain(`continue with: holdfast resume ${id}`);
     const resumed = await project.run("resume", id);
     expect(JSON.parse(resumed.stdout)).toEqual(["old", "new", "new"]);
     expect(await project.json("fork", "s", "--session", "mine")).toMatchObject({

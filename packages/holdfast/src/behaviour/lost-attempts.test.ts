@@ -68,7 +68,7 @@ describe("a budget whose attempts were lost in crashes", () => {
       { spent: 0, lost: 0, left: 250 },
     ]);
     const again = await project.run("budget", "s", "--release-lost");
-    expect(again.stderr).toContain("nothing of the budget of session s was charged for lost attempts");
+    expect(again.stderr).toContain("the budget of session s has no charges for lost attempts");
 
     writeFileSync(project.path("go"), "");
     expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "7\n" });

@@ -95,7 +95,7 @@ describe("running", () => {
       running.kill(signal);
       const { code, stdout, stderr } = await running.finished;
       expect({ code, stdout }).toEqual({ code: exit, stdout: "" });
-      expect(stderr).toContain("go on with: holdfast resume s\n");
+      expect(stderr).toContain("continue with: holdfast resume s\n");
       // Clean: nothing is left that says that somebody owns the database.
       expect(existsSync(project.path(".holdfast/holdfast.db-owner"))).toBe(false);
 
@@ -216,7 +216,7 @@ describe("running", () => {
       running.child.stdin.write("\u0003");
       const { code, stdout } = await running.finished;
       expect(code).toBe(130);
-      expect(stdout).toContain("go on with: holdfast resume s");
+      expect(stdout).toContain("continue with: holdfast resume s");
     });
   });
 
@@ -236,7 +236,7 @@ describe("running", () => {
       });
       await new Promise<void>((resolve) => server.listen(`${path}-socket`, resolve));
       const running = project.start(["resume", "s"]);
-      await running.says("going on from here");
+      await running.says("continuing in this process");
       await running.says("waits for signal");
       await project.run("signal", "s", "go");
       expect((await running.finished).code).toBe(0);
@@ -279,8 +279,8 @@ describe("running", () => {
       expect(await third.finished).toMatchObject({ code: 0, stdout: "3\n" });
       first.kill("SIGKILL");
       await first.finished;
-      await second.says("going on from here");
-      await second.says(/goes on\n[^]*waits for signal/);
+      await second.says("continuing in this process");
+      await second.says(/resumes\n[^]*waits for signal/);
       await project.run("signal", "second", "go", "2");
       expect(await second.finished).toMatchObject({ code: 0, stdout: "2\n" });
       // The one that was killed lost nothing either.

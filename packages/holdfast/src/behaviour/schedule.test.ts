@@ -189,7 +189,9 @@ describe("holdfast schedule", () => {
     await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", "--id", "poke");
     await project.run("cancel", "desk", "--hard");
     const running = project.start(["schedule", "run"]);
-    await running.says("poke sent nothing: desk is over. `holdfast schedule remove poke` ends it");
+    await running.says(
+      "poke sent nothing: desk has ended. Remove the schedule with `holdfast schedule remove poke`",
+    );
     running.kill("SIGINT");
     await running.finished;
   });
@@ -198,7 +200,7 @@ describe("holdfast schedule", () => {
     await project.run("run", "front.ts", "--session", "front", "--park");
     await project.run("schedule", "add", "* * * * * *", "--signal", "front", "go", "1", "--id", "poke");
     const running = project.start(["schedule", "run"]);
-    await running.says("poke sent nothing: front is over");
+    await running.says("poke sent nothing: front has ended");
     running.kill("SIGINT");
     const { stderr } = await running.finished;
     expect(stderr.split("poke signalled front").length - 1).toBeGreaterThanOrEqual(3);

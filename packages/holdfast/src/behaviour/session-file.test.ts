@@ -64,13 +64,13 @@ describe("export and import", () => {
 
     const alone = await project.run("import", "p.ndjson", ...elsewhere);
     expect(alone).toMatchObject({ code: 0, stdout: "p\n" });
-    expect(alone.stderr).toMatch(/waits for child p-0, which is not here: import its file, too/);
+    expect(alone.stderr).toMatch(/waits for child p-0, which is not here: import its file as well/);
     expect((await project.run("import", "p-0.ndjson", ...elsewhere)).stderr).not.toContain("is not here");
     await project.run("signal", "p-0", "go", "7", ...elsewhere);
     expect(await project.run("resume", "p", ...elsewhere)).toMatchObject({ code: 0, stdout: "7\n" });
 
     const copied = await project.run("import", "p.ndjson", "--session", "q");
-    expect(copied.stderr).toMatch(/waits for child q-0, which is not here and cannot be: .* fork/);
+    expect(copied.stderr).toMatch(/waits for child q-0, which is not here and cannot be imported: .* fork/);
   });
 
   test("a running session is written too", async () => {

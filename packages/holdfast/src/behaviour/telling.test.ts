@@ -174,7 +174,7 @@ describe("telling", () => {
     const running = project.start(["run", "daemon.ts", "--session", "d"]);
     await running.says('waits for signal "order"');
     running.type("hello");
-    await running.says('nobody waits for signal "input" now');
+    await running.says('the session does not wait for signal "input" now');
     expect(running.stderr).toContain('type {"name": "order", "payload": …}');
     await project.run("signal", "d", "order");
     await running.says(/turn 1[^]*waits for signal "order"/);
@@ -183,7 +183,7 @@ describe("telling", () => {
     expect(stderr.match(/holdfast signal d order/g)).toHaveLength(1);
     const again = await project.run("run", "daemon.ts", "--session", "d");
     expect(again).toMatchObject({ code: 0, stdout: "two\n" });
-    expect(again.stderr).toBe("session d has ended already\n");
+    expect(again.stderr).toBe("session d has already ended\n");
   });
 
   test("an outcome that is kept, and that no agent has heard, is said to be just that", async () => {

@@ -41,7 +41,7 @@ test("logs, trace and replay of a session that stores nothing of what it did say
   const asked = await Promise.all(["logs", "trace", "replay"].map((command) => project.run(command, "s1")));
   for (const { code, stderr } of asked) {
     expect(code).toBe(0);
-    expect(stderr).toContain("session s1 is minimal: nothing of what it did is stored");
+    expect(stderr).toContain("session s1 is minimal: only its status is stored");
   }
   await project.run("run", "steps.ts", "--session", "s2", "--park");
   expect((await project.run("trace", "s2")).stderr).not.toContain("is stored");
@@ -90,11 +90,11 @@ describe("--trace", () => {
   });
 
   test.each([
-    ["nowhere", "that is nowhere to trace to"],
-    ["file:", "that is nowhere to trace to"],
-    ["stdout:x", "that is nowhere to trace to"],
+    ["nowhere", "the destination of traces is unknown"],
+    ["file:", "the destination of traces is unknown"],
+    ["stdout:x", "the destination of traces is unknown"],
     ["sqlite:no/such/folder/t.db", "no trace can be written"],
-    ["otlp:localhost:4318", "is no address"],
+    ["otlp:localhost:4318", "is not the address"],
   ])("%s is refused before anything starts", async (target, says) => {
     const { code, stderr } = await park("--trace", target);
     expect({ code, says: stderr.includes(says), stack: stderr.includes("    at ") }).toEqual({
@@ -150,7 +150,7 @@ describe("replay", () => {
       'open: signal "go"',
       'state: {"n":1}',
       "user: round 1",
-      "asks what is recorded",
+      "asks for what the journal holds",
     ])
       expect(stdout).toContain(text);
     expect(stdout, "an input is told once").not.toMatch(/with input (\S+) .*\1/);
@@ -180,7 +180,7 @@ describe("replay", () => {
     });
     const stopped = await project.run("replay", "s1", "--at", "1");
     expect(stopped.stdout).toMatch(/open: task s1-1 "model", attempt 1/);
-    expect(stopped.stdout).toContain("stands here, in turn 0, and goes on");
+    expect(stopped.stdout).toContain("is here, in turn 0, and continues");
   });
 
   test("of other code tells both sides, runs nothing, and exits with the error", async () => {
@@ -188,7 +188,7 @@ describe("replay", () => {
     const before = ran();
     const { code, stdout, stderr } = await project.run("replay", "s1", "--agent", "changed.ts");
     expect(code).not.toBe(0);
-    expect(stdout).toContain("from here on the code does something else");
+    expect(stdout).toContain("from here on the code asks for something else");
     for (const text of ["E_NONDETERMINISM", 'task "model"', 'task "other"', "changed.ts:"])
       expect(stderr).toContain(text);
     expect(ran()).toBe(before);

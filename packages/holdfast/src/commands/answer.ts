@@ -6,8 +6,8 @@ export const answer: Command = {
   summary: "Answer a session's open question with any JSON",
   usage: "answer ID [QUESTION] JSON",
   description:
-    "Without QUESTION, the number that `holdfast show` gives, the oldest open question is answered. A question that asks for yes " +
-    'or no takes {"approved": true} or {"approved": false, "reason": "…"} and nothing else.',
+    "QUESTION is the number that `holdfast show` gives; without it, the command answers the oldest open question. A question that asks " +
+    'for yes or no takes only {"approved": true} or {"approved": false, "reason": "…"}.',
   options: {},
   examples: [
     [`answer ses_019a '"blue"'`, "a text, in the quotes of JSON"],
@@ -26,7 +26,7 @@ export const answer: Command = {
       });
     if (number !== undefined && !/^\d{1,15}$/.test(number)) {
       throw refuse(`"${number}" is not the number of a question`, answer.usage, {
-        fix: "`holdfast show ID` lists the open questions",
+        fix: "run `holdfast show ID` to see the open questions",
       });
     }
     const { readJson } = await import("../frame/input.ts");

@@ -6,12 +6,11 @@ export const approve: Command = {
   name: "approve",
   summary: "Answer a session's oldest open question with yes, or with no",
   usage: "approve (ID | --last) [--no] [--reason TEXT]",
-  description:
-    "Only for questions that ask for yes or no; what asks for something else is answered with `holdfast answer`.",
+  description: "Only for questions that ask for yes or no; answer other questions with `holdfast answer`.",
   options: {
-    last: { help: "the newest session that asks something" },
+    last: { help: "the newest session that has an open question" },
     no: { help: "do not approve" },
-    reason: { help: "why; the agent gets it", value: "TEXT" },
+    reason: { help: "the reason, which the agent receives", value: "TEXT" },
   },
   examples: [
     ["approve ses_019a", "yes"],
@@ -48,8 +47,8 @@ async function newestAsking(args: Arguments, io: Io): Promise<string> {
     async (reader) => (await reader?.sessions({ limit: 1, status: "input_required" })) ?? [],
   );
   if (newest !== undefined) return newest.sessionId;
-  throw new NotFoundError("session_not_found", "no session asks anything", {
+  throw new NotFoundError("session_not_found", "no session has an open question", {
     at: database.path,
-    fix: "`holdfast list` tells what each waits for",
+    fix: "run `holdfast list` to see what each session waits for",
   });
 }

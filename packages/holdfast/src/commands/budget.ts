@@ -13,21 +13,21 @@ import { quoted } from "../frame/plain-text.ts";
 
 export const budget: Command = {
   name: "budget",
-  summary: "Show what a session and those below it may spend and have spent, or raise it",
+  summary: "Show or raise what a session and all sessions below it may spend",
   usage: "budget ID [--raise 5.00usd,200000tokens,50steps,20turns] [--release-lost]",
   description:
-    "A budget belongs to a session and pays for its whole tree: all that pay for this session are shown, the nearest first. " +
-    "Reserved is what running tasks may still use. --raise replaces limits of the session's own budget by higher ones; " +
-    "sessions that are paused for want of it go on. Lost is the part of what is spent that was charged, at the worst case, for " +
-    "attempts that died with their process; --release-lost makes it unspent, and resumes as a raise does.",
+    "A budget belongs to a session and pays for its whole tree. The command shows every budget that pays for this session, the nearest " +
+    "first. Reserved is what running tasks may still use. --raise replaces limits of the session's own budget with higher ones; " +
+    "sessions that were paused because of the budget continue. Lost is the part of the spend that was charged, at the worst case, for " +
+    "attempts that died with their process. --release-lost makes that part available again; paused sessions then continue as well.",
   options: {
     "release-lost": { help: "take back what was charged for lost attempts" },
-    raise: { help: "new limits, in units of usd, tokens, steps, turns; others stay", value: "LIMITS" },
+    raise: { help: "new limits, in units of usd, tokens, steps, turns; other limits stay", value: "LIMITS" },
   },
   examples: [
     ["budget ses_019a", "limits, spent, reserved and left"],
-    ["budget ses_019a --release-lost", "spend again what crashes were charged"],
-    ["budget ses_019a --raise 5.00usd,400000tokens", "let it go on spending"],
+    ["budget ses_019a --release-lost", "make the charges for crashes available again"],
+    ["budget ses_019a --raise 5.00usd,400000tokens", "raise its limits"],
   ],
 
   async run(args, io) {
@@ -57,8 +57,10 @@ export const budget: Command = {
       if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
       if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
-        io.note(`it has ended; those it left to go on spend it: ${io.call("list --unfinished")}`);
-      if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
+        io.note(
+          `it has ended; sessions that it left running spend the budget: ${io.call("list --unfinished")}`,
+        );
+      if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
       return 0;
     });
   },
@@ -66,10 +68,10 @@ export const budget: Command = {
 
 function releasedText({ sessionId, account: before }: Session, { account: now }: Session): string {
   if (before?.lost === undefined)
-    return `nothing of the budget of session ${sessionId} was charged for lost attempts`;
+    return `the budget of session ${sessionId} has no charges for lost attempts`;
   return now?.lost === undefined
-    ? `what the budget of session ${sessionId} was charged for lost attempts can be spent again`
-    : `the charge of session ${sessionId} for lost attempts was not released: its storage is of an earlier version, or another attempt was lost meanwhile`;
+    ? `the charges for lost attempts of session ${sessionId} are released`
+    : `the charges for lost attempts of session ${sessionId} were not released: its storage is of an earlier version, or another attempt was lost meanwhile`;
 }
 
 function checkOwnBudget({ sessionId, account, payers }: Session, options: string, io: Io): void {
@@ -78,8 +80,8 @@ function checkOwnBudget({ sessionId, account, payers }: Session, options: string
   throw new UsageError(`session ${sessionId} has no budget of its own`, {
     fix:
       payer === undefined
-        ? "a session is given one when it starts: holdfast run FILE --budget 5.00usd"
-        : `session ${payer} pays for it: ${io.call(`budget ${payer} ${options}`)}`,
+        ? "set a budget when you start a session: holdfast run FILE --budget 5.00usd"
+        : `use the budget of session ${payer}, which pays for it: ${io.call(`budget ${payer} ${options}`)}`,
   });
 }
 
@@ -123,7 +125,7 @@ async function tell(session: Session, reader: StorageReader, io: Io, resume?: st
   for (const payer of losers) {
     const call = io.call(`budget ${payer} --release-lost`);
     io.note(
-      `session ${payer} was charged for attempts that died with their process; to spend it again: ${call}`,
+      `session ${payer} was charged for attempts that died with their process; release the charge with: ${call}`,
     );
   }
   if (accounts.length === 0) io.note(`session ${sessionId} has no budget: nothing limits what it spends`);

@@ -7,14 +7,14 @@ export const cancel: Command = {
   summary: "End a session and all below it, whether or not they are running",
   usage: "cancel ID [--hard] [--reason TEXT]",
   description:
-    "The agent hears of it and may clean up for ten seconds; from then on it cannot complete any more. With --hard the session " +
-    "ends at once and the agent is not asked. A cancel covers the tree: children, and theirs, are cancelled with it.",
+    "The agent is notified and may clean up for ten seconds; after a cancel it cannot complete any more. With --hard the session " +
+    "ends at once and the agent is not notified. A cancel covers the tree: all sessions below the session are cancelled with it.",
   options: {
     hard: { help: "end it at once" },
     reason: { help: "why; it is recorded", value: "TEXT" },
   },
   examples: [
-    ["cancel ses_019a", "ask it, and every child below it, to end"],
+    ["cancel ses_019a", "ask it, and every session below it, to end"],
     ["cancel ses_019a --hard", "end it"],
   ],
 
@@ -50,7 +50,7 @@ export const cancel: Command = {
           "",
         );
         // Success: what was asked for is so already, and a script that repeats it must not fail.
-        if (receipt.status === "already_ended") io.note(`session ${sessionId} had ended already (${status})`);
+        if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
         else if (isEnded(status))
           io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
         else

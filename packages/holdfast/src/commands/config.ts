@@ -14,17 +14,17 @@ interface Setting {
 
 export const config: Command = {
   name: "config",
-  summary: "Tell what is configured, and where",
+  summary: "Show what is configured, and where",
   usage: "config get KEY [--origin] | config list",
   description:
-    "A flag goes before the environment, that before .holdfast/config.json in the project, that before " +
-    "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), that before the default. " +
-    "Both files are JSON: docs/config.schema.json says what may stand in them.",
-  options: { origin: { help: "say where the value was given, too" } },
+    "The first of these that has a value wins: a flag, the environment, .holdfast/config.json in the project, " +
+    "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), the default. " +
+    "Both files are JSON; docs/config.schema.json defines their content.",
+  options: { origin: { help: "also show where the value was set" } },
   examples: [
-    ["config list", "all settings, and where each was given"],
+    ["config list", "all settings, and where each was set"],
     ["config get db", "the path of the database, alone, for scripts"],
-    ["config get db --origin", "and why it is this one"],
+    ["config get db --origin", "and where that path was set"],
   ],
 
   async run(args, io) {
@@ -73,7 +73,7 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
     default:
       throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {
         got: key,
-        fix: `the settings are ${CONFIG_KEYS.join(", ")}`,
+        fix: `one of ${CONFIG_KEYS.join(", ")}`,
       });
   }
 }

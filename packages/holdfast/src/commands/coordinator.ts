@@ -6,11 +6,12 @@ export const coordinator: Command = {
   summary: "Hold sessions for a fleet of runners",
   usage: "coordinator [--host HOST] [--port PORT] [--storage URL] [--config FILE] [--insecure]",
   description:
-    "Sessions are started, signalled and watched over its API (gRPC, Connect, REST and server-sent events on one port) and run by " +
-    "`holdfast runner`. Every call needs a token: the first start makes an admin's, in a file that only this user reads, and says " +
-    "where. It can be stopped or killed at any moment: what is claimed stays claimed, and runners go on when it is back. One on a " +
-    "SQLite file, any number on one PostgreSQL. FILE is JSON: docs/coordinator.schema.json says what may stand in it. Exit codes: " +
-    "3 the configuration or the address is wrong, 6 another process has the file, 10 storage, 130 stopped by Ctrl-C.",
+    "Clients start, signal and watch sessions over its API (gRPC, Connect, REST and server-sent events on one port); `holdfast runner` " +
+    "runs them. Every call needs a token: the first start writes an admin's token to a file that only this user may read, and names " +
+    "the file. The coordinator can be stopped or killed at any moment: claimed sessions stay claimed, and runners continue when it is " +
+    "back. One coordinator runs on a SQLite file, any number on one PostgreSQL. FILE is JSON; docs/coordinator.schema.json defines " +
+    "its content. Exit codes: 3 the configuration or the address is wrong, 6 another process has the file, 10 storage, 130 stopped " +
+    "by Ctrl-C.",
   options: {
     host: { help: "address to listen on (default: 127.0.0.1, this machine alone)", value: "HOST" },
     port: { help: "port to listen on (default: 8765; 0 for any that is free)", value: "PORT" },
@@ -19,7 +20,7 @@ export const coordinator: Command = {
       value: "URL",
     },
     config: { help: "read settings from this file", value: "FILE" },
-    insecure: { help: "listen on the network without TLS, because something in front has it" },
+    insecure: { help: "listen on the network without TLS, because a proxy in front provides it" },
   },
   examples: [
     ["coordinator", "for this machine, on http://127.0.0.1:8765"],

@@ -4,15 +4,16 @@ import type { Command, Io } from "../frame/command.ts";
 
 export const deleteSession: Command = {
   name: "delete",
-  summary: "Forget a session that has ended, for good",
+  summary: "Delete a session that has ended, permanently",
   usage: "delete ID [--subtree]",
   description:
-    "Its journal, conversation, output and signals are removed from the database; `holdfast export` keeps them in a file first. " +
-    "What goes on is not deleted: cancel it before. A session that has children is deleted only with them, if all of them have ended.",
-  options: { subtree: { help: "delete all below it, too" } },
+    "The session's journal, conversation, output and signals are removed from the database; `holdfast export` saves them to a file. " +
+    "A session that has not ended cannot be deleted: cancel it first. A session that has children is deleted only together with them, " +
+    "and only if all of them have ended.",
+  options: { subtree: { help: "also delete all sessions below it" } },
   examples: [
     ["delete ses_019a", "forget it"],
-    ["delete ses_019a --subtree", "forget it with its children, and theirs"],
+    ["delete ses_019a --subtree", "delete it with all sessions below it"],
   ],
 
   async run(args, io) {

@@ -6,11 +6,11 @@ export const doctor: Command = {
   summary: "Check this installation and the database, and list what is unfinished",
   usage: "doctor [--storage URL]",
   description:
-    "Reads the whole database and checks every row. The exit code is 10 when it is damaged. Changes nothing, and may be called " +
-    "while others use it.",
+    "Reads the whole database and checks every row. The exit code is 10 when the database is damaged. The command changes nothing, and " +
+    "may run while others use the database.",
   options: {
     storage: {
-      help: "what a coordinator keeps its sessions in: sqlite:PATH or postgres://USER@HOST/DATABASE",
+      help: "a coordinator's storage: sqlite:PATH or postgres://USER@HOST/DATABASE",
       value: "URL",
       excludes: ["db"],
     },
@@ -24,9 +24,9 @@ export const doctor: Command = {
   async run(args, io) {
     takeNothing(args.positionals, doctor.usage);
     if (args.has("url"))
-      throw refuse("a coordinator is not examined from here", doctor.usage, {
+      throw refuse("doctor cannot examine a coordinator over its API", doctor.usage, {
         got: "--url",
-        fix: "name what it keeps its sessions in: --storage postgres://…, or beside it --storage sqlite:PATH",
+        fix: "name the coordinator's storage: --storage postgres://…, or on its machine --storage sqlite:PATH",
       });
     const { findLocalDatabase } = await import("../place/project.ts");
     const { examine, examinePostgres, examinationText } = await import("../ask/examination.ts");
@@ -34,7 +34,11 @@ export const doctor: Command = {
     const named = args.text("storage");
     const storage = named === undefined ? undefined : readStorageUrl(named, io);
     if (storage?.type === "memory")
-      throw refuse("what is in memory is gone with its process", doctor.usage, { got: "--storage memory:" });
+      throw refuse(
+        "memory: storage cannot be inspected; it exists only inside the running process",
+        doctor.usage,
+        { got: "--storage memory:" },
+      );
     const database =
       storage?.type === "sqlite"
         ? { ...findLocalDatabase(args, io), path: storage.path, origin: "flag" as const, from: "--storage" }

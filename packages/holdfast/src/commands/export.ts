@@ -6,9 +6,9 @@ export const exportSession: Command = {
   summary: "Write one session to a file: its journal, its conversation and the signals it has not read",
   usage: "export ID [-o FILE]",
   description:
-    "The file is lines of JSON, the last one a checksum, readable by this user only; it appears under its name when it is whole. " +
-    "The session is left as it is, and may be running meanwhile. Its children and its parent are not in the file. What the agent " +
-    "was told stands in it as it was recorded, secrets too.",
+    "The file is lines of JSON, and its last line is a checksum. Only this user may read it, and it appears under its name when it is " +
+    "complete. The session does not change, and may be running meanwhile. Its children and its parent are not in the file. The file " +
+    "holds everything that was recorded, secrets included.",
   options: {
     output: {
       help: "the file to write (default: ID.ndjson in this folder), or - for standard output; one that exists is not touched",
@@ -18,7 +18,7 @@ export const exportSession: Command = {
   },
   examples: [
     ["export ses_019a", "to a file that is named like the session"],
-    ["export ses_019a -o backup.ndjson", "`holdfast import backup.ndjson` brings it back, here or elsewhere"],
+    ["export ses_019a -o backup.ndjson", "`holdfast import backup.ndjson` imports it, here or elsewhere"],
     ["export ses_019a -o - | gzip > backup.gz", "to another program; `holdfast import -` reads one"],
   ],
 
@@ -27,11 +27,11 @@ export const exportSession: Command = {
     const isToStdout = args.text("output") === "-";
     if (isToStdout && io.isJson)
       throw refuse(
-        "with --json standard output is the result, and cannot be the session as well",
+        "with --json, standard output holds the result and cannot also hold the session",
         exportSession.usage,
         {
           got: "--json --output -",
-          fix: "leave one of them out: the session is lines of JSON already",
+          fix: "leave --json or -o - out; the session is already written as lines of JSON",
         },
       );
     const { resolve } = await import("node:path");
@@ -48,7 +48,7 @@ export const exportSession: Command = {
       }
       if (children > 0) {
         io.note(
-          `${io.notes.symbols.warn} its children (${children}) are not in the file; each is a session to export by itself`,
+          `${io.notes.symbols.warn} its children (${children}) are not in the file; export each of them separately`,
         );
       }
       return 0;

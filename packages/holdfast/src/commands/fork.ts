@@ -5,12 +5,12 @@ import type { Arguments, Command } from "../frame/command.ts";
 
 export const fork: Command = {
   name: "fork",
-  summary: "Make a session that begins as another one did, up to a point, and goes on by itself",
+  summary: "Make a session that begins as another one did, up to a point, and then continues independently",
   usage: "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run]",
   description:
-    "The way to go on after a failure, or to try something else from where a session was: state, journal and conversation up to the " +
-    "point are copied, and the other session is left as it is, ended or not. No signals, children or spend come along. Without --at " +
-    "it is the last checkpoint, or where there is none as far as the session got before it ended.",
+    "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
+    "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
+    "Without --at the point is the last checkpoint. Without a checkpoint, it is the last point before the session's end.",
   options: {
     at: { help: "a position of the journal (`holdfast logs` shows them), or a checkpoint's", value: "N" },
     input: { help: "another input, at a checkpoint or at position 0", value: "JSON|@file|-" },
@@ -19,10 +19,10 @@ export const fork: Command = {
       value: "rerun|cancel",
     },
     session: { help: "an id of your own for the new session", value: "NEW" },
-    run: { help: "go on with it at once, until it ends" },
+    run: { help: "run it at once, until it ends" },
   },
   examples: [
-    ["fork ses_019a --run", "after a failure: go on from the last checkpoint"],
+    ["fork ses_019a --run", "after a failure: continue from the last checkpoint"],
     ["fork ses_019a --at 12 --tasks cancel", "from position 12, without what was running then"],
     [`fork ses_019a --at 0 --input '{"name": "Ada"}' --run`, "from the start, with another input"],
   ],
@@ -77,7 +77,7 @@ export const fork: Command = {
       { sessionId, origin: origin.sessionId, at: from?.at ?? 0, created: made.isNew, resume },
       sessionId,
     );
-    io.note(`go on with: ${resume}`);
+    io.note(`continue with: ${resume}`);
     return 0;
   },
 };

@@ -5,11 +5,11 @@ import type { Command } from "../frame/command.ts";
 
 export const importSession: Command = {
   name: "import",
-  summary: "Bring back a session that was written to a file",
+  summary: "Import a session that was written to a file",
   usage: "import FILE|- [--session NEW]",
   description:
-    "The session stands as it stood when it was written, signals it had not read included, and goes on when it is resumed. A file " +
-    "that is damaged, or a session that is there already, changes nothing. Where both copies go on, what their tasks do is done twice.",
+    "The session is as it was when it was written, with its unread signals, and continues when it is resumed. A damaged file, or a " +
+    "session that already exists here, changes nothing. If both copies continue, their tasks run twice.",
   options: {
     session: { help: "an id of your own, instead of the session's", value: "NEW" },
   },
@@ -49,10 +49,10 @@ export const importSession: Command = {
           io.note(
             `${io.notes.symbols.warn} it waits for child ${child}, which is not here` +
               (wanted === undefined
-                ? ": import its file, too"
-                : " and cannot be: a child keeps its id. A fork of the session goes on without it"),
+                ? ": import its file as well"
+                : " and cannot be imported: a child keeps its id. A fork of the session continues without the child"),
           );
-        io.note(isEnded(status) ? `it has ended: ${next}` : `go on with: ${next}`);
+        io.note(isEnded(status) ? `it has ended: ${next}` : `continue with: ${next}`);
         return 0;
       } finally {
         await runtime.close();

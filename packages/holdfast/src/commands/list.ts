@@ -20,12 +20,12 @@ export const list: Command = {
   options: {
     status: { help: `only sessions that are ${SESSION_STATUSES.join(", ")}`, value: "STATUS" },
     unfinished: { help: "only sessions that have not ended", excludes: ["status"] },
-    limit: { help: `how many (default: ${LIMIT})`, value: "N" },
+    limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
   },
   examples: [
     ["list", "what there is"],
-    ["list --unfinished", "what may have to be resumed or answered"],
-    ["list --status input_required", "what waits for a person"],
+    ["list --unfinished", "sessions that may have to be resumed or answered"],
+    ["list --status input_required", "sessions that wait for a person"],
     ["list --json --limit 1000", "one JSON list, for programs"],
   ],
 
@@ -81,7 +81,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
       .join("; ");
     return [
       !hasOwner && isLost(session)
-        ? "nothing: it was ephemeral, and is gone with its process"
+        ? "nothing: it was ephemeral, and was lost with its process"
         : !hasOwner && isOnRun(session)
           ? "somebody to resume it"
           : paused === undefined

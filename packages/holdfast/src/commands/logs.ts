@@ -6,18 +6,18 @@ const AWAY_MS = 1_000;
 
 export const logs: Command = {
   name: "logs",
-  summary: "Show everything a session did, from its journal",
+  summary: "Show everything that a session did, from its journal",
   usage: "logs ID|--last [--follow]",
   description:
     "Every line is numbered by its position in the journal, which never changes. With --json each event is one line of JSON, and " +
     "the result of a session that has ended is the last one.",
   options: {
     last: { help: "the newest session" },
-    follow: { help: "stay, and show what is committed, until the session ends", short: "f" },
+    follow: { help: "stay and show new records until the session ends", short: "f" },
   },
   examples: [
     ["logs ses_019a", "what it did so far"],
-    ["logs ses_019a -f", "and what it does, from another terminal"],
+    ["logs ses_019a -f", "and what it does next, from another terminal"],
     ["logs ses_019a --json | jq 'select(.type == \"task_failed\")'", "for programs"],
   ],
 
@@ -66,7 +66,7 @@ export const logs: Command = {
         }
         const elsewhere = watchElsewhere(session, io);
         if (elsewhere !== undefined) {
-          io.note(`it went on elsewhere: ${elsewhere}`);
+          io.note(`it has moved; watch it there: ${elsewhere}`);
           return true;
         }
         if (!args.has("follow") && last !== undefined && !io.isJson) showLast(last, session.updatedAt);

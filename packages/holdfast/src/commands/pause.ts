@@ -4,15 +4,15 @@ import type { Command } from "../frame/command.ts";
 
 export const pause: Command = {
   name: "pause",
-  summary: "Have a session stand still until somebody lets it go on",
+  summary: "Pause a session until somebody unpauses it",
   usage: "pause ID",
   description:
-    "What it has running is waited for and kept, and nothing more is begun. Its children go on. Deadlines and a cancel still " +
-    "end it. `holdfast unpause` lets it go on.",
+    "The session's running tasks finish, their outcomes are kept, and nothing new begins. Its children continue. Deadlines and a " +
+    "cancel still end the session. `holdfast unpause` continues it.",
   options: {},
   examples: [
     ["pause ses_019a", "look at it in peace"],
-    ["pause ses_019a --json", "how it stands then, for programs"],
+    ["pause ses_019a --json", "its status then, for programs"],
   ],
 
   async run(args, io) {
@@ -27,12 +27,12 @@ export const pause: Command = {
           "session_ended",
           `session ${sessionId} has ended (${status}): there is nothing to pause`,
           {
-            fix: `${io.call(`result ${sessionId}`)} tells its result; ${io.call(`fork ${sessionId}`)} goes on from it`,
+            fix: `run ${io.call(`result ${sessionId}`)} to see its result, or ${io.call(`fork ${sessionId}`)} to continue from it`,
           },
         );
       }
       io.result({ sessionId, status }, "");
-      io.note(`session ${sessionId} is paused; it goes on with: ${io.call(`unpause ${sessionId}`)}`);
+      io.note(`session ${sessionId} is paused; continue with: ${io.call(`unpause ${sessionId}`)}`);
       return 0;
     });
   },

@@ -6,11 +6,11 @@ export const push: Command = {
   summary: "Move a session from the database here to a coordinator",
   usage: "push ID [--url URL] [--db PATH]",
   description:
-    "It goes on there, on a runner that has its agent. From the moment it is frozen nothing changes it here, and who asks is told " +
-    "where it went; a process that runs it is fenced. Asked again after it was cut off, the move is finished. A session with a " +
-    "parent or children that have not ended does not move. If the coordinator is gone for good before it has finished, `holdfast export` " +
-    "and `holdfast import --session OTHER` go on with a copy here. Exit codes: 6 it has ended or is there already, 7 the coordinator cannot " +
-    "be reached.",
+    "The session continues there, on a runner that has its agent. The move freezes the session: nothing changes it here any more, " +
+    "commands say where it went, and a process that runs it is fenced. If a move is interrupted, run the same command again to " +
+    "finish it. A session with a parent or children that have not ended does not move. If the coordinator is lost before the move " +
+    "has finished, `holdfast export` and `holdfast import --session OTHER` continue a copy here. Exit codes: 6 it has ended or is " +
+    "already there, 7 the coordinator cannot be reached.",
   options: { url: OTHER_END_OPTION },
   examples: [
     ["push ses_019a --url https://fleet.example", "to a coordinator, with the token in HOLDFAST_TOKEN"],

@@ -20,20 +20,20 @@ export const replay: Command = {
   summary: "Step through a recorded turn again, without effects",
   usage: "replay ID|--last [--turn T] [--at N] [--agent FILE] [--accept-drift]",
   description:
-    "Hands the agent's code the outcomes that are recorded, one at a time, and shows what it asks for in answer. No task is " +
-    "started, nothing is sent or written, and the session may be running meanwhile. Where the code asks for something else than " +
-    "is recorded, both sides are shown. Without --turn it is the turn that goes on, or the one that position N is in.",
+    "Delivers the recorded outcomes to the agent's code, one at a time, and shows what the code asks for. No task is started, nothing " +
+    "is sent or written, and the session may be running meanwhile. Where the code asks for something else than the journal holds, both " +
+    "sides are shown. Without --turn the command replays the newest turn, or the turn of position N.",
   options: {
     last: { help: "the newest session that has not ended" },
     turn: { help: "an earlier turn, from 0", value: "T" },
     at: { help: "stop at this position of the journal (`holdfast logs` shows them)", value: "N" },
     agent: { help: "load the agent from another file", value: "FILE" },
-    "accept-drift": { help: "go on where only inputs changed, and say where" },
+    "accept-drift": { help: "continue where only inputs changed, and say where" },
   },
   examples: [
-    ["replay ses_019a", "from the last checkpoint to where it stands"],
-    ["replay ses_019a --at 12", "what was open, and what had been said, at position 12"],
-    ["replay ses_019a --agent fixed.ts", "would the corrected code go on with this session?"],
+    ["replay ses_019a", "from the last checkpoint to the end of the journal"],
+    ["replay ses_019a --at 12", "open tasks and waits, and the conversation, at position 12"],
+    ["replay ses_019a --agent fixed.ts", "would the corrected code continue this session?"],
   ],
 
   async run(args, io) {
@@ -118,7 +118,7 @@ async function readTurn(
   throw new UsageError(`session ${session.sessionId} has no turn ${turn}`, {
     at: "--turn",
     expected: `0 to ${turnOf(records)}`,
-    fix: "`holdfast trace` shows the turns",
+    fix: "run `holdfast trace` to see the turns",
   });
 }
 
@@ -204,11 +204,11 @@ function standText(
   const { paint, symbols } = io.results;
   const { tasks, waits, turn, nextSeq, drift, fault } = stand;
   const end = stand.isOver
-    ? "and is over"
+    ? "and has ended"
     : nextSeq < session.nextSeq
-      ? "and goes on"
-      : "where the journal ends";
-  const lines = ["", paint.bold(line(nextSeq - 1, `stands here, in turn ${turn}, ${end}`, io))];
+      ? "and continues"
+      : "at the end of the journal";
+  const lines = ["", paint.bold(line(nextSeq - 1, `is here, in turn ${turn}, ${end}`, io))];
   const fact = (text: string): void => void lines.push(indented(text, io));
   if (state !== undefined) fact(`state: ${state}`);
   for (const { id, kind, attempt } of tasks)
@@ -218,11 +218,11 @@ function standText(
   if (tasks.length + waits.length === 0 && fault === undefined) fact("nothing is open");
   for (const { role, content } of said) fact(`${plainLine(role, 40)}: ${textOf(decodeJson(content))}`);
   if (drift.length > 0)
-    fact(`${symbols.warn} recorded results stood for changed inputs at ${drift.join(", ")}`);
+    fact(`${symbols.warn} recorded results were kept for changed inputs at ${drift.join(", ")}`);
   lines.push(
     fault === undefined
-      ? paint.green(indented(`${symbols.done} the code asks what is recorded`, io))
-      : paint.red(indented(`${symbols.failed} from here on the code does something else`, io)),
+      ? paint.green(indented(`${symbols.done} the code asks for what the journal holds`, io))
+      : paint.red(indented(`${symbols.failed} from here on the code asks for something else`, io)),
   );
   return lines.join("\n");
 }

@@ -7,7 +7,7 @@ export const result: Command = {
   usage: "result ID|--last",
   description:
     "A text is written as it is, everything else as JSON. The exit code is 0 when the session completed, 1 when it failed, and 6 when " +
-    "it was cancelled: then what is written, if anything, is the partial output that its agent gave back.",
+    "it was cancelled; a cancelled session may have a partial output, which its agent returned.",
   options: { last: { help: "the newest session" } },
   examples: [
     ["result ses_019a", "the output"],
@@ -32,7 +32,7 @@ export const result: Command = {
       "session_not_ended",
       `session ${session.sessionId} has no result yet: it is ${statusText(session)}`,
       {
-        fix: `${io.call(`show ${session.sessionId}`)} tells what it waits for`,
+        fix: `run ${io.call(`show ${session.sessionId}`)} to see what it waits for`,
       },
     );
   },

@@ -4,25 +4,25 @@ import { GRACE_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
 
 export const resume: Command = {
   name: "resume",
-  summary: "Go on with a session that no process is running",
+  summary: "Continue a session that no process is running",
   usage: "resume ID|--last [--agent FILE] [--accept-drift] [--trace WHERE] [--park]",
   description:
-    "Loads the session's agent from the file it was started from and goes on where the last commit left it. What was recorded " +
-    "is not done again. A session that has ended only tells its result.",
+    "Loads the session's agent from the file it was started from and continues from the last commit. Recorded work " +
+    "is not done again. For a session that has ended, the command only shows its result.",
   options: {
     last: { help: "the newest session that has not ended" },
     agent: { help: "load the agent from another file", value: "FILE" },
-    "accept-drift": { help: "recorded results stand although the agent now asks with other inputs" },
+    "accept-drift": { help: "keep recorded results although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
     grace: GRACE_OPTION,
     park: {
-      help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
+      help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
     },
   },
   examples: [
-    ["resume ses_019a", "the beginning of an id will do, if only one begins like it"],
-    ["resume --last", "whatever was interrupted last"],
-    ["resume ses_019a --agent fixed.ts --accept-drift", "go on with corrected code"],
+    ["resume ses_019a", "the beginning of an id is enough if only one id begins with it"],
+    ["resume --last", "the session that was interrupted last"],
+    ["resume ses_019a --agent fixed.ts --accept-drift", "continue with corrected code"],
   ],
 
   async run(args, io) {

@@ -22,14 +22,15 @@ export const run: Command = {
   usage:
     "run FILE|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
   description:
-    "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` goes on " +
-    "where the last commit left it. With --url the session lives at a coordinator and runs in this process, its children too, whatever " +
-    "labels they demand; or at a runner that has the agent and was faster. With --agent NAME it runs at runners only, as its demands say, " +
-    "and this process follows it: killing that stops nothing. The output goes to standard output, everything else to standard error. Lines of standard " +
-    'input are signals: {"name": "go", "payload": {}}, or text, which is the payload of a signal named "input".',
+    "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` continues " +
+    "the session from its last commit. With --url the session is stored at a coordinator. The session and its children then run " +
+    "in this process and ignore label demands. A runner that offers the agent may claim the session first. With --agent NAME only " +
+    "runners run the session, as its demands say. This process then follows the session: killing this process stops nothing. The " +
+    "output goes to standard output, everything else to standard error. Lines of standard input are signals: " +
+    '{"name": "go", "payload": {}}, or text, which is the payload of a signal named "input".',
   options: {
     agent: {
-      help: "instead of FILE: an agent that a coordinator's runners have, which run it",
+      help: "instead of FILE: an agent that a coordinator's runners offer and run",
       value: "NAME",
       excludes: ["continue", "ephemeral", "trace", "db"],
     },
@@ -40,13 +41,13 @@ export const run: Command = {
     },
     input: { help: "the agent's input: JSON, @file, or - for standard input", value: "JSON|@file|-" },
     session: {
-      help: "an id of your own; running it again finds the same session",
+      help: "an id of your own; a second run with this id continues the same session",
       value: "ID",
       excludes: ["continue"],
     },
-    continue: { help: "go on with the newest unfinished session of this agent, if there is one" },
+    continue: { help: "continue the newest unfinished session of this agent, if there is one" },
     budget: {
-      help: "what it and its children may spend, in units of usd, tokens, steps, turns; then it is parked",
+      help: "what the session and its children may spend, in units of usd, tokens, steps, turns; at the limit it is paused",
       value: "LIMITS",
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },
@@ -56,11 +57,11 @@ export const run: Command = {
     trace: TRACE_OPTION,
     grace: GRACE_OPTION,
     park: {
-      help: "leave as soon as the session waits, with its id on standard output, and nothing below it is at work here, with exit code 0, or that of what is paused",
+      help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
       excludes: ["ephemeral"],
     },
     persistence: {
-      help: "minimal: store only how the session stands, and start over after a crash (default: full)",
+      help: "minimal: store only the session's status, and restart it from scratch after a crash (default: full)",
       value: "full|minimal",
       excludes: ["ephemeral"],
     },
@@ -74,9 +75,9 @@ export const run: Command = {
     ],
     [
       `run --agent deploy --input '{"version": "1.2.0"}' --demand zone=eu --url https://fleet.example`,
-      "have it run by a runner of a coordinator, and follow it",
+      "let a coordinator's runner run it, and follow it",
     ],
-    ["run deploy.ts --park", "run it until it waits for somebody"],
+    ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
 
@@ -85,7 +86,7 @@ export const run: Command = {
     if (name !== undefined) takeNothing(args.positionals, run.usage);
     else if (args.has("demand"))
       throw refuse("--demand is for sessions that runners run", run.usage, {
-        fix: "give --agent NAME in place of the file; what this process runs, it runs whatever its labels",
+        fix: "give --agent NAME in place of the file; this process ignores demands for the sessions that it runs",
       });
     const wanted = args.text("session");
     if (wanted !== undefined && !isSessionId(wanted)) {
@@ -219,7 +220,7 @@ function otherInput({ sessionId, input }: Session, given: string | undefined): C
   return new ConflictError("session_exists", `session ${sessionId} was started with another input`, {
     ...(given === undefined ? {} : { got: given }),
     expected: input ?? "no input",
-    fix: "leave --input out to go on with it, or start another session",
+    fix: "leave --input out to continue it, or start another session",
   });
 }
 
@@ -241,7 +242,7 @@ function persistenceOf(args: Arguments): { readonly persistence?: "full" | "mini
   if (persistence === "full" || persistence === "minimal") return { persistence };
   throw refuse("--persistence is neither full nor minimal", run.usage, {
     got: persistence,
-    fix: "a session of which nothing is to survive is --ephemeral",
+    fix: "use --ephemeral for a session that need not survive its process",
   });
 }
 

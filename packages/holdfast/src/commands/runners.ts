@@ -6,15 +6,16 @@ export const runners: Command = {
   summary: "Show, drain and delete the runners of a coordinator",
   usage: "runners list | runners show RUNNER | runners drain RUNNER | runners delete RUNNER",
   description:
-    "RUNNER is a runner's id, or its name where no other one has it: what `holdfast runner --name` said, or its host's. " +
-    "`drain` gives a runner nothing new: what waits is handed back at once, what is at work may go on until it has ended or waits, " +
-    "however long that takes, and then the runner ends. Who is in a hurry stops the runner's process: then its --grace counts. `delete` forgets it and revokes its " +
-    "token: what it held goes on elsewhere when its lease has passed, and registering again takes another registration token. One that is " +
-    "silent for ten minutes, or has ended, is forgotten by itself and may come back: deleted by its id it may not. Which coordinator: --url, HOLDFAST_URL, or " +
+    "RUNNER is a runner's id, or its name if no other runner has the same name (`holdfast runner --name`, or its host's name). " +
+    "`drain` gives a runner nothing new. The runner releases waiting sessions at once, lets running sessions run until they end or " +
+    "wait, however long that takes, and then ends. To stop sooner, stop the runner process itself; it then waits at most --grace. " +
+    "`delete` forgets a runner and revokes its token. Other runners continue its sessions when their leases have expired, and the " +
+    "runner needs another registration token to register again. The coordinator forgets a runner that has ended or is silent for ten " +
+    "minutes; such a runner may come back, unless it is deleted by its id. Which coordinator: --url, HOLDFAST_URL, or " +
     "http://127.0.0.1:8765. Exit codes: 4 no such runner, 5 not an admin, 7 the coordinator cannot be reached.",
   options: {},
   examples: [
-    ["runners list", "which there are, and how full each is"],
+    ["runners list", "all runners, and how full each is"],
     ["runners show box-1", "its labels, agents and tasks"],
     ["runners drain box-1", "before its machine is taken away"],
     [

@@ -5,7 +5,7 @@ const STATUSES = ["queued", "claimed", "ended"];
 
 export const runs: Command = {
   name: "runs",
-  summary: "Show what is to be done at a coordinator, who does it, and what was done",
+  summary: "Show the runs of a coordinator: queued, claimed and ended",
   usage:
     "runs [RUN [--wait]] [--status queued|claimed|ended] [--session ID] [--agent NAME] [--runner RUNNER] [--owner USER] [--limit N]",
   description:
@@ -15,21 +15,21 @@ export const runs: Command = {
     "the status its session had when the run ended. With the id of a RUN, the command shows that run and how it ended; --wait waits " +
     "for its end. Other runs of the session are never shown in its place. Which coordinator: --url, HOLDFAST_URL, or " +
     "http://127.0.0.1:8765; users see the runs of their own sessions. " +
-    "Exit codes: 2 an option is wrong, 4 there is no such run, 5 the token is not good, 7 the coordinator cannot be reached.",
+    "Exit codes: 2 an option is wrong, 4 there is no such run, 5 the token is not valid, 7 the coordinator cannot be reached.",
   options: {
     status: { help: "only runs that are queued, claimed or ended", value: "STATUS" },
     session: { help: "only runs of this session", value: "ID" },
-    agent: { help: "only of this agent", value: "NAME" },
-    runner: { help: "only what the runner of this name or id has claimed", value: "RUNNER" },
-    owner: { help: "only of this user's sessions", value: "USER" },
+    agent: { help: "only runs of this agent", value: "NAME" },
+    runner: { help: "only runs that the runner of this name or id has claimed", value: "RUNNER" },
+    owner: { help: "only runs of this user's sessions", value: "USER" },
     wait: { help: "wait until the run has ended" },
-    limit: { help: "how many (default: 100)", value: "N" },
+    limit: { help: "how many runs (default: 100)", value: "N" },
   },
   examples: [
-    ["runs", "what there is to do"],
-    ["runs --status queued", "what nobody has taken, and why"],
-    ["runs --runner box-1", "what this runner does"],
-    ["runs --status ended --session desk", "what was done for a session, newest first"],
+    ["runs", "all queued and claimed runs"],
+    ["runs --status queued", "runs that no runner has claimed, and why"],
+    ["runs --runner box-1", "runs of this runner"],
+    ["runs --status ended --session desk", "ended runs of a session, newest first"],
     ["runs run_desk.7 --wait", "how that run ends"],
     ["runs --json --limit 1000", "one JSON list, for programs"],
   ],

@@ -3,16 +3,16 @@ import { TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/co
 
 export const schedule: Command = {
   name: "schedule",
-  summary: "Start sessions, or send signals, at times that come again",
+  summary: "Start sessions, or send signals, at recurring times",
   usage:
     "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
     "schedule list | schedule remove ID | schedule run",
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
-    "where it is put forward over a time, that time is the first moment after the gap; a time that it shows twice is the first of the two. " +
-    "Schedules fire while a `holdfast schedule run` is running, each time once however many there are; what passes while there is none " +
-    "fires once, as soon as there is. It runs what it starts or signals, goes on with other unfinished sessions of the same agents, and " +
-    "can be stopped or killed at any moment. Exit codes: 2 a line, zone or option is wrong, 3 the agent's file is wrong, 4 no such " +
+    "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two. " +
+    "Schedules fire while a `holdfast schedule run` is running: each time once, however many of them run. Times that pass while none " +
+    "is running fire once, as soon as one runs. `schedule run` runs the sessions that it starts or signals, continues other " +
+    "unfinished sessions of the same agents, and can be stopped or killed at any moment. Exit codes: 2 a line, zone or option is wrong, 3 the agent's file is wrong, 4 no such " +
     "schedule or session, 6 the session has ended, 10 storage, 130 stopped by Ctrl-C.",
   options: {
     run: { help: "start a session of the agent that this file exports", value: "FILE", excludes: ["signal"] },
@@ -26,9 +26,13 @@ export const schedule: Command = {
       value: "LIMITS",
       excludes: ["signal"],
     },
-    ttl: { help: "cancel what it starts after this time, such as 10m", value: "TIME", excludes: ["signal"] },
+    ttl: {
+      help: "cancel each session it starts after this time, such as 10m",
+      value: "TIME",
+      excludes: ["signal"],
+    },
     "strict-bounds": {
-      help: "refuse an agent in the turn form unless --budget or --ttl bounds what is started",
+      help: "refuse an agent in the turn form unless --budget or --ttl bounds its sessions",
       excludes: ["signal"],
     },
     signal: { help: "send a signal to this session; its name and payload follow CRON", value: "ID" },
@@ -44,9 +48,9 @@ export const schedule: Command = {
       `schedule add "0 3 * * *" --run nightly.ts --tz Europe/Berlin --id nightly`,
       "every night at three in Berlin",
     ],
-    [`schedule add "*/5 * * * *" --signal desk tick '{"n": 1}'`, "poke a session every five minutes"],
+    [`schedule add "*/5 * * * *" --signal desk tick '{"n": 1}'`, "signal a session every five minutes"],
     ["schedule run", "fire them, and run their agents, until Ctrl-C"],
-    ["schedule list --json", "what there is, the next to fire first"],
+    ["schedule list --json", "all schedules, the next to fire first"],
     ["schedule remove nightly", "sessions that it started stay"],
   ],
 
@@ -86,7 +90,7 @@ function refuseForeignOptions(action: string | undefined, args: Arguments): void
   if (action === undefined || foreign === undefined) return;
   throw refuse(`schedule ${action} has no option --${foreign}`, schedule.usage, {
     got: `--${foreign}`,
-    fix: own.length === 0 ? "leave it out" : `its options are ${own.map((name) => `--${name}`).join(", ")}`,
+    fix: own.length === 0 ? "leave it out" : `one of ${own.map((name) => `--${name}`).join(", ")}`,
   });
 }
 

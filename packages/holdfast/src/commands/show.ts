@@ -5,7 +5,7 @@ import type { TaskPicture } from "../view/session-picture.ts";
 
 export const show: Command = {
   name: "show",
-  summary: "Show how a session stands, and the command that answers what it waits for",
+  summary: "Show a session's status, and the command that answers what it waits for",
   usage: "show ID|--last [--task NUMBER]",
   options: {
     last: { help: "the newest session" },
@@ -13,7 +13,7 @@ export const show: Command = {
   },
   examples: [
     ["show ses_019a", "status, waits, tasks with attempts and durations, conversation"],
-    ["show --last --task 3", "what task 3 of the newest session was given and gave"],
+    ["show --last --task 3", "input and output of task 3 of the newest session"],
     ["show ses_019a --json | jq .tasks", "all of it, for programs"],
   ],
 
@@ -45,7 +45,7 @@ function readTaskNumber(args: Arguments): number | undefined {
   if (/^#?\d{1,15}$/.test(text)) return Number(text.replace("#", ""));
   throw refuse("--task is not the number of a task", show.usage, {
     got: text,
-    fix: "`holdfast show ID` lists the tasks with their numbers",
+    fix: "run `holdfast show ID` to see the tasks with their numbers",
   });
 }
 
@@ -53,7 +53,7 @@ function noSuchTask(sessionId: string, task: number, tasks: readonly TaskPicture
   return new CommandError("task_not_found", `session ${sessionId} has no task ${task}`, {
     expected:
       tasks.length === 0
-        ? "a task; it has none"
+        ? "no task number; the session has no tasks"
         : `one of ${tasks
             .slice(-20)
             .map(({ id }) => `#${id}`)

@@ -6,8 +6,8 @@ export const signal: Command = {
   summary: "Send a signal to a session, whether or not it is running",
   usage: "signal ID NAME [JSON]",
   description:
-    "Answers when the signal is stored; it is consumed once, by the commit that uses it. A session that is running reacts at " +
-    "once; any other one when it is resumed.",
+    "The command returns when the signal is stored. The signal is consumed once, by the commit that uses it. A session that is running " +
+    "reacts at once; any other session reacts when it is resumed.",
   options: {
     key: { help: "a second signal with the same key is not stored", value: "KEY" },
   },
@@ -29,7 +29,7 @@ export const signal: Command = {
     if (!isSignalName(name)) {
       throw refuse(`"${name}" cannot be the name of a signal`, signal.usage, {
         fix: name.startsWith("answer:")
-          ? "questions are answered with `holdfast answer`"
+          ? "answer questions with `holdfast answer`"
           : "use letters, digits, spaces and . _ : / @ + -",
       });
     }
@@ -48,7 +48,7 @@ export const signal: Command = {
             ...(dedupKey === undefined ? {} : { dedupKey }),
           }),
         said: `signal "${name}" is stored`,
-        repeated: `a signal with the key "${dedupKey}" was stored before; nothing more is done`,
+        repeated: `a signal with the key "${dedupKey}" is already stored; nothing changes`,
       }),
     });
   },

@@ -7,10 +7,11 @@ export const token: Command = {
   usage:
     "token create NAME [--kind user|admin|registration] [--owner USER] [--ttl DURATION] [-o FILE] | token list | token revoke ID",
   description:
-    "A user's token is good for that user's sessions, an admin's for everything, a registration token for one runner, once, within an " +
-    "hour. The token itself is written to standard output, or with -o to a new file that this user alone may read, this once: the coordinator keeps only its hash. Which coordinator: --url, " +
-    "HOLDFAST_URL, or http://127.0.0.1:8765. As whom: HOLDFAST_TOKEN, or the file that the coordinator made when it began. Exit codes: " +
-    "4 no such token, 5 not an admin, 7 the coordinator cannot be reached.",
+    "A user's token is valid for that user's sessions, an admin's token for everything, a registration token for one runner, once, " +
+    "within an hour. The token is written only once: to standard output, or with -o to a new file that only this user may read. The " +
+    "coordinator keeps only its hash. Which coordinator: --url, HOLDFAST_URL, or http://127.0.0.1:8765. The caller's token: " +
+    "HOLDFAST_TOKEN, or the file that the coordinator made when it first started. Exit codes: 4 no such token, 5 not an admin, 7 the " +
+    "coordinator cannot be reached.",
   options: {
     output: {
       help: "write the token to this new file, readable by this user only",
@@ -18,9 +19,12 @@ export const token: Command = {
       short: "o",
     },
     kind: { help: "user (the default), admin or registration", value: "KIND" },
-    owner: { help: "of a registration: the user whose sessions alone the runner is given", value: "USER" },
+    owner: {
+      help: "for a registration token: the only user whose sessions the runner may claim",
+      value: "USER",
+    },
     ttl: {
-      help: "how long it is good, such as 30m, 12h or 90d; a registration token for an hour at most",
+      help: "how long the token is valid, such as 30m, 12h or 90d; a registration token for an hour at most",
       value: "DURATION",
     },
   },
@@ -30,8 +34,8 @@ export const token: Command = {
       "token create build-box --kind registration --ttl 10m -o build-box.token",
       "for `holdfast runner` on another machine",
     ],
-    ["token list --json", "what there is, without the tokens themselves"],
-    ["token revoke 3f9c0a1be24d7788", "from now on it is nobody's"],
+    ["token list --json", "all tokens, without their text"],
+    ["token revoke 3f9c0a1be24d7788", "revoke it at once"],
   ],
 
   async run(args, io) {

@@ -6,10 +6,9 @@ export const trace: Command = {
   summary: "Show where a session's time and money went, from its journal",
   usage: "trace ID",
   description:
-    "A timeline: each turn with its tasks, attempts and waits, how long they took, and the tokens and cost that tasks reported; below it what " +
-    "each session that it asked for used, and the sum. " +
-    "It is computed from the journal, so it works for every session, whether it was traced or not. In a bar # is an attempt and " +
-    "- is waiting. Durations of tasks are from the moment they were asked for.",
+    "A timeline: each turn with its tasks, attempts and waits, their durations, and the tokens and cost that tasks reported. Below the " +
+    "timeline: the usage of each session below this one, and the sum. The timeline is computed from the journal, so every session has " +
+    "one, whether it was traced or not. In a bar, # is an attempt and - is waiting. A task's duration begins when the agent asked for it.",
   options: {},
   examples: [
     ["trace ses_019a", "turns, tasks with bars, waits, retries, tokens and cost"],

@@ -4,13 +4,13 @@ import type { Command } from "../frame/command.ts";
 
 export const unpause: Command = {
   name: "unpause",
-  summary: "Let a paused session go on",
+  summary: "Continue a paused session",
   usage: "unpause ID",
   description:
-    "The process that runs its tree goes on with it, at a coordinator a runner that fits; without one, that is told. Whatever it was paused for " +
-    "should be mended first: `holdfast show` says what that is.",
+    "The process that runs the session's tree resumes it; at a coordinator, any matching runner does. If there is none, the command " +
+    "says so. Fix the cause of the pause first: `holdfast show` names it.",
   options: {},
-  examples: [["unpause ses_019a", "go on after `holdfast pause`"]],
+  examples: [["unpause ses_019a", "continue after `holdfast pause`"]],
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", unpause.usage);
@@ -24,9 +24,9 @@ export const unpause: Command = {
       if (isEnded(status))
         throw new ConflictError(
           "session_ended",
-          `session ${sessionId} has ended (${status}): it cannot go on`,
+          `session ${sessionId} has ended (${status}): it cannot continue`,
           {
-            fix: `${io.call(`result ${sessionId}`)} tells its result; ${io.call(`fork ${sessionId}`)} goes on from it`,
+            fix: `run ${io.call(`result ${sessionId}`)} to see its result, or ${io.call(`fork ${sessionId}`)} to continue from it`,
           },
         );
       const resume = await resumeHint(access, session, io);
@@ -34,10 +34,10 @@ export const unpause: Command = {
       // Success: what was asked for is so already.
       io.note(
         before === "paused"
-          ? `session ${sessionId} goes on`
+          ? `session ${sessionId} is resumed`
           : `session ${sessionId} was not paused (${status})`,
       );
-      if (resume !== undefined) io.note(`no process runs it; it goes on with: ${resume}`);
+      if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
       const { sayUntaken } = await import("../view/run-list.ts");
       await sayUntaken(database.coordinator, sessionId, io);
       return 0;

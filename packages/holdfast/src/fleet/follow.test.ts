@@ -50,7 +50,7 @@ test("one that nobody runs any more is taken over", { timeout: 60_000 }, async (
   if (claim.status !== "claimed") throw new Error(`the claim is ${claim.status}`);
   // As its lease would pass.
   await fleet.storage.commit([{ type: "release_claim", sessionId, token: claim.token }], Date.now());
-  await run.says("nobody runs it any more: it goes on here");
+  await run.says("no runner has it any more: it continues here");
   await signal(fleet, sessionId, "go", "on");
   expect(await run.finished).toMatchObject({ code: 0, stdout: "on\n" });
 });
@@ -110,7 +110,7 @@ test(
   async () => {
     const env = { HOLDFAST_TOKEN: fleet.adminToken };
     const run = project.start(["run", "--agent", "absent", "--session", "a", "--url", fleet.url], { env });
-    await run.says('nobody takes it yet: no registered runner offers the agent "absent"');
+    await run.says('no runner has claimed it yet: no registered runner offers the agent "absent"');
     run.kill("SIGINT");
     const { code, stderr } = await run.finished;
     expect(code).toBe(130);
@@ -162,10 +162,10 @@ test(
     expect(followed).toMatchObject({
       code: 9,
       stderr: expect.stringMatching(
-        /go on with: holdfast budget f --raise 2steps .*\nand then: holdfast logs f -f/,
+        /continue with: holdfast budget f --raise 2steps .*\nand then: holdfast logs f -f/,
       ),
     });
-    const [, raise] = /go on with: (.*)$/m.exec(followed.stderr) ?? [];
+    const [, raise] = /continue with: (.*)$/m.exec(followed.stderr) ?? [];
     expect(await project.shell(raise!, { env })).toMatchObject({ code: 0 });
     expect(await ended(fleet, "f")).toMatchObject({ status: "completed", output: "[1,2]" });
   },
@@ -186,7 +186,7 @@ test(
     const started = ["run", "steps.ts", "--session", "b", "--budget", "1steps", "--url", fleet.url];
     const { code, stderr } = await project.start(started, { env, stdin: "" }).finished;
     expect(code).toBe(9);
-    const [, raise, resume] = /go on with: (.*)\nand then: (.*)$/m.exec(stderr) ?? [];
+    const [, raise, resume] = /continue with: (.*)\nand then: (.*)$/m.exec(stderr) ?? [];
     expect(await project.shell(raise!, { env })).toMatchObject({ code: 0 });
     expect(await project.shell(resume!, { env })).toMatchObject({ code: 0 });
     expect(await ended(fleet, "b")).toMatchObject({ status: "completed", output: "[1,2]" });

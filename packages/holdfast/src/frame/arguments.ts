@@ -20,7 +20,7 @@ export function parseArguments(words: readonly string[], options: Options, usage
 
   if (words.some((word) => TOKEN.test(word)))
     throw refuse("a token is not given as an argument: others of this machine can see it", usage, {
-      fix: "give it in HOLDFAST_TOKEN, or in a file with --token-file; make another one, as this one was seen",
+      fix: "give it in HOLDFAST_TOKEN, or in a file with --token-file; make another token, because this one may have been seen",
     });
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!;
@@ -105,7 +105,7 @@ function findOption(
   const given = word.replace(/=.*$/s, "");
   const names = Object.keys(options).map((candidate) => `--${candidate}`);
   throw refuse(`there is no option ${given}${didYouMean(given, names)}`, usage, {
-    fix: `the options are ${names.join(", ")}`,
+    fix: `one of ${names.join(", ")}`,
   });
 }
 

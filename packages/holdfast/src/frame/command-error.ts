@@ -57,7 +57,7 @@ export function shownError(given: unknown): ShownError {
     };
   }
   const { message, name, stack } = thrown;
-  const fix = "this is a defect of Holdfast: please report it, with what `--debug` shows";
+  const fix = "report this defect of Holdfast, with the output of `--debug`";
   return {
     ...shown("internal", ERROR_TABLE.internal.exit, message || name, { fix }),
     cause: undefined,

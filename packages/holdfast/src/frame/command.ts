@@ -70,7 +70,7 @@ export const TRACE_OPTION: Option = {
 
 /** Of the commands that run a session. */
 export const GRACE_OPTION: Option = {
-  help: "when it is stopped, tasks that were aborted may take so long to settle, such as 2s (default: 10s)",
+  help: "how long aborted tasks may take to settle when the process is stopped, such as 2s (default: 10s)",
   value: "DURATION",
 };
 

@@ -22,7 +22,7 @@ export function checkFile(path: string): Stats {
 
 /** All of a file. @throws Error with words for one that is none, or that is too large (given-file-2). */
 export function readGiven(path: string, bytesMax: number): Buffer {
-  const tooLarge = (bytes: string): Error => new Error(`it has ${bytes} bytes, and ${bytesMax} is the most`);
+  const tooLarge = (bytes: string): Error => new Error(`it has ${bytes} bytes; the limit is ${bytesMax}`);
   const { size } = checkFile(path);
   if (size > bytesMax) throw tooLarge(String(size));
   const file = openSync(path, "r");

@@ -45,14 +45,14 @@ export function overview(commands: readonly Command[]): string {
       table([
         [`holdfast run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
         ["holdfast list", "its session, and all others of this project"],
-        ["holdfast resume --last", "go on after a crash, or after Ctrl-C"],
+        ["holdfast resume --last", "continue after a crash, or after Ctrl-C"],
       ]),
     ),
     "",
     "Exit codes",
     ...indented(table(Object.entries(EXIT_CODES).map(([code, means]) => [code, means]))),
     "",
-    "`holdfast COMMAND --help` tells more, with examples.",
+    "`holdfast COMMAND --help` explains a command, with examples.",
     "",
   ].join("\n");
 }

@@ -35,7 +35,7 @@ function refuseChanged(json: string, what: string, at: string): void {
   throw new UsageError(`${what} ${problem.message}`, {
     code: "not_json",
     at,
-    expected: "numbers that stay what they are: integers below 2^53",
+    expected: "numbers that JSON keeps exactly: integers below 2^53",
     fix: "send it as a string",
   });
 }

@@ -141,7 +141,10 @@ function outputError(error: NodeJS.ErrnoException): HoldfastError {
   return new HoldfastError(
     isFull ? "storage_full" : "storage_unavailable",
     `standard output cannot be written: ${error.code ?? error.message}`,
-    { fix: isFull ? "make room where it is written to" : "write it to another place", cause: error },
+    {
+      fix: isFull ? "free space on the disk that it is written to" : "write the output to another place",
+      cause: error,
+    },
   );
 }
 

@@ -34,7 +34,7 @@ export async function acrossOwners<T>(
       throw isFirst || existsSync(database.path) ? error : databaseLost(database, error);
     });
     if (done !== undefined) return done;
-    io.note(io.notes.paint.dim("the process that owned the database has ended; going on from here"));
+    io.note(io.notes.paint.dim("the process that owned the database has ended; continuing in this process"));
   }
 }
 
@@ -45,8 +45,8 @@ export function databaseLost({ path }: Pick<Database, "path">, cause?: unknown):
     `the database was removed or replaced while it was in use: ${path}`,
     {
       at: path,
-      expected: "the database that another process owned a moment ago",
-      fix: "restore it; the process that owned it has said where it saved a copy",
+      expected: "the database that another process owned",
+      fix: "restore it from the copy that the owning process named when it ended",
       cause,
     },
   );

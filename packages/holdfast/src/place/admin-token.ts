@@ -54,9 +54,9 @@ function refuseStranger(path: string, content: string | undefined): void {
   const found = lstatSync(path);
   const isOurs = found.isFile() && found.nlink === 1 && found.uid === (process.getuid?.() ?? found.uid);
   if (isOurs && content?.startsWith("hf_") === true) return;
-  throw new HoldfastError("config_invalid", `something else is where the admin's token belongs: ${path}`, {
+  throw new HoldfastError("config_invalid", `the path of the admin's token holds something else: ${path}`, {
     at: path,
-    expected: "no file, or one of this user alone that a coordinator wrote its token to",
+    expected: "no file, or a token file that a coordinator wrote and only this user may read",
     fix: "move it away; the coordinator makes the file when it starts",
   });
 }

@@ -14,11 +14,11 @@ export const CONFIG_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "Configuration of Holdfast",
   description:
-    "Read from .holdfast/config.json in the project; what is not set there from holdfast/config.json in the user's " +
+    "Read from .holdfast/config.json in the project; settings that are not there, from holdfast/config.json in the user's " +
     "configuration folder ($XDG_CONFIG_HOME, or ~/.config).",
   type: "object",
   properties: {
-    $schema: { type: "string", minLength: 1, description: "Where this schema is; for editors." },
+    $schema: { type: "string", minLength: 1, description: "Location of this schema, for editors." },
     db: {
       type: "string",
       minLength: 1,
@@ -28,12 +28,13 @@ export const CONFIG_SCHEMA = {
       type: ["string", "array"],
       minLength: 1,
       items: { type: "string", minLength: 1 },
-      description: "Where to trace to: stdout, file:PATH, sqlite:PATH, otlp or otlp:URL, or a list of these.",
+      description:
+        "Destination of traces: stdout, file:PATH, sqlite:PATH, otlp or otlp:URL, or a list of these.",
     },
     strictBounds: {
       type: "boolean",
       description:
-        "Refuse what --strict-bounds refuses, wherever it is not given: a session of an agent in the turn form without a limit.",
+        "Refuse a session of an agent in the turn form without a limit, as --strict-bounds does, also without that flag.",
     },
   },
   additionalProperties: false,

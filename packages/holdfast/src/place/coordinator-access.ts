@@ -54,7 +54,7 @@ export function checkedUrl(url: string, from: string, insecure = false): string 
     return url;
   } catch (thrown) {
     const { message, got, expected, fix } = toHoldfastError(thrown);
-    throw new UsageError(`${from} names no coordinator that can be called: ${message}`, {
+    throw new UsageError(`${from} is not the address of a coordinator: ${message}`, {
       at: from,
       ...definedOf({ got, expected, fix }),
     });
@@ -77,7 +77,7 @@ export function coordinatorToken(
   throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
     at: path,
     expected:
-      "a token in HOLDFAST_TOKEN or in a file, such as the one that a coordinator writes when it begins",
+      "a token in HOLDFAST_TOKEN or in a file, such as the admin-token that a coordinator writes when it first starts",
     fix: "name the file with --token-file; `holdfast token create NAME` makes a token for a user",
   });
 }
@@ -85,10 +85,10 @@ export function coordinatorToken(
 /** What no header can carry is no token. @throws UsageError that does not tell it. */
 export function checkToken(token: string, at: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new UsageError("the token holds what no token does", {
+  throw new UsageError("the token contains characters that tokens never contain", {
     at,
-    expected: "one line that begins with hf_",
-    fix: "give it as it was made",
+    expected: "a token of one line that begins with hf_",
+    fix: "give the token exactly as it was made",
   });
 }
 
@@ -106,7 +106,7 @@ export function asAsked(thrown: unknown, { tokenFrom }: CoordinatorAccess): Hold
   const at = isOfToken ? `the token in ${tokenFrom}` : undefined;
   if (at === undefined) return error;
   const where =
-    "a token is read from --token-file, else from HOLDFAST_TOKEN, else from the admin-token of a coordinator here";
+    "check the token's source: --token-file, else HOLDFAST_TOKEN, else the admin-token of a coordinator here";
   const fixes = [fix, isOfToken ? where : undefined].filter((text) => text !== undefined);
   return new HoldfastError(code, message, {
     at,

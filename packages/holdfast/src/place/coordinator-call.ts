@@ -12,9 +12,9 @@ export async function askCoordinator<T>(
   ask: (connection: CoordinatorConnection) => Promise<T>,
 ): Promise<T> {
   if (args.has("db"))
-    throw new UsageError("this is asked of a coordinator, which has no --db", {
+    throw new UsageError("the command calls a coordinator, which has no --db", {
       got: "--db",
-      fix: "leave it out; --url says which coordinator",
+      fix: "leave --db out; name the coordinator with --url",
     });
   const access = findCoordinator(args, io);
   const { url, token } = access;

@@ -43,14 +43,14 @@ const DAY_MS = 86_400_000;
 const LIMIT_MAX = 1024 * 1024 * 1024;
 
 const SETTINGS: Readonly<Record<string, Setting>> = {
-  $schema: text("Where this schema is; for editors."),
+  $schema: text("Location of this schema, for editors."),
   host: text("Address to listen on: 127.0.0.1 when absent, which is this machine alone."),
   port: integer(0, 65_535, "Port to listen on: 8765 when absent; 0 for any that is free."),
-  storage: text("Where sessions are kept: sqlite:PATH, postgres://USER@HOST/DATABASE or memory:"),
+  storage: text("Storage of the sessions: sqlite:PATH, postgres://USER@HOST/DATABASE or memory:"),
   insecure: {
     type: "boolean",
     description:
-      "Listen on other addresses than this machine's own without TLS, because something in front has it.",
+      "Listen without TLS on addresses other than this machine's own, because a proxy in front provides it.",
   },
   tls: {
     type: "object",
@@ -64,16 +64,16 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   },
   hosts: texts(
     "^([^\\s/:]+|\\[[0-9a-fA-F:.]+\\])(:\\d{1,5})?$",
-    "Hosts it is called by beside its own address, with their port where that is not the scheme's own.",
+    "Hosts that clients may call it by, other than its own address; with their port, unless that is the scheme's default.",
   ),
-  origins: texts("^https?://[^\\s/*]+$", "Origins whose pages may call it, beside its own."),
+  origins: texts("^https?://[^\\s/*]+$", "Origins other than its own whose pages may call it."),
   // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
   leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
   poisonLosses: integer(
     1,
     1_000,
-    "How often in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
+    "How many times in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
   ),
   limits: {
     type: "object",
@@ -91,7 +91,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
 export const COORDINATOR_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "Configuration of a coordinator",
-  description: "Read by `holdfast coordinator --config FILE`. An option on the command line goes before it.",
+  description:
+    "Read by `holdfast coordinator --config FILE`. An option on the command line overrides a setting.",
   type: "object",
   properties: SETTINGS,
   additionalProperties: false,
@@ -140,7 +141,7 @@ function readText(path: string): string {
       code === "ENOENT" || code === "ENOTDIR"
         ? `there is no file ${path}`
         : `the file cannot be read: ${message}`;
-    throw invalid(path, why, { fix: "correct the path, or leave it out" });
+    throw invalid(path, why, { fix: "correct the path, or leave the setting out" });
   }
 }
 
@@ -170,7 +171,7 @@ function check(path: string, pointer: string, setting: Setting, value: unknown):
       if (!Array.isArray(value)) throw wrong("a list of texts");
       const bad = value.findIndex((item) => typeof item !== "string" || !new RegExp(pattern, "u").test(item));
       if (bad >= 0)
-        throw invalid(`${at}/${bad}`, `"${pointer.slice(1)}" holds what it cannot`, {
+        throw invalid(`${at}/${bad}`, `"${pointer.slice(1)}" has an invalid item`, {
           got: kindOfValue(value[bad]),
           expected: `texts that match ${pattern}`,
         });

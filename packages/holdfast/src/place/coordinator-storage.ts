@@ -92,10 +92,10 @@ export async function makeFolder(folder: string): Promise<void> {
     makeFolders(folder);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be made: ${code}`, {
+    throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be created: ${code}`, {
       at: folder,
       got: code ?? "",
-      fix: "make it one that this user can write to, or name another place in XDG_DATA_HOME",
+      fix: "make its parent folder writable for this user, or name another place in XDG_DATA_HOME",
       cause,
     });
   }

@@ -21,7 +21,7 @@ import { makeProjectFolder, type Database } from "./project.ts";
 const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
 /** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
-const ELSEWHERE = "in another database with --db PATH, at a coordinator with --url URL";
+const ELSEWHERE = "use --db PATH for another database, --url URL for a coordinator";
 const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
@@ -142,7 +142,7 @@ export async function withReaderOfMeant<T>(
     if (reader !== undefined && newest !== undefined) return work(newest, reader);
     throw new NotFoundError("session_not_found", "there is no session yet", {
       at: database.path,
-      fix: `\`holdfast run FILE\` starts one; others may be ${ELSEWHERE}`,
+      fix: `start a session with \`holdfast run FILE\`; ${ELSEWHERE}`,
     });
   });
 }
@@ -156,8 +156,8 @@ export async function findSession(reader: StorageReader, id: string): Promise<Se
   // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
   if (id.trim() === "")
     throw new UsageError("the id of the session is empty", {
-      expected: "an id, or the beginning of only one",
-      fix: "`holdfast list` shows them",
+      expected: "an id, or the beginning of exactly one id",
+      fix: "run `holdfast list` to see all ids",
     });
   const exact = await reader.session(id);
   if (exact !== undefined) return exact;
@@ -177,8 +177,8 @@ export async function findSession(reader: StorageReader, id: string): Promise<Se
   if (matches.length > MATCHES_SHOWN) shown.push("and more");
   throw new CommandError("ambiguous", `several sessions have an id that begins with ${id}`, {
     got: shown.join("\n"),
-    expected: "an id, or the beginning of only one",
-    fix: "give more of the id",
+    expected: "an id, or the beginning of exactly one id",
+    fix: "give more characters of the id",
   });
 }
 
@@ -210,7 +210,7 @@ export async function* newestFirst(reader: StorageReader): AsyncGenerator<Sessio
 function sessionNotFound(id: string, database?: Database): NotFoundError {
   const where = database === undefined ? "" : `: there is no database at ${database.path}`;
   return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
-    fix: `ids are case-sensitive; \`holdfast list\` shows them, ${ELSEWHERE}`,
+    fix: `run \`holdfast list\` to see all ids, which are case-sensitive; ${ELSEWHERE}`,
   });
 }
 

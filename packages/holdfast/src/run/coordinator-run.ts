@@ -83,7 +83,7 @@ function explained(error: unknown): unknown {
     ...(at === undefined ? {} : { at }),
     ...(got === undefined ? {} : { got }),
     expected: "one coordinator on a SQLite file",
-    fix: "use the one that runs, end it first, or give this one a file of its own; several share one PostgreSQL",
+    fix: "use the coordinator that runs, stop it first, or give this one its own file; only PostgreSQL can be shared",
     cause: error,
   });
 }
@@ -107,12 +107,12 @@ function whereOf(args: Arguments, file: CoordinatorFile): Where {
   if (tls === undefined && !isLoopback(host) && !isInsecure) {
     throw new HoldfastError(
       "config_invalid",
-      `tokens would go over the network in the clear: ${host} is not this machine alone`,
+      `tokens would be sent over the network unencrypted: ${host} is reachable from other machines`,
       {
         at: "host",
         got: `${host} without TLS`,
         expected: "127.0.0.1 or ::1, or tls in the configuration",
-        fix: "configure tls, or say --insecure where something in front of it has TLS",
+        fix: "configure tls, or give --insecure if a proxy in front of the coordinator provides TLS",
       },
     );
   }
@@ -127,7 +127,7 @@ function checkPair(tls: { readonly cert: string; readonly key: string }): void {
     throw new HoldfastError("config_invalid", "the certificate and its private key cannot be used", {
       at: "tls",
       got: toError(cause).message,
-      expected: "a certificate in PEM and the key that it was made with",
+      expected: "a certificate in PEM and its private key",
       fix: "correct the files",
       cause,
     });
@@ -163,9 +163,7 @@ function tellStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: Sta
     `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,
   );
   io.note(
-    isNew
-      ? `the admin's token is new, and in ${adminTokenFile}`
-      : `the admin's token is in ${adminTokenFile}`,
+    isNew ? `a new admin's token is in ${adminTokenFile}` : `the admin's token is in ${adminTokenFile}`,
   );
   const where = callUrl === URL_DEFAULT ? "" : ` --url ${callUrl}`;
   io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
@@ -181,6 +179,6 @@ function warn(io: Io, message: string, thrown: unknown): void {
 
 function awaitStop(io: Io): { readonly signal: Promise<StopSignal>; readonly release: () => void } {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();
-  const release = io.onStop(stopper(io, "what is asked is answered first; sessions stay", resolve));
+  const release = io.onStop(stopper(io, "open requests are answered first; sessions stay", resolve));
   return { signal: promise, release };
 }

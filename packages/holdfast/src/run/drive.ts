@@ -98,9 +98,9 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const stopped = Promise.withResolvers<Outcome>();
   const after =
     database === undefined
-      ? "the session is ephemeral and will be gone"
+      ? "the session is ephemeral and will be lost"
       : options.agent === undefined
-        ? "the session goes on at its coordinator"
+        ? "the session continues at its coordinator"
         : "the session can be resumed";
   const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
   const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
@@ -324,9 +324,7 @@ class Life {
         `${symbols.warn} child ${childId} demands ${labels}, and runs in this process all the same`,
       ),
     );
-    io.note(
-      `where runners are to run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`,
-    );
+    io.note(`to let runners run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`);
   }
 
   /** What cannot be shown is no reason to end the session. */
@@ -369,7 +367,7 @@ class Life {
       });
       if (here === undefined) continue;
       this.#isRunHere = true;
-      io.note(io.notes.paint.dim("nobody runs it any more: it goes on here"));
+      io.note(io.notes.paint.dim("no runner has it any more: it continues here"));
       return here;
     }
   }
@@ -483,7 +481,7 @@ class Life {
     const code = this.#tellOpen(outcome, session);
     if (below !== undefined) return this.#adviseBelow(below, hint, code);
     const goOn =
-      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "go on with";
+      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
     const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
     if (options.database === undefined) return code;
     const isRemote = options.database.coordinator !== undefined;
@@ -502,7 +500,7 @@ class Life {
     if (options.database === undefined || hint === undefined) return code;
     const wrong = new Set(below.filter(isAuthorsFault).map(({ sessionId }) => sessionId));
     for (const { sessionId, commands } of adviceBelow(below, io, isRemote)) {
-      const label = wrong.has(sessionId) ? "correct the code, then" : "go on with";
+      const label = wrong.has(sessionId) ? "correct the code, then" : "continue with";
       for (const command of commands) io.note(`${label}: ${command}`);
     }
     io.note(`and then: ${hint}`);
@@ -522,10 +520,10 @@ class Life {
       case "stopped":
         io.note(
           options.database === undefined
-            ? "stopped; the session was ephemeral and is gone"
+            ? "stopped; the session was ephemeral and is lost"
             : options.agent === undefined
-              ? "stopped; the session goes on at its coordinator"
-              : "stopped; all that was committed is kept",
+              ? "stopped; the session continues at its coordinator"
+              : "stopped; committed work is kept",
         );
         return STOP_EXIT[outcome.signal];
       case "settled": {
@@ -537,7 +535,7 @@ class Life {
               ? settled.error
               : undefined;
         const code = io.complain(
-          error ?? new Error(`the session left this process as "${settled.status}", and does not say why`),
+          error ?? new Error(`the session left this process as "${settled.status}" without a reason`),
         );
         return settled.status === "paused" ? exitOfPaused(code) : code;
       }
@@ -547,7 +545,7 @@ class Life {
   /** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
   #asTold(fault: HoldfastError, session: Session | undefined): HoldfastError {
     if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
-    const fix = "the session was ephemeral and is gone: run it again with a higher --budget";
+    const fix = "run it again with a higher --budget; the session was ephemeral and is lost";
     const isGone = this.#parts.options.database === undefined;
     return new HoldfastError(fault.code, fault.message, isGone ? { fix } : {});
   }
@@ -558,7 +556,7 @@ class Life {
     const { sessionId } = this.#parts.options;
     const cause =
       first.error === undefined ? ` (${first.pauseReason ?? "unknown"})` : `: ${first.error.message}`;
-    const why = `session ${sessionId} cannot go on by itself: ${first.sessionId} below it is paused${cause}`;
+    const why = `session ${sessionId} cannot continue: ${first.sessionId} below it is paused${cause}`;
     return exitOfPaused(this.#parts.io.complain(new HoldfastError(code, why)));
   }
 }

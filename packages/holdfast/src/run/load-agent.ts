@@ -64,7 +64,7 @@ export async function loadTasks(
   throw invalid("the file exports no task", file, {
     got: `exports named ${namesOf(exported).join(", ") || "nothing"}`,
     expected: 'export const work = defineTask({ name: "work", run: (input, task) => output })',
-    fix: 'import { defineTask } from "holdfast", and export what it gives',
+    fix: 'import { defineTask } from "holdfast", and export its result',
   });
 }
 
@@ -125,9 +125,9 @@ function neverLoaded(file: string, path: string, ms: number): NeverLoaded {
       `${path} was not loaded within ${ms / 1_000} s: an \`await\` at its top level has not settled`,
       file,
       {
-        got: "a module that still waits, or one that it imports",
+        got: "a module, or one of its imports, that still waits",
         expected: "a module that only defines its agents and tasks",
-        fix: "move what waits into the agent, in a task (`ctx.run`)",
+        fix: "move the waiting code into the agent, in a task (`ctx.run`)",
       },
     ),
   );
@@ -174,7 +174,7 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
       throw invalid(`the file has no agent named "${name}"`, file, {
         got: listed(agents),
         expected: `an agent named "${name}", which the session was started with`,
-        fix: "name the right file with --agent FILE; if the agent was renamed, give it its old name back",
+        fix: "name the right file with --agent FILE; if the agent was renamed, restore its old name",
       });
     }
   }
@@ -185,7 +185,7 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
     throw invalid("the file exports no agent", file, {
       got: keys.length === 0 ? "no exports" : `exports named ${keys.join(", ")}`,
       expected: 'export default defineAgent({ name: "my-agent", run: async (ctx, input) => output })',
-      fix: 'import { defineAgent } from "holdfast", and export what it gives; an async function as default export will do',
+      fix: 'import { defineAgent } from "holdfast", and export its result; an async function as default export also works',
     });
   }
   if (second !== undefined) {
@@ -252,13 +252,13 @@ function importError(thrown: unknown, file: string): HoldfastError {
   const at = placeIn(error, file);
   const details = { at, cause: error };
   if (NOT_THERE.includes(code)) {
-    const message = `the file imports something that is not there: ${withoutPath(error.message)}`;
+    const message = `the file imports something that does not exist: ${withoutPath(error.message)}`;
     return invalid(message, file, { ...details, fix: "install the package, or correct the import" });
   }
   const manifest = commonJsManifest(file);
   if (manifest !== undefined && isModuleSyntaxError(error)) {
     const renamed = basename(file).replace(/\.([jt]s)$/, ".m$1");
-    return invalid("the file is written as a module, and its package.json says that it is none", file, {
+    return invalid("the file is written as an ES module, but its package.json declares CommonJS", file, {
       at: file,
       got: `"type": "commonjs" in ${manifest}`,
       expected: '"type": "module"',
@@ -270,9 +270,9 @@ function importError(thrown: unknown, file: string): HoldfastError {
     const line = code === "" && at === file ? syntaxErrorLine(file) : undefined;
     const fix =
       code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
-        ? "types are stripped, not compiled: enums, namespaces and parameter properties must be written otherwise"
+        ? "replace enums, namespaces and parameter properties: types are stripped, not compiled"
         : error.message.includes("does not provide an export")
-          ? "correct the name; what is only a type is imported by `import type`, as types are stripped"
+          ? "correct the name; import types with `import type`, because types are stripped"
           : "correct the line";
     return invalid(`the file cannot be read: ${error.message}`, file, {
       ...details,
@@ -282,12 +282,12 @@ function importError(thrown: unknown, file: string): HoldfastError {
   }
   // What defineAgent refused says by itself what is wrong.
   const said = HoldfastError.is(thrown) ? thrown : undefined;
-  return invalid(`the file threw while it was loaded: ${error.message || error.name}`, file, {
+  return invalid(`the file threw an error while it was loaded: ${error.message || error.name}`, file, {
     ...details,
     ...(said?.expected === undefined ? {} : { expected: said.expected }),
     fix:
       said?.fix ??
-      "mend it; what needs the network or a key belongs into a task, not into the loading of the file",
+      "correct the file; code that needs the network or a key belongs in a task, not at the top level",
   });
 }
 

@@ -22,7 +22,7 @@ export async function sessionOf(args: Arguments, database: Database, usage: stri
   if (session !== undefined) return session;
   throw new NotFoundError("session_not_found", "there is no unfinished session", {
     at: database.path,
-    fix: "`holdfast list` shows all sessions; `holdfast run FILE` starts one",
+    fix: "run `holdfast list` to see all sessions, or `holdfast run FILE` to start one",
   });
 }
 
@@ -33,7 +33,7 @@ export async function agentOf(session: Session, database: Database, args: Argume
   const { agent } = await loadAgent(file ?? refuseWithoutFile(session), {
     cwd: io.cwd,
     name,
-    onSlow: () => io.note("the agent is still being loaded"),
+    onSlow: () => io.note("the agent is still loading"),
   });
   tellVersion(agent.version, version, io);
   return agent;

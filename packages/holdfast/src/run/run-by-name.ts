@@ -30,9 +30,9 @@ export async function runByName({ name, wanted, options }: ByName, args: Argumen
   const database = findDatabase(args, io);
   const { coordinator } = database;
   if (coordinator === undefined)
-    throw new UsageError("whose runners are to run it is not said", {
+    throw new UsageError("no coordinator is named for the agent's runners", {
       expected: "--url URL, or HOLDFAST_URL",
-      fix: `name the coordinator: --url ${URL_DEFAULT} is one that was started here`,
+      fix: `name the coordinator: --url ${URL_DEFAULT} is the default of one on this machine`,
     });
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const given = args.text("input");
@@ -45,10 +45,14 @@ export async function runByName({ name, wanted, options }: ByName, args: Argumen
       await client.sessions.start(name, input, { sessionId, demands, ...options });
     } catch (thrown) {
       if (!HoldfastError.is(thrown) || thrown.code !== "session_exists" || wanted === undefined) throw thrown;
-      throw new HoldfastError("session_exists", `session ${wanted} was started with something else`, {
-        fix: `choose another id; ${io.call(`show ${wanted}`)} tells what it was`,
-        cause: thrown,
-      });
+      throw new HoldfastError(
+        "session_exists",
+        `session ${wanted} was started with another agent, input or options`,
+        {
+          fix: `choose another id; run ${io.call(`show ${wanted}`)} to see that session`,
+          cause: thrown,
+        },
+      );
     } finally {
       client.close();
     }

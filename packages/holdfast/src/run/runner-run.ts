@@ -40,7 +40,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
   const giveUp = new AbortController();
   const stopped = Promise.withResolvers<StopSignal>();
   const release = io.onStop(
-    stopper(io, "what it runs is finished or handed back", (signal) => {
+    stopper(io, "its sessions are finished or released", (signal) => {
       stopped.resolve(signal);
       giveUp.abort();
     }),
@@ -89,7 +89,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   const url = urlOf(args, io);
   const workspace = workspaceOf(args, io);
   const cwd = io.cwd;
-  const onSlow = (): void => io.note("a file is still being loaded");
+  const onSlow = (): void => io.note("a file is still loading");
   const agents: Agent[] = [];
   for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
   const tasks: TaskDefinition[] = [];
@@ -97,7 +97,7 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   if (agents.length + tasks.length === 0) {
     throw new UsageError("a runner without agents and tasks has nothing to do", {
       expected: "--agents FILE or --tasks FILE",
-      fix: "name a file that exports them",
+      fix: "name a file that exports agents or tasks",
     });
   }
   const maxRuns = numberOf(args, "max-runs", 1);
@@ -200,7 +200,8 @@ function numberOf(
   if (/^\d+$/.test(text) && number >= min && number <= max) return number;
   throw new UsageError(`--${name} is not ${text}`, {
     at: `--${name}`,
-    expected: max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min} on` : `one from ${min} to ${max}`,
+    expected:
+      max === Number.MAX_SAFE_INTEGER ? `a whole number, at least ${min}` : `one from ${min} to ${max}`,
   });
 }
 

@@ -47,7 +47,7 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
   const tracer = await wantedTracer(findTraces(args, io), io);
   const stopped = Promise.withResolvers<StopSignal>();
   const release = io.onStop(
-    stopper(io, "what it was running goes on when it runs again", (signal) => stopped.resolve(signal)),
+    stopper(io, "its sessions continue when it is started again", (signal) => stopped.resolve(signal)),
   );
   const agents = new AgentFiles(io);
   // Waiting for a time holds nothing that would keep the process alive.
@@ -56,7 +56,7 @@ export async function runSchedules(args: Arguments, io: Io): Promise<number> {
     const signal = await acrossOwners(database, io, (storage, owner) =>
       keep({ storage, owner, database, agents, tracer, io, stopped: stopped.promise }),
     );
-    io.note(`stopped; schedules stay, and fire when this runs again: ${io.call("schedule run")}`);
+    io.note(`stopped; schedules stay, and fire again with: ${io.call("schedule run")}`);
     return STOP_EXIT[signal];
   } finally {
     clearInterval(alive);
@@ -134,14 +134,14 @@ class AgentFiles {
       return Promise.reject(
         new HoldfastError(
           "agent_invalid",
-          `agent "${name}" was not started from a file, and is not run here`,
+          `agent "${name}" was not started from a file, so it cannot run here`,
         ),
       );
     }
     const key = JSON.stringify([file, name]);
     const known = this.#loaded.get(key);
     if (known !== undefined) return known;
-    const onSlow = (): void => this.#io.note(`${file} is still being loaded`);
+    const onSlow = (): void => this.#io.note(`${file} is still loading`);
     const loading = loadAgent(file, { cwd: this.#io.cwd, name, onSlow }).then(({ agent }) => agent);
     this.#loaded.set(key, loading);
     loading.catch(() => this.#loaded.delete(key));
@@ -175,7 +175,7 @@ function tellSchedules(schedules: readonly Schedule[], io: Io): void {
   const [next] = schedules;
   const what =
     next === undefined
-      ? `no schedules yet: ${io.call("schedule add")} adds one, also while this runs`
+      ? `no schedules yet: add one with ${io.call("schedule add")}, also while this command runs`
       : `${count(schedules.length, "schedule")}; the next is ${next.scheduleId} at ${localTime(next.nextAt)}`;
   io.note(`${what}. Ctrl-C stops`);
 }
@@ -192,7 +192,7 @@ async function tellFiring(
   const late = now - dueAt < LATE_MS ? "" : ` (was due at ${localTime(dueAt)})`;
   const isOver = type === "signal" && (await wasOver(sessionId, dueAt, reader));
   const did = isOver
-    ? `sent nothing: ${sessionId} is over. \`${io.call(`schedule remove ${scheduleId}`)}\` ends it`
+    ? `sent nothing: ${sessionId} has ended. Remove the schedule with \`${io.call(`schedule remove ${scheduleId}`)}\``
     : type === "start"
       ? `started ${sessionId}`
       : `signalled ${sessionId}`;

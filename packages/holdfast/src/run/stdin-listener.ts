@@ -58,7 +58,7 @@ export class StdinListener {
       onRefused: (reason) => this.#warn(reason),
       onReceipt: ({ name }, receipt) => {
         if (receipt.status === "refused") this.#warn(`signal "${name}" was refused: ${receipt.reason}`);
-        if (receipt.status === "duplicate") this.#warn("that was answered already");
+        if (receipt.status === "duplicate") this.#warn("that question already has an answer");
         if (receipt.status === "stored") void this.#sayIfUnawaited(name).catch(() => {});
       },
     }).open((signal) => this.#send(signal));
@@ -87,7 +87,9 @@ export class StdinListener {
       names[0] === undefined
         ? ""
         : `; it waits for ${names.map((awaitedName) => `"${awaitedName}"`).join(", ")}: type {"name": "${names[0]}", "payload": …}`;
-    this.#warn(`nobody waits for signal "${name}" now; it is kept until the session does${awaited}`);
+    this.#warn(
+      `the session does not wait for signal "${name}" now; the signal is kept until it does${awaited}`,
+    );
   }
 
   async #send({ sessionId, name, payload, dedupKey }: IncomingSignal): Promise<SignalReceipt> {

@@ -123,7 +123,7 @@ describe("what cannot be meant is refused before anything is sent", () => {
   test("a value that the contract does not take is pointed at by the coordinator", async () => {
     const error = await refusalOf(start({ sessionId: "a b" }));
     expect(error).toMatchObject({ code: "validation", at: "/sessionId" });
-    expect(error.fix).toContain("nothing was done");
+    expect(error.fix).toContain("changed nothing");
     await expect(start({ budget: { maxTokens: -1 } })()).rejects.toMatchObject({ code: "usage" });
   });
 });

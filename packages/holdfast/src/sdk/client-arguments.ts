@@ -25,7 +25,7 @@ const abortSignal: OptionRule = {
   fits: (value) => value instanceof AbortSignal,
 };
 const token: OptionRule = {
-  expected: "a token, as `holdfast token create NAME` writes it; is HOLDFAST_TOKEN set?",
+  expected: "a token, as `holdfast token create NAME` writes it (HOLDFAST_TOKEN may be unset)",
   fits: (value) => typeof value === "string" && /^[\x21-\x7e]+$/.test(value),
 };
 
@@ -51,7 +51,7 @@ const OPTIONS = {
       fits: (value) => value === "full" || value === "minimal",
     },
     callback: {
-      expected: "{ parentSessionId }, the id of the session that hears of its end",
+      expected: "{ parentSessionId }, the id of the session that is notified of its end",
       fits: (value) => isObject(value) && text.fits(value["parentSessionId"]),
     },
     traceparent: text,
@@ -60,7 +60,7 @@ const OPTIONS = {
   signal: { dedupKey: text },
   answer: { question: text },
   cancel: { hard: flag, graceMs: whole(0, "milliseconds"), reason: text },
-  events: { afterSeq: whole(-1, "the position that was seen last"), signal: abortSignal },
+  events: { afterSeq: whole(-1, "the position of the last event that was read"), signal: abortSignal },
 } satisfies Record<string, OptionRules>;
 
 type Call = keyof typeof OPTIONS;
@@ -90,6 +90,6 @@ export function nameOfAgent(given: unknown): string {
     "sessions.start",
     "agent",
     given,
-    'an agent that defineAgent made, or the name of one, such as "deploy"',
+    'an agent made by defineAgent, or an agent\'s name, such as "deploy"',
   );
 }

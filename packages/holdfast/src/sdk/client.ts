@@ -173,7 +173,7 @@ export function createClient(settings: ClientOptions): HoldfastClient {
             `session ${sessionId} has not ended within ${timeoutMs} ms`,
             {
               got: found.status,
-              fix: "ask again: it goes on",
+              fix: "call result() again: the session is still running",
             },
           );
       }
@@ -392,7 +392,7 @@ function outputOf(sessionId: string, { status, output, error }: Result): unknown
   if (status === "cancelled")
     throw new ConflictError("session_cancelled", `session ${sessionId} was cancelled`);
   const recorded = error === undefined ? undefined : recordedOf(error);
-  const why = recorded?.message ?? "it says nothing more";
+  const why = recorded?.message ?? "no further reason is known";
   const details = recorded === undefined ? {} : { cause: errorFrom(recorded) };
   throw new HoldfastError("session_failed", `session ${sessionId} failed: ${why}`, details);
 }

@@ -68,9 +68,9 @@ export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions):
 function endpointOf(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    throw new HoldfastError("config_invalid", `"${url}" is no address of an OTLP/HTTP receiver`, {
+    throw new HoldfastError("config_invalid", `"${url}" is not the address of an OTLP/HTTP receiver`, {
       expected: "otlp:http://HOST:PORT",
-      fix: "correct it, or give just otlp and set OTEL_EXPORTER_OTLP_ENDPOINT",
+      fix: "correct the address, or give only otlp and set OTEL_EXPORTER_OTLP_ENDPOINT",
     });
   }
   if (parsed.pathname === "/") parsed.pathname = "/v1/traces";

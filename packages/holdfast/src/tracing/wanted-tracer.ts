@@ -46,10 +46,10 @@ async function tracerOf(target: string, folder: string, io: Io): Promise<AgentTr
       return sqliteTracer({ path, onProblem });
     }
   }
-  throw new HoldfastError("config_invalid", "that is nowhere to trace to", {
+  throw new HoldfastError("config_invalid", "the destination of traces is unknown", {
     at: "--trace",
     got: target,
-    expected: "stdout, file:PATH, sqlite:PATH, otlp or otlp:URL",
+    expected: "one of stdout, file:PATH, sqlite:PATH, otlp or otlp:URL",
     fix: 'correct --trace, or "trace" in .holdfast/config.json',
   });
 }

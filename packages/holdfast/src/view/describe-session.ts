@@ -20,7 +20,7 @@ export interface Standing {
 /** For who asks a journal that is not there what it did. */
 export function noteUnstored({ sessionId, persistence }: Session, io: Pick<Io, "note">): void {
   if (persistence !== undefined)
-    io.note(`session ${sessionId} is ${persistence}: nothing of what it did is stored, only how it stands`);
+    io.note(`session ${sessionId} is ${persistence}: only its status is stored, and no journal`);
 }
 
 /** @param pending names of the signals that were not taken yet. */
@@ -65,7 +65,7 @@ export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" |
 
 /** What stands before the command that goes on with a session. */
 export function beforeResume(session: Pick<Session, "status" | "pauseReason">): string {
-  return isAuthorsFault(session) ? "correct the code, then" : "goes on with";
+  return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
 
 /** A question in full: a person must see all of what is asked. Lines of text, the first without indentation. */

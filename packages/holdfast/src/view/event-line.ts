@@ -45,7 +45,7 @@ export function eventLine(
     case "signal_received":
       return `${paint.cyan(symbols.arrived)} ${event.prompt === undefined ? name : "answered"}${valueOf(event.payload)}`;
     case "signal_ready":
-      return `${paint.cyan(symbols.arrived)} ${name} is there`;
+      return `${paint.cyan(symbols.arrived)} ${name} has arrived`;
     case "take_signals": {
       const names = event.names ?? [];
       return names.length === 0
@@ -66,7 +66,7 @@ export function eventLine(
       return `${symbols.begin} ${what} ${whom}${persistsOf(event, look)}`;
     }
     case "tell_session":
-      return paint.dim(`${symbols.begin} tells ${toWhom(event.to, sessionId)} ${name}`);
+      return paint.dim(`${symbols.begin} signals ${toWhom(event.to, sessionId)} ${name}`);
     case "request_parent":
       return `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`;
     case "cancel_child":
@@ -76,13 +76,13 @@ export function eventLine(
     case "forked":
       return `${paint.cyan(symbols.arrived)} forked from ${String(event.from)}`;
     case "enable_persistence":
-      return paint.dim("  from here on everything is kept");
+      return paint.dim("  from here on everything is stored");
     case "append_entry":
       return `${paint.bold(`${plainLine(String(event.role), TEXT_CHARS)}:`)} ${textOf(event.content)}`;
     case "checkpoint":
       return paint.dim(`  turn ${String(event.turn)}`);
     case "drift_accepted":
-      return `${paint.yellow(symbols.warn)} recorded results stand for changed inputs at ${String(event.positions)}`;
+      return `${paint.yellow(symbols.warn)} recorded results are kept for changed inputs at ${String(event.positions)}`;
     case "warned":
       return `${paint.yellow(symbols.warn)} ${plainLine(String(event.message), TEXT_CHARS)}`;
     case "complete":
@@ -109,7 +109,7 @@ export function eventLine(
 
 /** By this command a minimal session became persistent. */
 function persistsOf({ persists }: JournalEvent, { paint }: Look): string {
-  return persists === true ? paint.dim("  (the session was minimal: by this it is stored in full)") : "";
+  return persists === true ? paint.dim("  (the session was minimal; from here on it is stored in full)") : "";
 }
 
 /** The line of a session's end or pause that its journal cannot have: of a fault, or of a cancel that did not ask the agent. */

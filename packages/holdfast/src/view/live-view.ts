@@ -80,7 +80,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     began(session, resumed, pending) {
       const version = session.agent.version === "1" ? "" : ` ${session.agent.version}`;
       note(
-        `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  goes on" : ""}`,
+        `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  resumes" : ""}`,
       );
       if (!resumed) return;
       const waits = standings(session, { io, now: Date.now(), pending });

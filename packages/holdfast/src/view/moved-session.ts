@@ -25,6 +25,6 @@ export function movedAway(
   if (move === undefined) return undefined;
   const moved = move.isDone === true ? "has moved" : "is moving";
   return new ConflictError("session_moved", `session ${sessionId} ${moved} to ${move.to}`, {
-    fix: `it goes on there; watch it: ${watchElsewhere(session, io)}`,
+    fix: `watch it there: ${watchElsewhere(session, io)}`,
   });
 }

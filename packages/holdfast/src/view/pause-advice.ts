@@ -33,7 +33,7 @@ export function pauseAdvice(
     nondeterminism: () =>
       mayAcceptDrift(session.error)
         ? {
-            why: `its agent asked with another input than its journal holds: ${correct}, or accept that`,
+            why: `its agent asked with another input than its journal holds: ${correct}, or accept the drift`,
             commands: [goesOn, `${resume} --accept-drift`],
           }
         : {
@@ -43,18 +43,18 @@ export function pauseAdvice(
     agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [goesOn] }),
     poison: () => ({
       why: isElsewhere
-        ? `it took its runner with it, or kept it busy, again and again: ${correct}`
+        ? `it crashed its runner, or kept it busy, several times in a row: ${correct}`
         : `its agent kept the process busy without awaiting: ${correct}`,
       commands: [goesOn],
     }),
     no_matching_runner: () =>
       isElsewhere
         ? {
-            why: `no runner that fits came in time: start one (${runnerCommand(session, io)}), then unpause it${agent.file === undefined ? "" : ", or go on with it here"}`,
+            why: `no matching runner came in time: start one (${runnerCommand(session, io)}), then unpause it${agent.file === undefined ? "" : ", or continue it here"}`,
             commands: agent.file === undefined ? [unpause] : [unpause, resume],
           }
         : {
-            why: "its agent, of the version it was started with, is not here",
+            why: "its agent is not here in the version that the session was started with",
             commands: [
               `${resume} --agent FILE`,
               ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),

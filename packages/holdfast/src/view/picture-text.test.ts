@@ -60,7 +60,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
 test("where a process has the database, resume is advised for the case that it does not run it", () => {
   expect(shown({})).toContain("\nGoes on with\n  holdfast resume s");
   expect(shown({}, { ownerPid: 7 })).toContain(
-    "\nIf process 7 does not run it, goes on with\n  holdfast resume s",
+    "\nIf process 7 does not run it, continue with\n  holdfast resume s",
   );
 });
 
@@ -71,7 +71,7 @@ test("an ephemeral session whose process is gone waits for nobody", () => {
     waits: [{ type: "input", id: 1, name: "answer:1", prompt: "Go on?" }],
   } as const;
   const waits = [{ what: "an answer", until: "", commands: ["holdfast approve s"], hasArrived: false }];
-  expect(shown(asking, { waits })).toContain("gone with its process");
+  expect(shown(asking, { waits })).toContain("lost with its process");
   expect(shown(asking, { waits })).not.toContain("approve");
   expect(shown(asking, { waits, ownerPid: 7 })).toContain("approve");
 });

@@ -87,7 +87,7 @@ function placeFacts({ session, run }: Picture, now: number): (readonly [string, 
     const end = session.status === "submitted" && session.nextSeq === 0 ? "fails" : "is paused";
     const until =
       blockedUntil === undefined ? "" : `; it ${end} at ${moment(blockedUntil, now)} unless one comes`;
-    return [["not taken", plainLine(`${blocked ?? "nobody has it"}${until}`, Infinity)]];
+    return [["not taken", plainLine(`${blocked ?? "no runner has it"}${until}`, Infinity)]];
   }
   const name = runnerName === undefined ? holder : `${runnerName} (${holder})`;
   const lease =
@@ -110,9 +110,9 @@ function waiting(picture: Picture, look: Look): string[] {
   const { session, waits, questions, resume, elsewhere, starts, paused, pausedBelow, ownerPid } = picture;
   const { paint } = look;
   if (elsewhere !== undefined)
-    return ["", paint.bold("Watch it where it lives"), `  ${paint.cyan(elsewhere)}`];
+    return ["", paint.bold("Watch it where it is now"), `  ${paint.cyan(elsewhere)}`];
   if (starts.length > 0)
-    return ["", paint.bold("Goes on with one of"), ...starts.map((command) => `  ${paint.cyan(command)}`)];
+    return ["", paint.bold("Continue with one of"), ...starts.map((command) => `  ${paint.cyan(command)}`)];
   if (paused !== undefined) {
     const commands = paused.commands.map((command) => `      ${paint.cyan(command)}`);
     return ["", paint.bold("Paused"), `  ${paused.why}`, ...commands];
@@ -120,7 +120,7 @@ function waiting(picture: Picture, look: Look): string[] {
   if (isGone(picture))
     return [
       "",
-      `It was ephemeral, and is gone with its process${paint.dim("; resume records that as its end")}`,
+      `It was ephemeral, and was lost with its process${paint.dim("; resume records that as its end")}`,
     ];
   if (waits.length === 0 && resume === undefined) return [];
   const label = `${ownerPid === undefined ? "" : `if process ${ownerPid} does not run it, `}${beforeResume(session)}`;

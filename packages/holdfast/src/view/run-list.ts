@@ -53,7 +53,7 @@ function listEnded(shown: readonly Run[], isMore: boolean, limit: number, io: Io
       ].map((cell) => plainLine(cell, CELL_CHARS)),
     );
   io.show(shown.map(runJson), shown.length === 0 ? "" : table([head, ...rows]).join("\n"));
-  if (shown.length === 0) io.note("no runs: no runner has finished one of these");
+  if (shown.length === 0) io.note("no ended runs match");
   if (isMore) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
   return 0;
 }
@@ -108,7 +108,9 @@ export async function sayUntaken(
   const run = access && (await readRunOf(access, sessionId).catch(() => undefined));
   const { paint, symbols } = io.notes;
   if (run?.blockedUntil !== undefined)
-    io.note(paint.yellow(`${symbols.warn} nobody takes it yet: ${plainLine(run.blocked ?? "", Infinity)}`));
+    io.note(
+      paint.yellow(`${symbols.warn} no runner has claimed it yet: ${plainLine(run.blocked ?? "", Infinity)}`),
+    );
   return run;
 }
 

@@ -42,7 +42,7 @@ export function scheduleTable(schedules: readonly Schedule[], now: number): stri
     schedule.scheduleId,
     plainLine(schedule.cron, NAME_CHARS),
     plainLine(schedule.timeZone, NAME_CHARS),
-    `${localTime(schedule.nextAt)}${schedule.nextAt < now - LATE_MS ? " (overdue: nobody fires)" : ""}`,
+    `${localTime(schedule.nextAt)}${schedule.nextAt < now - LATE_MS ? " (overdue: no process fires schedules)" : ""}`,
     whatItDoes(schedule),
   ]);
   return table([["SCHEDULE", "CRON", "ZONE", "NEXT", "DOES"], ...rows]).join("\n");

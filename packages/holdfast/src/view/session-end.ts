@@ -19,7 +19,7 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
     io.result(outcome, output === undefined ? "" : outputText(output));
     if (handedOffTo !== undefined)
       io.note(
-        `it was handed over to ${handedOffTo}, which goes on by itself: ${io.call(`show ${handedOffTo}`)}`,
+        `it was handed over to ${handedOffTo}, which continues in its place: ${io.call(`show ${handedOffTo}`)}`,
       );
     return 0;
   }
@@ -39,7 +39,7 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
       `session ${sessionId} failed: ${error?.message ?? "for an unknown reason"}`,
       {
         ...definedOf({ at: error?.at ?? error?.cause?.at, got: error?.got, expected: error?.expected }),
-        fix: `${error?.fix === undefined ? "" : `${error.fix}; `}\`${io.call(`show ${sessionId}`)}\` and \`${io.call(`logs ${sessionId}`)}\` tell what it did`,
+        fix: `${error?.fix === undefined ? "" : `${error.fix}; `}run \`${io.call(`show ${sessionId}`)}\` or \`${io.call(`logs ${sessionId}`)}\` to see what it did`,
         cause: error,
       },
     ),
@@ -48,7 +48,7 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
 
 /** The end of a session that had ended before it was asked for. */
 export function tellEndedBefore(session: Session, io: Io): number {
-  io.note(io.notes.paint.dim(`session ${session.sessionId} has ended already`));
+  io.note(io.notes.paint.dim(`session ${session.sessionId} has already ended`));
   return tellEnd(session, io);
 }
 

@@ -168,7 +168,7 @@ class TimelineBuilder {
         this.#warn(turn, `warning: ${String(event.message)}`);
         return;
       case "drift_accepted":
-        this.#warn(turn, `recorded results stand for changed inputs at ${String(event.positions)}`);
+        this.#warn(turn, `recorded results are kept for changed inputs at ${String(event.positions)}`);
         return;
       case "checkpoint":
         turn.endedAt = this.#at;

@@ -98,13 +98,13 @@ export function kinFacts(session: Session, now: number): (readonly [string, stri
 
 const ON_END = {
   cancel: "cancelled with it",
-  wait: "waited for by it",
-  leave: "goes on without it",
+  wait: "ends after this session",
+  leave: "this session continues without it",
 } as const;
 
 const CAUSES = {
   parent: "its parent ended or was cancelled",
-  deadline: "its time was up",
+  deadline: "its deadline passed",
   input_timeout: "a question was not answered in time",
   budget_exceeded: "its budget was used up",
 } as const;
