@@ -1,16 +1,18 @@
-// The local coding agent: a git repository with a failing test in, a commit that makes it pass out.
+// The local coding agent (`createCodingAgent`): it takes a git repository with a failing test and returns a commit
+// that makes the test pass.
 //
 //   read → plan → approval by a person → (model call → tool calls → results)* → tests pass → commit → report
 //
-// Turn-structured: a turn is one model call with the tool calls it asks for and their results, and ends in a checkpoint.
-// Whatever happens in between is asked of `ctx`, so a session that dies anywhere goes on exactly there.
+// The agent has the turn form. A turn is one model call with the tool calls it asks for and their results,
+// and ends with a checkpoint. The agent asks `ctx` for every effect, so a session that dies anywhere resumes
+// exactly there.
 //
 //   coding-agent-1. Every model call and every tool call is a durable task. The conversation is kept in entries and
 //       handed to the model by reference.
-//   coding-agent-2. Nothing is changed before a person has approved a plan.
-//   coding-agent-3. It ends: turns, tokens, refusals, and going round in circles have limits, and reaching one is a
-//       result that says so. What it may cost is its session's budget: held for before each call, and so never
-//       overspent.
+//   coding-agent-2. The agent changes nothing before a person has approved a plan.
+//   coding-agent-3. The agent always ends: turns, tokens, refusals and repetitions have limits, and the
+//                   report names the limit that was reached. The session's budget limits the cost. It
+//                   reserves each call's worst case before the call, so it is never exceeded.
 //   coding-agent-4. Only the agent commits, once, and only after the tests have passed, where there are tests.
 
 import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";

@@ -1,4 +1,5 @@
-// What can be run besides code: workspaces, the durable tasks over them, models, and the agents made of these.
+// The public API of `@holdfast/agents`: workspaces, the durable tasks over them, models, and the agents made
+// of these.
 
 export {
   openWorkspace,

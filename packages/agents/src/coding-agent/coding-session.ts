@@ -1,4 +1,4 @@
-// What a coding session is made of: its options and limits, what goes in, what comes out, and the state in between.
+// The types of a coding session: options, limits, input, report and state.
 
 import type { z } from "zod";
 
@@ -14,7 +14,7 @@ export interface CodingAgentOptions {
   readonly model: ModelSource;
   readonly name?: string;
   readonly limits?: Partial<CodingLimits>;
-  /** Who commits; whoever git is set up for by default. */
+  /** The author of the commit; by default the user that git is configured for. */
   readonly author?: { readonly name: string; readonly email: string };
 }
 
@@ -39,14 +39,14 @@ export const CODING_LIMITS: CodingLimits = {
 export interface CodingInput {
   /** The repository, where the agent was made for several. */
   readonly repo?: string | undefined;
-  /** What to do; by default: make the failing tests pass. */
+  /** The task for the agent; by default to make the failing tests pass. */
   readonly task?: string | undefined;
-  /** How to run the tests; found out by default. */
+  /** The command that runs the tests; by default the agent finds it. */
   readonly testCommand?: string | undefined;
 }
 
 export interface CodingReport {
-  /** `stopped`: a limit was reached, see `reason`. What was changed until then is left in the repository, uncommitted. */
+  /** `stopped`: a limit was reached, see `reason`. Changes up to then stay in the repository, uncommitted. */
   readonly status: "completed" | "nothing_to_do" | "plan_refused" | "stopped";
   readonly reason?: string;
   readonly summary: string;
@@ -63,7 +63,7 @@ export interface CodingReport {
 export interface SpentUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Of the calls whose price is known. */
+  /** The cost of the calls whose price is known. */
   readonly costMicroUsd: number;
 }
 
@@ -74,10 +74,10 @@ export interface CodingState {
   readonly refusals: number;
   readonly model: string | null;
   readonly usage: SpentUsage;
-  /** What the conversation has at most, by `entryTokens`. */
+  /** The most tokens the conversation can have, by `entryTokens`. */
   readonly conversationTokens: number;
   readonly guard: GuardState;
-  /** Files written by file tools: the new ones among them get into the commit. */
+  /** Files written by file tools; the commit includes the new files among them. */
   readonly written: readonly string[];
 }
 

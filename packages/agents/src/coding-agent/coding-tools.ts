@@ -41,7 +41,7 @@ export interface CodingTool {
   readonly prepare: (input: unknown) => ReadyCall;
 }
 
-/** What a model gets to read of one result. */
+/** The most characters of one result that a model reads. */
 const RESULT_CHARS_MAX = 24_000;
 
 export const proposePlanInput = z.strictObject({

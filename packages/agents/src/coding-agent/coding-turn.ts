@@ -1,5 +1,5 @@
-// One turn of the coding agent: a model call, the tool calls it asks for, their results. What a turn may do and what not
-// is said in `coding-agent.ts`.
+// One turn of the coding agent: a model call, the tool calls it asks for, their results. The rules of a turn
+// are in `coding-agent.ts`.
 
 import { HoldfastError, type Approval } from "@holdfast/core";
 import type { AgentContext, TurnResult } from "@holdfast/runtime";
@@ -332,7 +332,10 @@ export class CodingTurn {
     this.#state = { ...this.#state, conversationTokens };
   }
 
-  /** Limits of its own, whatever its budget. What a call may cost is held for by the budget before it is made. */
+  /**
+   * The agent's own limits, which hold with any budget. The budget reserves a call's worst case before the
+   * call.
+   */
   #exhausted(): string | undefined {
     const { turns, usage } = this.#state;
     const { turns: turnsMax, tokens } = this.#limits;
@@ -347,8 +350,8 @@ export class CodingTurn {
   }
 
   /**
-   * Named in the input of each task, where the agent works for several workspaces: by the absolute path once it is known,
-   * so that a process started in another folder finds the same one.
+   * The workspace in the input of each task, for an agent that works for several workspaces. It is the
+   * absolute path once that is known, so that a process started in another folder finds the same workspace.
    */
   get #workspace(): { readonly workspace?: string } {
     const name = this.#state.repository?.root ?? this.#ctx.input.repo;

@@ -11,7 +11,9 @@ import type { Workspace } from "../workspace/workspace.ts";
 export interface RepositoryFacts {
   /** Absolute path of the workspace. */
   readonly root: string;
-  /** What is contained in the workspace and what is not, for the person who approves. */
+  /**
+   * The workspace's own description of what it contains and what it does not, for the person who approves.
+   */
   readonly containment: string;
   readonly commit: string;
   /** `undefined` when no branch is checked out. */
@@ -72,7 +74,7 @@ async function npmTestScript(workspace: Workspace): Promise<string | undefined> 
   try {
     const manifest = JSON.parse(file.text) as { scripts?: { test?: unknown } } | null;
     const script = manifest?.scripts?.test;
-    // What `npm init` writes is no test.
+    // The script that `npm init` writes is no test.
     return typeof script === "string" && !script.includes("no test specified")
       ? "npm test --silent"
       : undefined;

@@ -1,6 +1,7 @@
-// What a coding agent tells its model. Pure.
+// The prompts of the coding agent, from the system prompt to its reminders. Pure.
 //
-// The system prompt does not change during a session: what stays the same is cheaper the second time.
+// The system prompt does not change during a session, because providers charge less for text that is repeated
+// unchanged.
 
 import type { RepositoryFacts } from "./inspect-repository.ts";
 

@@ -1,11 +1,12 @@
-// A model provider over the Vercel AI SDK: the only file that calls it.
+// A model provider over the Vercel AI SDK. Only this file calls the SDK.
 //
 //   ai-sdk-provider-1. One request. The SDK's own retries are off: ours are recorded and survive the process.
-//   ai-sdk-provider-2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer, so a
-//       server that never answers would be waited for without end; these begin with the request.
-//   ai-sdk-provider-3. A reply is whole or an error: an error in the stream, or a stream that ends early, is never
-//       taken for a short one.
-//   ai-sdk-provider-4. A reply is bounded: a server that never stops talking is hung up on.
+//   ai-sdk-provider-2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer,
+//                      so a server that never answers would hold a call forever. The provider's time-outs
+//                      begin with the request.
+//   ai-sdk-provider-3. A reply is complete or an error. An error in the stream, or a stream that ends early,
+//                      never counts as a short reply.
+//   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
 import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
 import type { JSONSchema7, LanguageModel, ModelMessage, TextStreamPart, ToolSet } from "ai";
@@ -90,7 +91,7 @@ class AiSdkProvider implements ModelProvider {
       throw modelError(error, this.#source);
     } finally {
       silence.end();
-      silence.hangUp(); // Whatever it would still say.
+      silence.hangUp(); // The connection may still have output, which nobody reads.
     }
   }
 
@@ -236,7 +237,9 @@ class ReplyCollector {
   readonly #knownIds: Set<string>;
   readonly #toolCalls: ModelToolCall[] = [];
   #text = "";
-  /** Of all that came, thoughts and half tool calls included: the SDK keeps them as well. */
+  /**
+   * All characters received, thoughts and partial tool calls included, because the SDK keeps them as well.
+   */
   #chars = 0;
   #finish: { readonly reason: FinishReason; readonly usage: ModelUsage } | undefined;
 
@@ -285,7 +288,7 @@ class ReplyCollector {
     return { text: this.#text, toolCalls: this.#toolCalls, finishReason: reason, usage };
   }
 
-  /** Some servers number the calls of every reply anew, and others give none a number. */
+  /** Some servers number the calls of every reply from the beginning, and others give calls no number. */
   #uniqueId(given: string): string {
     const base = given.trim() === "" ? "call" : given;
     let id = base;
@@ -310,10 +313,12 @@ function readInput(input: unknown): Pick<ModelToolCall, "input" | "problem"> {
   return { input: {}, problem: `the arguments are not a JSON object: ${shown.slice(0, 200)}` };
 }
 
-/** What the arguments will stand in: a reply, an entry, a task's input. */
+/** The levels of JSON around the arguments: a reply, an entry, a task's input. */
 const LEVELS_AROUND = 8;
 
-/** The model is told, like of any other mistake; recording them would fail the task instead. */
+/**
+ * The problem goes to the model like any other mistake; recording such arguments would fail the task instead.
+ */
 function depthProblem(input: object): Pick<ModelToolCall, "problem"> | undefined {
   let value: unknown = input;
   for (let i = 0; i < LEVELS_AROUND; i++) value = [value];

@@ -1,7 +1,8 @@
-// What the AI SDK throws, in our words: who must act, and whether another attempt can help.
+// Errors of the AI SDK as errors of Holdfast (`modelError`): their code says who must act, and whether
+// another attempt can help.
 //
-// A key is never part of it. Texts of servers are shown only where they help, with the key cut out; for a refused key
-// they are not shown at all, because servers quote parts of it.
+// A key is never part of an error. Servers' texts are shown only where they help, with the key cut out. For a
+// refused key no text is shown, because servers quote parts of the key.
 
 import { HoldfastError, toError, UnavailableError } from "@holdfast/core";
 import type { APICallError } from "ai";
@@ -24,7 +25,7 @@ export function modelError(thrown: unknown, source: ErrorSource): HoldfastError 
   if (!isApiCallError(thrown) || thrown.statusCode === undefined || thrown.statusCode === 200) {
     return unavailable(source, sayOf(thrown, source));
   }
-  // Who answers with an error has answered nothing, and bills nothing.
+  // A server that answers with an error bills nothing.
   return Object.assign(refusal(thrown, thrown.statusCode, source), UNBILLED);
 }
 
@@ -121,7 +122,8 @@ function sayOf(thrown: unknown, { secrets }: ErrorSource): string {
     if (error.message !== "" && !messages.includes(error.message)) messages.push(error.message);
   }
   const text = messages.length === 0 ? toError(thrown).message : messages.join(": ");
-  // A server may answer with megabytes. What is looked at is longer than what is shown, so that no key is cut in two.
+  // A server may answer with megabytes. The text that is searched for keys is longer than the text that is
+  // shown, so that no key is cut in two.
   const safe = redact(text.slice(0, TEXT_CHARS_MAX * 4).replaceAll(/\s+/g, " "), secrets);
   return safe.length > TEXT_CHARS_MAX ? `${safe.slice(0, TEXT_CHARS_MAX)}…` : safe;
 }

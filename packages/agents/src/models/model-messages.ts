@@ -1,7 +1,8 @@
-// A conversation of ours as the AI SDK wants it. Pure.
+// A session's conversation in the form that the AI SDK takes. Pure.
 //
-// Real servers refuse a whole conversation for one wrong piece: an empty message, a name with a blank in it, a call
-// without a result. What a model once wrote stays in our conversation as it was; here it is made acceptable.
+// Real servers refuse a whole conversation for one wrong piece: an empty message, a name with a blank in it,
+// a call without a result. The stored conversation keeps a model's text unchanged; this file makes a copy
+// that servers accept.
 
 import { HoldfastError } from "@holdfast/core";
 import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";

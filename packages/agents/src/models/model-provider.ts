@@ -1,7 +1,7 @@
-// What the rest of the product knows of models: one call, from a conversation to a reply.
+// The port for models (`ModelProvider`): one call, from a conversation to a reply.
 //
-// The seam is this narrow so that the library behind it can be replaced, and so that keys stay on its other side: a
-// provider can be printed and put into JSON without showing one.
+// The port is narrow so that the library behind it can be replaced. Keys stay behind the port as well: a
+// provider can be printed and put into JSON without showing a key.
 
 import type { ConversationEntry } from "@holdfast/core";
 
@@ -79,9 +79,9 @@ export interface ModelProvider {
   readonly isScripted: boolean;
   /** Whether the cost of a call is known. */
   readonly isPriced: boolean;
-  /** What a call would cost, in millionths of a dollar, rounded up; where that is known. */
+  /** The cost of a call in millionths of a dollar, rounded up, if it is known. */
   costOf?(usage: Omit<ModelUsage, "costMicroUsd">): number | undefined;
-  /** For people: which model, and by which key. */
+  /** The model and the source of its key, for people. */
   describe(): string;
   /**
    * One attempt; retries are the task's.

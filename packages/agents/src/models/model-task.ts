@@ -9,9 +9,9 @@ import type { ModelProvider, ModelReply } from "./model-provider.ts";
 import { entryTokens, frameTokens, MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
 /**
- * A provider, or how to find one. `wanted` is the model of the session so far, as `provider/model`: a session that began
- * with a real model must not go on with a scripted one because the key is missing in another terminal. Asked before each
- * call, and for what it may cost.
+ * A provider, or a function that finds one. `wanted` is the session's model so far, as `provider/model`. A
+ * session that began with a real model must not continue with a scripted one because the key is missing in
+ * another terminal. The function is called before each call, and for the call's worst case.
  */
 export type ModelSource = ModelProvider | ((wanted: string | undefined) => ModelProvider);
 
@@ -28,16 +28,19 @@ export const modelInput = z.strictObject({
   messages: z.array(entry).min(1),
   tools: z.array(tool).default([]),
   maxOutputTokens: z.int().min(1).default(MODEL_OUTPUT_TOKENS),
-  /** What `messages` have at most (`entryTokens`): a budget holds this much, and more is refused before the call. */
+  /**
+   * The most tokens that `messages` may have (`entryTokens`). A budget reserves this many, and the task
+   * refuses more before the call.
+   */
   maxConversationTokens: z.int().min(1).default(MODEL_INPUT_TOKENS),
   /** The model of the session so far. */
   model: z.string().optional(),
 });
 
-/** What is scheduled: `messages` may be a reference to the conversation. */
+/** The input of the task. `messages` may be a reference to the conversation. */
 export type ModelTaskInput = Omit<z.input<typeof modelInput>, "messages"> & { readonly messages: unknown };
 
-/** Two minutes of back-off in all, and whatever time the server asks for. */
+/** Two minutes of back-off in all, in addition to the time that the server asks for. */
 const RETRY: RetryPolicy = {
   maxAttempts: 10,
   initialDelayMs: 500,
@@ -78,7 +81,7 @@ function nameOf({ provider, model }: ModelProvider): string {
   return `${provider}/${model}`;
 }
 
-/** Of one attempt: all that its input can have, and the longest reply. */
+/** The worst case of one attempt: the largest input, and the longest reply. */
 function worstCase(given: ModelTaskInput, provider: ModelProvider): TaskCost {
   const { system, messages, tools = [], maxOutputTokens = MODEL_OUTPUT_TOKENS } = given;
   const { maxConversationTokens = MODEL_INPUT_TOKENS } = given;
@@ -98,7 +101,7 @@ function worstCase(given: ModelTaskInput, provider: ModelProvider): TaskCost {
   };
 }
 
-/** What was held for it must not be less than what it uses. */
+/** The reservation for an attempt must cover all that the attempt uses. */
 function refuseLonger(messages: readonly z.output<typeof entry>[], max: number): void {
   const tokens = messages.reduce((sum, message) => sum + entryTokens(message), 0);
   if (tokens <= max) return;

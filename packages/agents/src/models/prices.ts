@@ -1,11 +1,12 @@
-// What a call costs, from a price table that comes with the package and is never updated over the network.
+// The cost of a model call (`costMicroUsd`), from a price table that comes with the package. The table is
+// never updated over the network.
 
 import type { Prices } from "@holdfast/core";
 import { calcPrice } from "@pydantic/genai-prices";
 
 import type { ModelUsage } from "./model-provider.ts";
 
-/** Whose prices: a provider of the table, or whoever the table knows behind a URL. */
+/** A provider in the price table, by its id or by the URL of its API. */
 export type PriceList = { readonly providerId: string } | { readonly providerApiUrl: string };
 
 /** In millionths of a dollar, rounded up; `undefined` when the table does not know the model. */

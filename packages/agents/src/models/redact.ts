@@ -1,9 +1,10 @@
-// Secrets cut out of text that is not ours: what a server echoes is recorded, traced and shown.
+// Cuts secrets out of text that servers wrote (`redact`), because such text is recorded, traced and shown.
 //
-// A server may quote a key as it is, as a part of a URL, of JSON, of a header in base64, in hexadecimal, or in pieces. Leaky:
-// a piece of fewer than PART_CHARS characters stays, and so does what was encoded twice or otherwise.
+// A server may quote a key as it is, in a URL, in JSON, in a header in base64, in hexadecimal, or in pieces.
+// Leaky: a piece of fewer than PART_CHARS characters stays, and so does a key that was encoded twice or in
+// another way.
 
-/** A shorter piece says too little of a key to be of use, and too much other text looks like it. */
+/** A shorter piece reveals too little of a key to be of use, and too much other text looks like it. */
 const PART_CHARS = 12;
 const MARK = "[secret]";
 

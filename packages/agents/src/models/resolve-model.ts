@@ -184,7 +184,8 @@ function requireKey(env: ModelEnvironment, name: string): string {
 
 function checkUrl(name: string, value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  // An address is shown and recorded; a password in it would be, too. So it is not quoted here either.
+  // An address is shown and recorded, and a password in it would be too, so the error does not quote the
+  // address.
   if (url !== undefined && (url.username !== "" || url.password !== "")) {
     throw new HoldfastError("config_invalid", `${name} holds a user name or a password`, {
       expected: "an address without them; a key goes into OPENAI_API_KEY or ANTHROPIC_API_KEY",

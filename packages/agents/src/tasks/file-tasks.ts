@@ -1,5 +1,5 @@
-// Durable tasks over the files of a workspace. All of them may run again after a crash: reading and writing give the same
-// result twice, and an edit knows when it is already done.
+// Durable tasks over the files of a workspace. All of them may run again after a crash. Reading and writing
+// give the same result twice, and an edit detects that it is already done.
 
 import { normalize } from "node:path/posix";
 import { HoldfastError } from "@holdfast/core";

@@ -25,7 +25,7 @@ export const gitDiffInput = z.strictObject({
 });
 
 export interface GitDiffOutput {
-  /** What differs from the last commit; new files are in the status, not here. */
+  /** The difference from the last commit. New files are in the status, not here. */
   readonly diff: string;
   readonly isCut: boolean;
 }
@@ -150,7 +150,10 @@ async function commit(
   return { commit: made, files: await filesOf(workspace, made, options), isNew: true };
 }
 
-/** What is tracked or staged is committed in any case; new files all, or those that were named. */
+/**
+ * Stage for a commit. Tracked and staged files are always committed; new files all, or only those that were
+ * named.
+ */
 async function stage(
   workspace: Workspace,
   newFiles: readonly string[] | undefined,
@@ -193,7 +196,10 @@ async function filesOf(workspace: Workspace, id: string, options: GitOptions): P
   return stdout.split("\0").filter((name) => name !== "");
 }
 
-/** Who commits: whoever the caller says, else whoever git is set up for, else a name of ours. */
+/**
+ * The author of a commit: the one the caller names, else the user that git is configured for, else a default
+ * name.
+ */
 async function identity(
   workspace: Workspace,
   author: { readonly name: string; readonly email: string } | undefined,

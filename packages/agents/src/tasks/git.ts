@@ -1,4 +1,5 @@
-// Git in a workspace: never interactive, without the pager, hooks and helpers that a repository or a user may have set.
+// Git in a workspace: never interactive, and without the pager, hooks and helpers that a repository or a user
+// may have set.
 
 import { stat, unlink } from "node:fs/promises";
 import { sep } from "node:path";
@@ -12,7 +13,10 @@ export interface GitOptions extends Pick<ExecuteOptions, "signal" | "tag" | "inp
   readonly runHooks?: boolean;
 }
 
-/** What is in the folder but not part of the user's work: our own data, and what a crashed write left behind. */
+/**
+ * Files in the folder that are not part of the user's work: Holdfast's own data, and leftovers of a crashed
+ * write.
+ */
 export const OWN_FILES: readonly string[] = [
   ":(exclude,top).holdfast",
   `:(exclude,glob)**/${TEMPORARY_PREFIX}*.tmp`,
@@ -27,10 +31,13 @@ const QUIET = [
   "-c",
   "core.quotePath=false",
 ];
-/** What it says is read here, and must not be translated: the first is for its own locale, the second goes before any other. */
+/**
+ * Git's output is read here, so it must not be translated. The first variable sets git's own locale, and the
+ * second overrides all others.
+ */
 const UNTRANSLATED = { LC_MESSAGES: "C", LANGUAGE: "C" };
 const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
-/** A lock this old, after our own processes are gone, belongs to nobody. */
+/** The age from which a lock belongs to no process, once the workspace's own processes have ended. */
 const STALE_LOCK_MS = 10_000;
 
 /** @throws HoldfastError with git's own words when it does not exit with 0 or one of `codes`. */

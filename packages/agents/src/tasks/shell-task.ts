@@ -1,7 +1,8 @@
 // A durable task for shell commands.
 //
-// At most once: after a crash nobody knows whether a command took effect, and running it again may do harm. The task then
-// fails and says so. Whoever knows that a command may be repeated (tests, queries) schedules it with REPEATABLE.
+// A command runs at most once: after a crash it is unknown whether the command took effect, and running it
+// again may do harm. The task then fails and says so. For a command that may be repeated (tests, queries),
+// schedule the task with REPEATABLE.
 
 import type { RetryPolicy } from "@holdfast/core";
 import { z } from "zod";
@@ -35,7 +36,7 @@ export interface ShellOutput {
   readonly durationMs: number;
 }
 
-/** What is recorded of a command's output. A model reads far less. */
+/** The limit for the recorded output of a command. A model reads far less. */
 const OUTPUT_BYTES = 256 * 1024;
 
 export function shellTask(source: WorkspaceSource) {
@@ -60,7 +61,7 @@ export function shellTask(source: WorkspaceSource) {
   });
 }
 
-/** How a command ended, in words. */
+/** The end of a command as a text for people. */
 export function describeEnd(end: ExecutionEnd): string {
   switch (end.type) {
     case "exit":

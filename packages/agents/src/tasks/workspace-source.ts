@@ -1,7 +1,7 @@
-// Which workspace a task works in.
+// Finds the workspace that a task works in (`WorkspaceSource`).
 //
-// A task defined over one workspace needs no name for it. An agent whose sessions work in different folders records the
-// folder in each task's input, so that any process that takes the session up finds the same one again.
+// A task defined over one workspace needs no name for it. An agent whose sessions work in different folders
+// records the folder in each task's input. Any process that resumes the session then finds the same folder.
 
 import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";

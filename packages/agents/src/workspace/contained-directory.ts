@@ -1,20 +1,20 @@
-// Directories and names below a root that nothing can lead out of: no "..", no absolute path, no symbolic link, and no
-// directory that is swapped for a link while we are on our way.
+// Directories and names below a root. No path leads out of the root: no "..", no absolute path, no symbolic
+// link, and no directory that is swapped for a link during the walk.
 //
-//   contained-directory-1. A path is walked name by name. Every directory on the way is opened without following links
-//       and stays open until the work is done; what happens in it is addressed through the open directory, not through
-//       its path.
-//   contained-directory-2. A symbolic link is read and its target walked by the same rules, so links inside the root
-//       work and links out of it are refused. ".." steps back to the directory we came from and cannot step above the
-//       root.
+//   contained-directory-1. A path is walked name by name. Every directory on the way is opened without
+//                          following links and stays open until the work is done. Work in a directory goes
+//                          through the open directory, not through its path.
+//   contained-directory-2. A symbolic link is read and its target walked by the same rules. Links inside the
+//                          root work, and links out of it are refused. ".." steps back to the directory
+//                          before and cannot step above the root.
 //   contained-directory-3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
-//   contained-directory-4. No path leads to Holdfast's own files, not even to read them: opening and closing a database
-//       that this process owns drops the locks on it.
+//   contained-directory-4. No path leads to Holdfast's own files, not even to read them. Opening and closing
+//                          a database that this process owns would drop the locks on it.
 //
-// Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` is one: the kernel resolves it through the open directory,
-// wherever that has been moved to. Elsewhere the path is used and checked again after each opening (leaky: between the
-// last check and a rename there is a moment in which another process could swap the directory; and one that swaps it twice around each of
-// two checks is not seen).
+// Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` replaces it: the kernel resolves it through the
+// open directory, even if that directory has been moved. Elsewhere the path is used and checked again after
+// each opening. Leaky: another process can swap the directory between the last check and a rename. A process
+// that swaps it twice around each of two checks is not seen.
 
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
@@ -43,7 +43,7 @@ export interface OpenedFile {
   readonly handle: FileHandle;
 }
 
-/** What a path stands for: a name in an open directory. `name` is `undefined` for the root itself. */
+/** The place that a path names: a name in an open directory. `name` is `undefined` for the root itself. */
 export interface Location {
   readonly directory: OpenDirectory;
   readonly name: string | undefined;
@@ -69,7 +69,7 @@ export interface LocateOptions {
 
 /** Holdfast's folder in a project (contained-directory-4). */
 export const OWN_FOLDER = ".holdfast";
-/** What lies beside a database of Holdfast, wherever that is. */
+/** Files that lie beside a database of Holdfast, in any folder. */
 const BESIDE_DATABASE = /-(wal|shm|lock|owner|socket|suspects)$/;
 const LINKS_MAX = 40;
 const PATH_CHARS_MAX = 4_096;
@@ -209,7 +209,10 @@ class Walk {
     }
   }
 
-  /** contained-directory-2. Reading a link that is no link fails with EINVAL; what is missing is found out by whoever opens it. */
+  /**
+   * contained-directory-2. Reading a link that is no link fails with EINVAL. Opening the name later reports a
+   * missing file.
+   */
   async #linkTarget(name: string): Promise<string | undefined> {
     try {
       return await readlink(join(this.#here.path, name));
@@ -237,17 +240,17 @@ class Walk {
         await mkdir(join(this.#here.path, name)).catch(ignoreExisting);
         return this.#enter(name, true);
       }
-      // It was no link a moment ago. Whoever changes it meanwhile gets no second look.
+      // The name was no link a moment ago. A change in between is refused without a second look.
       if (code === "ELOOP") throw refused(this.#asked, `"${name}" became a symbolic link meanwhile`);
       throw fileError(error, this.#asked);
     }
   }
 }
 
-/** What file systems allow. */
+/** The limit of common file systems. */
 const NAME_BYTES_MAX = 255;
 
-/** On Linux, when /proc is there. */
+/** Only Linux with /proc has descriptor paths. */
 async function hasDescriptorPaths(): Promise<boolean> {
   if (process.platform !== "linux") return false;
   return stat("/proc/self/fd").then(

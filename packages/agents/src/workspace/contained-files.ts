@@ -1,10 +1,11 @@
 // Reading, writing and listing files below a contained root.
 //
-//   contained-files-1. A file is replaced in one step: written beside its target, synced, renamed over it, the
-//       directory synced. Whoever reads sees the old content or the new one, also after a crash.
+//   contained-files-1. A file is replaced in one step: it is written beside its target, synced and renamed
+//                      over it, and the directory is synced. A reader sees the old content or the new
+//                      content, also after a crash.
 //   contained-files-2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
-//   contained-files-3. What a crash leaves behind carries TEMPORARY_PREFIX, is left out of listings, searches and
-//       commits, and is removed by the attempt that follows.
+//   contained-files-3. Leftovers of a crash carry TEMPORARY_PREFIX. Listings, searches and commits leave them
+//                      out, and the next attempt removes them.
 
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
@@ -56,7 +57,7 @@ export async function readContained(
   const location = await locate(root, path);
   try {
     if (location.name === undefined) throw isDirectory(path);
-    // O_NONBLOCK: opening a pipe without a writer would otherwise block for ever (contained-files-2).
+    // O_NONBLOCK: opening a pipe without a writer would otherwise never return (contained-files-2).
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     const handle = await open(join(location.directory.path, location.name), flags);
     try {
@@ -201,7 +202,7 @@ async function removeLeftovers(location: Location, target: string): Promise<void
   await Promise.all(left.map((name) => unlink(join(location.directory.path, name)).catch(ignoreMissing)));
 }
 
-/** A file that grows while it is read is cut off at the limit, not followed for ever. */
+/** A file that grows while it is read is cut off at the limit. */
 async function readUpTo(handle: FileHandle, bytesMax: number, path: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;

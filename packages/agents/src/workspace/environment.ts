@@ -1,10 +1,13 @@
-// The environment of commands: an allow-list, so that a key nobody thought of is not handed to them.
+// The environment of commands: an allow-list, so that commands receive no key by accident.
 
 import { HoldfastError } from "@holdfast/core";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands need to work at all. Everything else is declared by name and value when the workspace is opened. */
+/**
+ * The variables that commands need to work at all. All others are declared by name and value when the
+ * workspace is opened.
+ */
 export const INHERITED_VARIABLES = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"] as const;
 
 /** Later parts win. A declared variable that is `undefined` is left out. */

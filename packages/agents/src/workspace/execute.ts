@@ -1,9 +1,9 @@
-// One command: started, watched, ended, and told exactly how it ended.
+// Runs one command (`launch`): starts it, watches it, ends it, and reports exactly how it ended.
 //
-//   execute-1. It runs in a process group of its own, with a scrubbed environment that carries a marker.
+//   execute-1. The command runs in its own process group, with a scrubbed environment that carries a marker.
 //   execute-2. Both pipes are always drained; output is kept up to a limit.
-//   execute-3. It ends when its process ends. What that left behind is ended with it, and a pipe somebody still holds open
-//       delays the result by less than a second.
+//   execute-3. The command ends when its process ends. Processes that it left running are ended with it, and
+//              a pipe that is still open delays the result by less than a second.
 //   execute-4. Time-out and abort: SIGTERM to the whole tree, SIGKILL after the grace.
 //
 // Not an isolation: a command may do whatever its user may.
@@ -161,7 +161,8 @@ async function run(request: Launch, output: Output): Promise<Ended> {
   request.groups.add(child.pid);
   try {
     const end = await watch(request, tree, exited);
-    // execute-3. Most commands leave nothing behind: their pipes close by themselves and one look at /proc finds nobody.
+    // execute-3. Most commands leave nothing behind: their pipes close at once and one look at /proc finds no
+    //            process.
     const isTreeGone = await endTree(tree, LEFTOVER_GRACE_MS);
     await within(closed, PIPES_OPEN_MS);
     return { end, isTreeGone };

@@ -1,4 +1,4 @@
-// Where commands get PATH and HOME from when nobody says otherwise: the one place of this package that looks at the
-// environment of its process. What is taken of it is decided by the allow-list in `environment.ts`.
+// The environment of this process (`hostEnvironment`), the default source of PATH and HOME for commands. No
+// other file of this package reads it. The allow-list in `environment.ts` decides which variables are used.
 
 export { env as hostEnvironment } from "node:process";

@@ -1,13 +1,17 @@
-// Ending everything a command has started.
+// Ends every process that a command has started.
 //
-// A command runs in a process group of its own, so one signal reaches what it started. What left the group (setsid, a
-// daemon) still carries a marker in its environment and is found in /proc. Leaky: a process that leaves its group AND
-// clears its environment is not found, and without /proc only the group is.
+// A command runs in its own process group, so one signal reaches the processes that it started. A process
+// that left the group (setsid, a daemon) still carries a marker in its environment and is found in /proc.
+// Leaky: a process that leaves its group AND clears its environment is not found. Without /proc only the
+// group is found.
 
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What belongs to a command: the process group it leads, and a `NAME=value` entry of its environment. */
+/**
+ * The marks of a command's processes: the process group it leads, and a `NAME=value` entry of its
+ * environment.
+ */
 export interface ProcessTree {
   readonly group?: number;
   readonly marker: string;

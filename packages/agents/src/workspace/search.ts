@@ -1,7 +1,7 @@
-// Searching the files of a workspace, line by line.
+// Searches the files of a workspace, line by line.
 //
-// A regular expression of a model may take for ever (`(a+)+$`), and a thread cannot interrupt itself: expressions run in
-// a thread of their own, which is ended when the time is over.
+// A model's regular expression may never finish (`(a+)+$`), and a thread cannot interrupt itself. Expressions
+// therefore run in a separate thread, which is ended when the time is over.
 
 import { Worker } from "node:worker_threads";
 import { HoldfastError } from "@holdfast/core";
@@ -29,7 +29,7 @@ export interface SearchMatch {
 export interface SearchResult {
   readonly matches: readonly SearchMatch[];
   readonly filesSearched: number;
-  /** Why there may be more than is listed, in words; `undefined` when this is everything. */
+  /** The reason why there may be more matches, for people; `undefined` when the list is complete. */
   readonly incomplete?: string;
 }
 

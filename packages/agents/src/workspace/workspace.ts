@@ -1,8 +1,9 @@
 // A workspace: the folder an agent works in, its files and its commands.
 //
-// The `filesystem` backend. File tools cannot leave the root, whatever path or link they are given. Commands get a
-// scrubbed environment, a process group of their own and limits, and are NOT isolated: they run as the user and may read
-// and write whatever the user may. `describe()` says so; whoever needs more runs the whole process in a container.
+// The `filesystem` backend. File tools cannot leave the root, with any path or link. Commands run with a
+// scrubbed environment, their own process group and limits. Commands are NOT isolated: they run as the user
+// and may read and write whatever the user may. `describe()` says so. For isolation, run the whole process in
+// a container.
 
 import { basename } from "node:path";
 import { HoldfastError } from "@holdfast/core";
@@ -52,7 +53,7 @@ export interface Workspace {
   /** Absolute, without symbolic links. */
   readonly root: string;
   readonly limits: WorkspaceLimits;
-  /** What is contained here and what is not, in one line for people. */
+  /** One line for people that says what the workspace contains and what it does not. */
   describe(): string;
   readFile(path: string): Promise<FileContent>;
   /** Replace a file as a whole, or make it; directories on the way are made. */
@@ -66,7 +67,7 @@ export interface Workspace {
     change: (text: string) => string | undefined,
     options?: WriteOptions,
   ): Promise<WrittenFile | undefined>;
-  /** What is in a directory. */
+  /** The entries of a directory. */
   list(path?: string): Promise<readonly ListedEntry[]>;
   /** All files below a directory; in a git repository those that it does not ignore. */
   listFiles(path?: string, options?: { readonly signal?: AbortSignal }): Promise<FileListing>;
