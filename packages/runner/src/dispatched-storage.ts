@@ -31,7 +31,7 @@ import type {
 import type { ArrivalNotice, Claim } from "@holdfast/proto";
 import type { CoordinatorTime, RemoteStorage } from "@holdfast/storage/remote";
 
-const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "whom the coordinator gave it to" };
+const NOT_TO_BE_HAD: ClaimResult = { status: "busy", owner: "another runner" };
 /**
  * How long a runtime may take to claim a given session. It claims at once, unless it cannot run the session.
  */
