@@ -209,7 +209,7 @@ export const FLEET_MUTANTS = [
     find: "if (!end.isCarried) await this.#renew",
     replace: "if (!end.isCarried && claim.until - from <= leaseMs) await this.#renew",
     tests: [STORE_TIME_TEST],
-    test: "O12: so does what was claimed after it was last written",
+    test: "O12: a lease continues that began after the time was last written",
   },
   {
     name: "D3: a step of the time that was begun is finished",
@@ -249,7 +249,7 @@ export const FLEET_MUTANTS = [
     find: "clock.step(at - clock.now()); // S3.",
     replace: "clock.step(at - at);",
     tests: [STORE_TIME_TEST],
-    test: "goes on from where it was written, though the clock was set back meanwhile",
+    test: "time continues from where it was written, even if the clock was set back meanwhile",
   },
   {
     name: "D3: a step of the time that its coordinator died in is finished by the next one",
@@ -257,7 +257,7 @@ export const FLEET_MUTANTS = [
     find: "const from = carry.from ?? (isLate ? at : undefined);",
     replace: "const from = isLate ? at : undefined;",
     tests: [STORE_TIME_TEST],
-    test: "forward is followed to the end by who comes after a coordinator that died meanwhile",
+    test: "a clock set forward is followed by a new coordinator when the old one died meanwhile",
   },
   {
     name: "S2: a snapshot that is older than an arrival is not gone on from",

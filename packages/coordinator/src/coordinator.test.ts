@@ -26,7 +26,7 @@ async function open(options: FleetOptions = {}): Promise<Fleet> {
 }
 
 describe("a session's life over the API", () => {
-  test("started by a user, done by a runner, told to who waits", async () => {
+  test("a session is started by a user and run by a runner, and its result reaches a waiting request", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
@@ -43,7 +43,7 @@ describe("a session's life over the API", () => {
   });
 });
 
-test("what it still asks when it is closed is nothing to tell of, as its storage is closed next", async () => {
+test("a round that fails because the coordinator was closed is not logged", async () => {
   const [memory, clock, answered] = [new MemoryStorage(), new TestClock(), gate()];
   let asked = 0;
   const storage = storageWith(memory, {
@@ -62,7 +62,7 @@ test("what it still asks when it is closed is nothing to tell of, as its storage
   expect(fleet.log).toEqual([]);
 });
 
-test("one that could not begin because storage was away can be asked to listen again", async () => {
+test("a coordinator that could not begin without storage can be asked to listen again", async () => {
   const memory = new MemoryStorage();
   let isAway = true;
   const document: AgentStorage["reader"]["document"] = async (...asked) => {

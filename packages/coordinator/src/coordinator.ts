@@ -1,13 +1,16 @@
-// A coordinator: an API, a dispatcher and a gate over any storage.
+// `createCoordinator` composes a coordinator: an API, a dispatcher and request gates over any storage.
 //
 //   requests ─► api (gates, roles) ─► services (whose it is) ─► storage
 //                                         │                       │ arrivals, commits
 //                                         └─► dispatcher ◄────────┘
 //
-//   coordinator-1. It has nothing of its own that matters: what is claimed, registered, allowed and recorded is in
-//       storage. Any number may stand over one storage that lets them, and one that ends takes nothing with it.
-//   coordinator-2. It decides nothing of a session's meaning: core's rules do, in storage's transactions.
-//   coordinator-3. Closing, it answers what waits, stops taking more, and leaves claims where they are: their runners go on.
+//   coordinator-1. A coordinator keeps nothing durable of its own. Claims, runners, tokens and audit rows are
+//       in storage. Several coordinators may share a storage that allows it, and a coordinator that ends
+//       loses nothing.
+//   coordinator-2. A coordinator decides nothing about a session's meaning. The rules of core do, in
+//       storage's transactions.
+//   coordinator-3. When it closes, a coordinator answers waiting requests and accepts no more. It leaves
+//       claims as they are, and their runners continue.
 
 import type { HandlerContext } from "@connectrpc/connect";
 import {
@@ -52,46 +55,55 @@ export interface CoordinatorConfig {
   readonly leaseMs?: number;
   /** How often runners are told to renew; at most a third of `leaseMs`. */
   readonly renewMs?: number;
-  /** How often in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent. */
+  /**
+   * How often in a row a session may be lost with a runner that holds nothing else, before it is paused as
+   * poison. Default: 5.
+   */
   readonly poisonLosses?: number;
   readonly limits?: Partial<ApiLimits>;
-  /** Hosts it is called by beside its own address. */
+  /** Host names by which requests may call it, besides its own address. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may call it, beside its own. */
   readonly origins?: readonly string[];
 }
 
 export interface CoordinatorOptions {
-  /** Open, and nobody else's to close while the coordinator lives. */
+  /** Open. Only the coordinator's owner closes it, after the coordinator. */
   readonly storage: AgentStorage;
-  /** The wall clock of all who share the storage; jumps of it are no harm. */
+  /** The wall clock of all processes that share the storage. It may jump. */
   readonly clock: Clock;
   readonly random: Random;
-  /** Reads cron, and names what a schedule starts: the runtime's. */
+  /** The runtime's functions that read cron lines, and that name what a schedule starts. */
   readonly schedules: Pick<FiringHost, "readCron" | "firingName">;
   readonly config?: CoordinatorConfig;
-  /** Told of what went wrong that is nobody's request to hear. Must not throw. */
+  /** Called with failures that concern no single request. Must not throw. */
   readonly log?: (message: string, error?: unknown) => void;
 }
 
 export interface Coordinator {
-  /** May be asked again. @throws HoldfastError `config_invalid` when the address cannot be had, or as storage does when that is away. */
+  /**
+   * May be called again. @throws HoldfastError `config_invalid` when the address cannot be used, or storage's
+   * error.
+   */
   listen(where: ListenOptions): Promise<Listener>;
-  /** Make a token without asking over the API: for who starts it, and for tests. The text is told here and never again. */
+  /**
+   * Makes a token without the API, for the process that starts the coordinator and for tests. Only this call
+   * returns the text.
+   */
   createToken(token: {
     readonly kind: "admin" | "user" | "registration";
     readonly name: string;
     readonly owner?: string;
   }): Promise<string>;
-  /** Whether a text is an admin's token that is good. */
+  /** Whether a text is a valid admin token. */
   isAdminToken(text: string): Promise<boolean>;
-  /** Revoke a token by its text. Answers whether there is one. */
+  /** Revokes a token by its text. @returns whether there is such a token. */
   revokeToken(text: string): Promise<boolean>;
-  /** Answer what waits, and stop. The storage stays open. */
+  /** Answers waiting requests, and stops. The storage stays open. */
   close(): Promise<void>;
 }
 
-/** DESIGN's: 15 s, renewed every 4 s. */
+/** The default lease: 15 s, renewed every 4 s. */
 const LEASE_MS = 15_000;
 const RENEW_MS = 4_000;
 
@@ -195,17 +207,17 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     time.close();
     firing.close();
     stopSweeps();
-    // Both at once: polls that are answered with nothing must not come back over the connections they came by (coordinator-3).
+    // Both at once: runners whose polls end must not poll again over the same connections (coordinator-3).
     const ended = listeners.splice(0).map((listener) => listener.close());
     await dispatcher.close();
     await Promise.all(ended);
-    isClosed = true; // What is still asked finds a storage that was closed after this: nothing to tell of.
+    isClosed = true; // Later failures come from closed storage and are not logged.
   };
   return {
     async listen(where) {
       begun ??= time.begin();
       await begun.catch((error: unknown) => {
-        begun = undefined; // Who asks again may find storage back.
+        begun = undefined; // A later call may find storage back.
         throw error;
       });
       const listener = await api.listen(where);
@@ -230,7 +242,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   };
 }
 
-/** Who has this token. */
+/** The bearer of a token. */
 async function authenticate(host: ServiceHost, text: string): Promise<Authenticated> {
   const found = await host.tokens.check(text);
   if (typeof found === "string") return { status: found === "unknown" ? "unknown" : "revoked" };
@@ -263,7 +275,7 @@ function sweepEvery(clock: Clock, sweep: () => Promise<void>): () => void {
   };
 }
 
-/** A service whose calls are counted by how they end. */
+/** A service whose calls are counted by their result. */
 function counted<T extends object>(name: string, service: T, metrics: Metrics): T {
   const methods = Object.entries(service as Record<string, Method>).map(([method, call]) => {
     const told = `${name}.${method}`;

@@ -1,4 +1,4 @@
-// The parts of a coordinator, for whoever runs it without a network around it: the simulator.
+// The parts of a coordinator for the simulator, which runs them without a network.
 
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { identify, type Caller } from "./call/caller.ts";
@@ -15,7 +15,7 @@ export type { ServiceHost } from "./services/service-host.ts";
 export { storageService } from "./services/storage-service.ts";
 export { Tokens } from "./call/tokens.ts";
 
-/** What a service hears of a request that did not come over the API. */
+/** The context of a request that did not come over the API. */
 export function contextOf(caller: Caller, signal: AbortSignal): HandlerContext {
   const context = { values: createContextValues(), signal } as HandlerContext;
   identify(context, caller, "");

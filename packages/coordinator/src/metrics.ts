@@ -1,17 +1,17 @@
-// What an operator's Prometheus reads: counters that only grow, and how things stand when it asks.
+// `Metrics` are the counters and gauges that an operator's Prometheus reads.
 //
-//   metrics-1. A scrape costs little whatever there is: sessions are counted up to `COUNTED_MAX` per status, at most
-//       every `COUNT_MS`, and only those that have not ended.
-//   metrics-2. No label holds what a user chose: no agent, no owner, no session.
+//   metrics-1. A scrape costs little however many sessions there are. Unfinished sessions are counted up to
+//       `COUNTED_MAX` per status, at most every `COUNT_MS`.
+//   metrics-2. No label contains text that a user chose: no agent, no owner, no session.
 //
-// It knows what things are called and not what they mean.
+// This class knows names and not their meaning.
 
 import { isEnded, SESSION_STATUSES, type AgentStorage, type ChangeResult } from "@holdfast/core";
 import { RUNNER_STATUSES, standingOf, type StandingHost } from "./services/runner-standing.ts";
 
 const COUNTED_MAX = 1_000;
 const COUNT_MS = 10_000;
-/** Upper ends of what a session waited for its runner, in seconds. */
+/** The upper bounds, in seconds, of how long a session waited for its runner. */
 const WAITED_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300] as const;
 
 export interface MetricsHost extends StandingHost {
@@ -28,7 +28,7 @@ export class Metrics {
   #streams = 0;
   #counted: { readonly at: number; readonly lines: readonly string[] } | undefined;
 
-  /** @param code `ok`, or the error's. */
+  /** @param code `ok`, or the error's code. */
   request(method: string, code: string): void {
     add(this.#requests, labels({ method, code }));
   }
@@ -44,7 +44,7 @@ export class Metrics {
     for (const [i, end] of WAITED_BUCKETS.entries()) if (seconds <= end) this.#waited[i]!++;
   }
 
-  /** A stream begins. @returns to be called when it ends. */
+  /** Counts a stream that begins. @returns the function to call when it ends. */
   stream(): () => void {
     this.#streams++;
     return () => void this.#streams--;
@@ -136,7 +136,7 @@ function counts(by: ReadonlyMap<string, number>): readonly string[] {
   return [...by].map(([key, count]) => `${key} ${count}`);
 }
 
-/** Ours are words; what could be anything else does not come here (metrics-2). */
+/** Label values are words of ours, which need no escaping (metrics-2). */
 function labels(values: Readonly<Record<string, string>>): string {
   return `{${Object.entries(values)
     .map(([name, value]) => `${name}="${value}"`)

@@ -1,4 +1,5 @@
-// What every service asks of a request beside its message: who asks, under which id, and whether they are still there.
+// `Call` is what a service knows of a request besides its message: the caller, the request's id, and the
+// signal that ends it.
 
 import type { HandlerContext } from "@connectrpc/connect";
 import type { Audit } from "@holdfast/core";
@@ -7,7 +8,7 @@ import { callerOf, requestIdOf, type Caller } from "./caller.ts";
 export interface Call {
   readonly caller: Caller;
   readonly requestId: string;
-  /** The caller has gone, or the time for its answer is over. */
+  /** Aborted when the caller has gone or the time for an answer is over. */
   readonly signal: AbortSignal;
 }
 
@@ -15,7 +16,7 @@ export function callOf(context: HandlerContext): Call {
   return { caller: callerOf(context), requestId: requestIdOf(context), signal: context.signal };
 }
 
-/** What an audit row says of this call. */
+/** The fields of an audit row for this call. */
 export function auditOf({ caller, requestId }: Call, action: string, object: string): Audit {
   const actor = caller.name === "" ? caller.kind : `${caller.kind}:${caller.name}`;
   return { actor, action, object, requestId };

@@ -1,4 +1,4 @@
-// Who calls, and how a service learns it.
+// `Caller` is the bearer of a request's token, and `callerOf` returns it to a service.
 
 import {
   createContextKey,
@@ -7,24 +7,27 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 
-/** What a token says of its bearer; `none` where a method asks for no token. */
+/** The claims of a token about its bearer; `none` for methods that need no token. */
 export interface Caller {
   readonly kind: "admin" | "user" | "runner" | "job" | "registration" | "none";
-  /** Of a user the name, of a runner its id, of a job its session's id; of others what they are called. */
+  /** The user's name, the runner's id or the job's session id; otherwise the token's name. */
   readonly name: string;
-  /** Names the token, and is not the token. */
+  /** Identifies the token without revealing it. */
   readonly tokenId: string;
-  /** The user whose objects alone it may see; for a user that is `name`. */
+  /** The only user whose objects the caller may see; for a user, the same as `name`. */
   readonly owner?: string;
 }
 
 export type Authenticated =
   | { readonly status: "known"; readonly caller: Caller }
   | { readonly status: "unknown" }
-  /** It was good once: revoked, used up or expired. */
+  /** The token was valid once, but is revoked, used or expired. */
   | { readonly status: "revoked" };
 
-/** Whose token this is. Must not throw for a token that is none. Called for every request, and again while a stream lasts. */
+/**
+ * Finds the bearer of a token. Must not throw for an unknown token. Called for every request, and repeatedly
+ * during a stream.
+ */
 export type Authenticate = (token: string) => Promise<Authenticated>;
 
 export const NOBODY: Caller = { kind: "none", name: "", tokenId: "" };
@@ -33,20 +36,20 @@ const CALLER = createContextKey<Caller>(NOBODY, { description: "caller" });
 const REQUEST_ID = createContextKey("", { description: "request id" });
 const REST_STATUS = createContextKey(0, { description: "status of REST" });
 
-/** For services: who calls. */
+/** For services: the caller. */
 export function callerOf({ values }: HandlerContext): Caller {
   return values.get(CALLER);
 }
 
-/** For services: what logs and audit call this request. */
+/** For services: the id of this request in logs and audit rows. */
 export function requestIdOf({ values }: HandlerContext): string {
   return values.get(REQUEST_ID);
 }
 
-/** The status that ends a stream for a reader which would come back otherwise. */
+/** The status that ends a stream, so that its reader does not reconnect. */
 export const NO_CONTENT = 204;
 
-/** For services: REST answers with another status than the contract's, where one method has two good ends. */
+/** For services: replaces the contract's REST status, for methods that have two good results. */
 export function setRestStatus({ values }: HandlerContext, status: number): void {
   values.set(REST_STATUS, status);
 }

@@ -1,4 +1,4 @@
-// Users' JSON, as the contract carries it (bytes) and as storage keeps it (text on one line).
+// Conversions of users' JSON between the contract's form (bytes) and storage's form (text on one line).
 
 import { FORMAT_LIMITS, UsageError, type JsonText } from "@holdfast/core";
 import { jsonSyntaxProblem } from "@holdfast/core/internal";
@@ -7,9 +7,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /**
- * The text of a field that was given, to the byte but for line breaks between its tokens, where a journal has none.
+ * The text of a field, unchanged except for line breaks between its tokens, because a journal has one line
+ * per record.
  *
- * @throws UsageError when it is no JSON, or nested too deep.
+ * @throws UsageError when the text is no JSON, or nested too deeply.
  */
 export function textOf(bytes: Uint8Array | undefined, field: string): JsonText | undefined {
   if (bytes === undefined) return undefined;
@@ -40,12 +41,12 @@ export function bytesOf(text: JsonText): Uint8Array<ArrayBuffer> {
   return encoder.encode(text);
 }
 
-/** A value of ours. */
+/** The bytes of a value that the coordinator made. */
 export function bytesOfValue(value: unknown): Uint8Array<ArrayBuffer> {
   return bytesOf(JSON.stringify(value));
 }
 
-/** Of a text that is JSON: what stands in strings does not count. */
+/** The nesting depth of a JSON text, ignoring brackets in strings. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -1,20 +1,23 @@
-// An error on its way out: as problem+json (RFC 9457), or with the codes of gRPC and Connect.
+// `Refusal` is an error answer of the API: as problem+json (RFC 9457), or with the codes of gRPC and Connect.
 //
-//   refusal-1. One table decides (`ERROR_TABLE` in core): the same code has the same meaning over every protocol.
-//   refusal-2. What is our fault is told in fixed words and under the request's id. Stacks, statements, paths and
-//       secrets stay in the log.
+//   refusal-1. One table decides (`ERROR_TABLE` in core): a code has the same meaning over every protocol.
+//   refusal-2. An internal error is answered with a fixed text and the request's id. Stacks, statements,
+//       paths and secrets appear only in the log.
 
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ERROR_TABLE, HoldfastError, type ErrorCode, type ErrorDetails, type RpcCode } from "@holdfast/core";
 import { ErrorDetailSchema } from "@holdfast/proto";
 
-/** Names one request, in its answer and in the log. */
+/** Makes the id of a request, for its answer and the log. */
 export function newRequestId(): string {
   return `req_${randomUUID()}`;
 }
 
-/** One thing that is wrong with a request, and where: a JSON pointer into its body, or into the object of its path and query. */
+/**
+ * One mistake in a request, and its place: a JSON pointer into the body, or into the object of path and query
+ * parameters.
+ */
 export interface FieldError {
   readonly pointer: string;
   readonly code: string;
@@ -24,11 +27,11 @@ export interface FieldError {
 interface RefusalDetails extends ErrorDetails {
   readonly errors?: readonly FieldError[];
   readonly retryAfterMs?: number;
-  /** Headers that REST sends with it. */
+  /** Additional headers of the REST answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that is refused, by the API itself or by a service. */
+/** A request that the API or a service refuses. */
 export class Refusal extends HoldfastError {
   override name = "Refusal";
   readonly errors: readonly FieldError[];
@@ -43,10 +46,10 @@ export class Refusal extends HoldfastError {
   }
 }
 
-/** More that is wrong is counted and not told: an answer is not many times as large as its request. */
+/** Further mistakes are only counted, so that an answer is not many times as large as its request. */
 export const ERRORS_MAX = 100;
 
-/** Everything that is wrong with a request, in one answer. */
+/** All mistakes of a request in one answer. */
 export function invalid(errors: readonly FieldError[]): Refusal {
   const [first] = errors;
   const more = errors.length < 2 ? "" : ` (and ${errors.length - 1} more in "errors")`;
@@ -57,7 +60,7 @@ export function invalid(errors: readonly FieldError[]): Refusal {
   });
 }
 
-/** RFC 9457. */
+/** A problem of RFC 9457. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -133,12 +136,12 @@ const CONNECT_CODES: Readonly<Record<RpcCode, Code>> = {
   unknown: Code.Unknown,
 };
 
-/** Whether it is ours to find out why. */
+/** Whether the cause is internal and must be found by the operator. */
 export function isOurFault(error: HoldfastError): boolean {
   return ERROR_TABLE[error.code].http >= 500 && !(error instanceof Refusal);
 }
 
-/** What the caller is told of it (refusal-2). */
+/** The parts of an error that the caller may see (refusal-2). */
 function toldOf(
   error: HoldfastError,
 ): Pick<Refusal, "code" | "message" | "at" | "got" | "expected" | "fix" | "errors"> {

@@ -1,4 +1,4 @@
-// How somebody comes by a token that a call wants.
+// `tokenFor` advises a caller which kind of token a call needs, and how to get one.
 
 import type { Caller } from "./caller.ts";
 
@@ -13,7 +13,7 @@ const WAYS: Readonly<Record<Kind, string>> = {
   job: "a runner makes one for the agent it runs",
 };
 
-/** Of those that may call something, the kinds of token; and how to come by the first that people are given. */
+/** The kinds of token that may make a call, and how to get the first of them that people receive. */
 export function tokenFor(callers: ReadonlySet<string>): { readonly expected: string; readonly fix: string } {
   const kinds = (Object.keys(WAYS) as Kind[]).filter((kind) => callers.has(kind));
   const [first] = kinds;
@@ -22,6 +22,6 @@ export function tokenFor(callers: ReadonlySet<string>): { readonly expected: str
     : { expected: `a token of kind ${kinds.join(" or ")}`, fix: WAYS[first] };
 }
 
-/** For whoever has none that is good. */
+/** The advice for a caller without a valid token. */
 export const ANOTHER_TOKEN =
   "have an admin make one: `holdfast token create NAME` for a user, with `--kind registration` for a runner, once";

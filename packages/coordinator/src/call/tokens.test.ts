@@ -13,7 +13,7 @@ function open() {
 }
 
 describe("a token", () => {
-  test("says its kind, has 256 bits, and one that is changed in any place is none", () => {
+  test("a token names its kind, has 256 bits, and is invalid after a change in any place", () => {
     const random = countingRandom();
     for (const kind of KINDS) {
       const text = mintToken(kind, () => random.u32());
@@ -28,7 +28,7 @@ describe("a token", () => {
       expect(kindOf(nonsense)).toBeUndefined();
   });
 
-  test("X11: is stored as its hash alone: its text is in no document and no audit row", async () => {
+  test("X11: a token is stored only as its hash, and its text is in no document and no audit row", async () => {
     const { storage, tokens } = open();
     const { text, token } = await tokens.create({ kind: "user", name: "ada", user: "ada" }, AUDIT);
     const secret = text.slice("hf_usr_".length);
@@ -102,7 +102,7 @@ describe("a token", () => {
     expect(await tokens.check(text)).toBe("used");
   });
 
-  test("to register with that cannot be written down as used brings nothing, and is not tried for ever", async () => {
+  test("a registration token whose use cannot be stored registers no runner, and is not tried without end", async () => {
     const { storage, tokens } = open();
     const { token } = await tokens.create({ kind: "registration", name: "box" }, AUDIT);
     const commit = vi.spyOn(storage, "commit").mockResolvedValueOnce([{ status: "invalid", reason: "so" }]);
@@ -111,7 +111,7 @@ describe("a token", () => {
     expect(commit).toHaveBeenCalledTimes(1);
   });
 
-  test("tells when it was last used, to ten minutes", async () => {
+  test("a token reports when it was last used, to ten minutes", async () => {
     const { clock, tokens } = open();
     const { text } = await tokens.create({ kind: "user", name: "ada" }, AUDIT);
     const lastUsed = async () => (await tokens.list(undefined, 10))[0]!.lastUsedAt;

@@ -1,21 +1,22 @@
-// Tokens: who somebody is, from 256 random bits that only they have.
+// `Tokens` creates, checks and revokes tokens: 256 random bits that identify their bearer.
 //
-//   tokens-1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum: scanners find leaked ones, and what
-//       cannot be one is refused without asking storage.
-//   tokens-2. Only its SHA-256 is stored, as the id of a document, and compared in constant time (X11). The text is
-//       told once, to whoever had it made, and is in no log, no error and no audit row.
-//   tokens-3. What storage said of a token is believed for `BELIEVED_MS`. So a revoked one is refused within that, by
-//       every coordinator of one storage; by the one that revoked it at once. A stream asks again every four seconds:
-//       five are promised.
-//   tokens-4. A registration token is used once: whoever comes second finds its document used. The process that used it
-//       may have lost the answer: for `AGAIN_MS` it gets the same one. What that brings, its runner's token, is not
-//       kept for it but made again, of what is stored and of what only the process knows (X11).
-//   tokens-6. A job's token is one of a claim and goes with it: it stands in a collection of its own, is listed and
-//       revoked by nobody, and is removed by `sweepJobs` some time after its claim is over. Whether that is over is
-//       asked at each use, not here (X4).
-//   tokens-5. When it was last used is written at most every `USED_EVERY_MS`.
+//   tokens-1. A token is `hf_` + its kind + `_` + 64 hex digits + 8 of a checksum. Scanners can find leaked
+//       tokens, and a malformed text is refused without asking storage.
+//   tokens-2. Only a token's SHA-256 is stored, as the id of a document, and compared in constant time (X11).
+//       The text is returned once, when the token is made, and is in no log, error or audit row.
+//   tokens-3. An answer of storage about a token is cached for `BELIEVED_MS`. Every coordinator therefore
+//       refuses a revoked token within that time, and the one that revoked it at once. A stream checks its
+//       token every four seconds; the promise is five.
+//   tokens-4. A registration token is used once: a second process finds its document used. The process that
+//       used it may have lost the answer, and gets the same one again for `AGAIN_MS`. The runner's token in
+//       that answer is not stored. It is derived again from a stored salt and from a secret that only the
+//       process knows (X11).
+//   tokens-6. A job's token belongs to a claim and ends with it. It is in a collection of its own, cannot be
+//       listed or revoked, and is removed by `sweepJobs` after its claim has ended. Whether the claim has
+//       ended is checked at each use, outside this class (X4).
+//   tokens-5. The time of a token's last use is written at most every `USED_EVERY_MS`.
 //
-// It knows no requests and no roles: what a kind may do is the contract's.
+// This class knows no requests and no roles. The contract says what each kind may do.
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import {
@@ -38,39 +39,43 @@ const PREFIXES: { readonly [kind in TokenKind]: string } = {
   registration: "reg",
 };
 
-/** What is stored of a token. Times in epoch milliseconds. */
+/** A token as it is stored. Times are epoch milliseconds. */
 export interface StoredToken {
-  /** SHA-256 of its text. */
+  /** The SHA-256 of the token's text. */
   readonly hash: string;
   readonly kind: TokenKind;
-  /** What people call it. */
+  /** The name that people see. */
   readonly name: string;
-  /** Whose it is: of a user token, and of what a runner registered with it takes alone. */
+  /**
+   * The user of a user token, or the only owner whose sessions a runner takes that registers with this token.
+   */
   readonly user?: string;
-  /** Of a runner token. */
+  /** The runner, for a runner token or a job token. */
   readonly runnerId?: string;
-  /** Of a job token: the claim it is good for, of this session and by the runner above. */
+  /** The session and claim that a job token is valid for. */
   readonly sessionId?: string;
   readonly claimToken?: number;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly lastUsedAt?: number;
   readonly revokedAt?: number;
-  /** Of a registration token. */
+  /** When a registration token was used, and its use. */
   readonly usedAt?: number;
   readonly use?: RegistrationUse;
 }
 
-/** What became of a registration token (tokens-4). */
+/** The use of a registration token (tokens-4). */
 interface RegistrationUse {
   readonly runnerId: string;
-  /** SHA-256 of what the process calls itself. */
+  /** The SHA-256 of the process's secret name. */
   readonly process: string;
-  /** Makes the runner's token, together with what the process calls itself. */
+  /**
+   * The stored part from which the runner's token is derived; the other part is the process's secret name.
+   */
   readonly salt: string;
 }
 
-/** Why a token is refused. */
+/** The reason why a token is refused. */
 export type Refusal = "unknown" | "expired" | "revoked" | "used";
 
 export interface TokensHost {
@@ -86,20 +91,20 @@ export interface NewToken {
   readonly runnerId?: string;
   readonly sessionId?: string;
   readonly claimToken?: number;
-  /** From now on. */
+  /** How long the token is valid from now on. */
   readonly ttlMs?: number;
 }
 
 const COLLECTION = "token";
-/** tokens-6. */
+/** tokens-6. The collection of job tokens. */
 const JOBS = "job_token";
 const SWEEP_PAGE = 500;
 const BELIEVED_MS = 900;
 const USED_EVERY_MS = 10 * 60_000;
 const AGAIN_MS = 10 * 60_000;
-/** Of tokens that somebody guesses nothing is remembered; of real ones at most so many. */
+/** The most tokens whose check is cached. Guessed tokens are not cached. */
 const BELIEVED_MAX = 10_000;
-/** A registration token lives at most so long. */
+/** The longest life of a registration token. */
 export const REGISTRATION_MS_MAX = 60 * 60_000;
 
 export class Tokens {
@@ -113,7 +118,10 @@ export class Tokens {
     this.#host = host;
   }
 
-  /** Make one. The text is told here and never again (tokens-2). @param made one that was made before, which may be there already. */
+  /**
+   * Makes a token. Only this call returns its text (tokens-2). @param made the text of a token that may be
+   * stored already.
+   */
   async create(
     wanted: NewToken,
     audit: Audit,
@@ -129,7 +137,9 @@ export class Tokens {
     return { text, token };
   }
 
-  /** A token, and the change that stores it: for who stores something else with it. */
+  /**
+   * A new token and the change that stores it, for callers that store something else in the same transaction.
+   */
   prepare(
     { ttlMs, ...wanted }: NewToken,
     made?: string,
@@ -146,7 +156,7 @@ export class Tokens {
     return { text, token, change: putOf(token, 0) };
   }
 
-  /** Who has this token, or why it is nobody's. */
+  /** The stored token of this text, or why the text is refused. */
   async check(text: string): Promise<StoredToken | Refusal> {
     const kind = kindOf(text);
     if (kind === undefined) return "unknown"; // tokens-1.
@@ -160,10 +170,11 @@ export class Tokens {
   }
 
   /**
-   * Use a registration token up (tokens-4).
+   * Uses a registration token (tokens-4).
    *
-   * @param process what the process calls itself that uses it; without that nobody gets the same answer again.
-   * @returns the runner it is for, and the text of its token where that is to be the same again; or why it cannot be used.
+   * @param process the secret name of the process. Without it, a lost answer cannot be repeated.
+   * @returns the runner's id and, if a repeated answer must be the same, the text of its token; or why the
+   * token is refused.
    */
   async use(
     id: string,
@@ -184,12 +195,15 @@ export class Tokens {
     const used = { ...token, usedAt: clock.now(), ...(use === undefined ? {} : { use }) };
     this.#believed.delete(token.hash);
     const result = await this.#commit({ type: "audited", change: putOf(used, version), audit });
-    if (result.status === "conflict") return this.use(id, { runnerId, process }, audit); // Somebody used it: perhaps this process.
+    if (result.status === "conflict") return this.use(id, { runnerId, process }, audit); // The token was used meanwhile, perhaps by this process.
     expectDone(result);
     return process === undefined ? { runnerId } : usedBy(used, process);
   }
 
-  /** @param id the hash, or its beginning as lists show it. @returns whether there is one. */
+  /**
+   * Revokes a token. @param id its hash, or the part of it that lists show. @returns whether there is such a
+   * token.
+   */
   async revoke(id: string, audit: Audit): Promise<boolean> {
     const found = await this.#withId(id);
     if (found === undefined) return false;
@@ -202,17 +216,20 @@ export class Tokens {
       audit: { ...audit, object: objectOf(token) },
     });
     this.#believed.delete(token.hash);
-    if (status === "conflict") return this.revoke(id, audit); // Its last use was noted in between.
+    if (status === "conflict") return this.revoke(id, audit); // The time of its last use was written in between.
     expectDone({ status } as ChangeResult);
     return true;
   }
 
-  /** The same, by the text of the token. */
+  /** Revokes a token by its text. */
   revokeText(text: string, audit: Audit): Promise<boolean> {
     return this.revoke(hashOf(text), audit);
   }
 
-  /** Those of a runner, whether or not it is there. @returns whether any was good until now. */
+  /**
+   * Revokes the tokens of a runner, even if the runner no longer exists. @returns whether any of them was
+   * valid.
+   */
   async revokeOf(runnerId: string, audit: Audit): Promise<boolean> {
     let isAny = false;
     for (let after: string | undefined; ;) {
@@ -234,7 +251,7 @@ export class Tokens {
     return documents.map(({ body }) => JSON.parse(body) as StoredToken);
   }
 
-  /** tokens-6. Forget the tokens of claims that are over. */
+  /** tokens-6. Removes the tokens of claims that have ended. */
   async sweepJobs(isOver: (token: StoredToken) => Promise<boolean>): Promise<void> {
     for (let after = ""; ;) {
       const { reader } = this.#host.storage;
@@ -289,7 +306,7 @@ export class Tokens {
     return { token: JSON.parse(first.body) as StoredToken, version: first.version };
   }
 
-  /** tokens-5. Nobody waits for it, and a conflict is another use. */
+  /** tokens-5. Runs in the background. A conflict means that another use was written. */
   #noteUse({ token, version }: Found): void {
     const now = this.#host.clock.now();
     if (
@@ -316,12 +333,15 @@ interface Found {
 
 type PutDocument = Extract<Change, { type: "put_document" }>;
 
-/** What lists, audit rows and `revoke` call a token: the beginning of its hash, which leads to nothing. */
+/**
+ * The id of a token in lists, audit rows and `revoke`: the beginning of its hash, from which the token cannot
+ * be derived.
+ */
 export function tokenId({ hash }: Pick<StoredToken, "hash">): string {
   return hash.slice(0, 16);
 }
 
-/** The kind a text says it is; `undefined` when it is no token (tokens-1). */
+/** The kind that a text names; `undefined` when the text is no token (tokens-1). */
 export function kindOf(text: string): TokenKind | undefined {
   const [, prefix, secret, sum] = /^hf_([a-z]{3})_([0-9a-f]{64})([0-9a-f]{8})$/.exec(text) ?? [];
   if (prefix === undefined || sum !== checksum(`hf_${prefix}_${secret}`)) return undefined;

@@ -21,7 +21,7 @@ function open(refused = "") {
   return { groups, commit: joinCommits({ storage, clock, immediate }) };
 }
 
-test("joined-commits-1: what is asked for in one turn is one transaction, in its order, and each is answered for itself", async () => {
+test("joined-commits-1: commits of one turn are one transaction in their order, and each gets its own results", async () => {
   const { groups, commit } = open();
   const asked = [["a", "b"], [], ["c"]].map((ids) => commit(ids.map(release)));
   expect(groups).toEqual([]);
@@ -36,7 +36,7 @@ test("joined-commits-1: what is asked for in one turn is one transaction, in its
   expect(groups).toEqual([["a", "b", "c"], ["d"]]);
 });
 
-test("joined-commits-2: whoever is in a transaction of which nobody knows what became is told so, and nobody else", async () => {
+test("joined-commits-2: a transaction with an unknown result rejects the commits in it, and no others", async () => {
   const { commit } = open("b");
   const together = Promise.allSettled(["a", "b"].map((id) => commit([release(id)])));
   await turns(1);

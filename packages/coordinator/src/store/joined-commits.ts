@@ -1,23 +1,26 @@
-// What is asked of storage in one turn of the event loop, by any number of requests, as one transaction: they share its sync.
+// `joinCommits` joins the commits that any number of requests make in one turn of the event loop into one
+// transaction, which is synced once.
 //
-//   joined-commits-1. What was asked for first is applied first, and what was asked for together stays together, in its
-//       order. Each is answered for itself, as alone (ST4).
-//   joined-commits-2. When storage cannot say what became of a transaction, everybody in it is told so: sending it
-//       again is safe.
-//   joined-commits-3. No transaction waits for another one here: which of them may be under way at once is storage's affair.
+//   joined-commits-1. Commits are applied in the order of their requests, and the changes of one commit stay
+//       together. Each commit gets its own results, as if it were alone (ST4).
+//   joined-commits-2. When storage cannot say whether a transaction was applied, all of its commits are
+//       rejected. Sending them again is safe.
+//   joined-commits-3. Transactions do not wait for each other here. Storage decides which of them may run at
+//       once.
 //
-// It decides nothing, and knows no callers. Unlike the runtime's group committer it neither orders groups nor sends them again: whose
-// changes it joins are strangers to each other, and storage orders what names the same.
+// This file decides nothing, and knows no callers. Unlike the runtime's group committer, it neither orders
+// groups nor sends them again. The joined changes come from unrelated callers, and storage orders changes to
+// the same row.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
 
-/** Apply changes now. @throws UnavailableError when it is not known whether they were applied. */
+/** Applies changes now. @throws UnavailableError when it is not known whether they were applied. */
 export type Commit = (changes: readonly Change[]) => Promise<readonly ChangeResult[]>;
 
 export interface JoiningHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
-  /** Runs a callback in a turn of its own after this one: `setImmediate`, or a simulator's. */
+  /** Calls a function in a later turn of the event loop: `setImmediate`, or a simulator's. */
   readonly immediate: (callback: () => void) => void;
 }
 

@@ -33,8 +33,8 @@ beforeEach(() => {
   clock = new TestClock();
 });
 
-describe("V4: who waits for news", () => {
-  test("of a storage that tells has it at once, whoever committed it, and looks at nothing by the clock", async () => {
+describe("V4: waits for news of a session", () => {
+  test("with a storage that can be followed, a wait gets every commit at once and polls nothing", async () => {
     const storage = noticing(inner, new SteadyClock(clock), () => {});
     const news = follow(storage);
     await clock.advance(10 * LOOK_MS);
@@ -48,7 +48,7 @@ describe("V4: who waits for news", () => {
     expect(news.count).toBe(1);
   });
 
-  test("of a storage that does not tell has it when it is committed here, and looks for what others committed", async () => {
+  test("with a storage that cannot be followed, a wait gets local commits at once and polls for others", async () => {
     const { follow: _follow, ...silent } = storageWith(inner, {});
     const storage = noticing(silent, new SteadyClock(clock), () => {});
     const news = follow(storage);
@@ -77,7 +77,7 @@ describe("V4: who waits for news", () => {
     news.end();
   });
 
-  test("misses nothing that comes while it looks, and is woken once for all of it", async () => {
+  test("news that comes during a look is not missed, and wakes the wait once", async () => {
     const storage = noticing(inner, new SteadyClock(clock), () => {});
     const gone = new AbortController();
     const news = new News(storage, "ses-1", gone.signal, "news");
@@ -85,7 +85,7 @@ describe("V4: who waits for news", () => {
     await storage.commit([{ type: "pause_session", sessionId: "ses-1" }], 1);
     await news.next();
     const next = news.next();
-    gone.abort(); // Its caller has gone: it need not be told more.
+    gone.abort(); // The caller has gone and needs no more news.
     await next;
     news.end();
   });
@@ -115,7 +115,7 @@ function follow(
   return woken;
 }
 
-test("what a storage need not have is passed on when it has it", () => {
+test("optional properties of a storage are passed on", () => {
   const has = storageWith(inner, { groupsMax: 3, now: () => 7 });
   const storage = noticing(has, new SteadyClock(clock), () => {});
   expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });

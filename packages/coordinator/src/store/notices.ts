@@ -1,26 +1,29 @@
-// News of sessions, told to who waits for it: long polls and streams.
+// `noticing` lets long polls and streams follow every session of a storage, and `News` waits for changes of
+// one session.
 //
-//   V4. A notice is only a reason to look. Who waits looks when there is one, and not otherwise: the storage tells what others
-//       committed as well. One that cannot is helped out: then what is followed is looked at every `LOOK_MS`.
-//   notices-5. Who waits for the end alone does not look at a session that goes on: most commits are that.
+//   V4. A notice is only a reason to look. A wait looks at its session only after a notice, because storage
+//       also announces commits of other processes. For a storage that cannot do so, followed sessions are
+//       looked at every `LOOK_MS`.
+//   notices-5. A wait for the end of a session ignores notices while the session continues, as most commits
+//       are such.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
 import { Followers, storageWith, type SteadyClock } from "@holdfast/core/internal";
 import { claimTimely, renewTimely } from "./store-time.ts";
 
-/** Where nobody tells what others commit, who waits looks so often. */
+/** The interval of looks at followed sessions if storage does not announce commits of other processes. */
 const LOOK_MS = 250;
 
-/** A storage of which every session can be followed. */
+/** A storage whose sessions can all be followed. */
 export type FollowedStorage = AgentStorage & Required<Pick<AgentStorage, "follow">>;
 
-/** One who waits, again and again, for news of a session; from its making on nothing is missed. */
+/** A repeated wait for news of a session. No news is missed after its creation. */
 export class News {
   readonly #leave: () => void;
   #isThere = false;
   #wake = (): void => {};
 
-  /** @param wants what it waits for (notices-5). */
+  /** @param wants the kind of news that ends the wait (notices-5). */
   constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal, wants: "news" | "end") {
     const unfollow = storage.follow(sessionId, (goesOn) => {
       if (wants === "news" || !goesOn) this.come();
@@ -32,13 +35,13 @@ export class News {
     };
   }
 
-  /** There is a reason to look. */
+  /** Notes a reason to look. */
   readonly come = (): void => {
     this.#isThere = true;
     this.#wake();
   };
 
-  /** Until there was one since the last time. */
+  /** Waits for a reason to look since the last call. */
   async next(): Promise<void> {
     if (!this.#isThere) await new Promise<void>((resolve) => (this.#wake = resolve));
     this.#isThere = false;
@@ -50,8 +53,8 @@ export class News {
 }
 
 /**
- * The storage, every session of which can be followed. `onCommit` is told what becomes of each change that is asked for here, and
- * `onFailure` of what could not be asked.
+ * The storage, with all its sessions followable. `onCommit` is called with the result of each change that is
+ * committed here, and `onFailure` with errors of commits.
  */
 export function noticing(
   storage: AgentStorage,
@@ -81,7 +84,7 @@ export function noticing(
   };
 }
 
-/** Notices of a storage that gives none. */
+/** Notices for a storage that gives none. */
 class Looks {
   readonly followers = new Followers();
   readonly #clock: Clock;

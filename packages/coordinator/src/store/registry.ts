@@ -1,17 +1,19 @@
-// Who the runners are: a document each, so that every coordinator of a storage knows them, and knows them again after its end.
+// `Registry` stores each runner as a document, so that every coordinator of a storage knows all runners, also
+// after a restart.
 //
-//   registry-1. When a runner was last heard of is written at most every `SEEN_EVERY_MS`, by whichever coordinator it
-//       polls; and at once by one that has not heard of it for a lease, so that the one before knows that it is not the
-//       one to say whether the runner lives.
-//   registry-2. A runner of which nothing new was written for `SILENT_MS` is removed. Its claims run out by their
-//       leases long before. Each coordinator counts this time by a clock that does not jump, so no clock that is set
-//       removes a runner. The count is stored about once a minute, and the largest one counts, so a coordinator that
-//       is restarted goes on from there. Time without any coordinator does not count.
-//   registry-3. What is known of all of them is at most `KNOWN_MS` old when all are asked for, and of one as old as
-//       when all were last asked for: that is at each `sweep`. What this coordinator stores it knows at once.
-//   registry-4. A name is for people, and several runners may have it: it stands for one only where one has it.
+//   registry-1. The coordinator that a runner polls writes at most every `SEEN_EVERY_MS` when the runner was
+//       last seen. A coordinator that has not heard of the runner for a lease writes at once. The previous
+//       coordinator then learns that it cannot judge whether the runner is alive.
+//   registry-2. A runner of which nothing new was written for `SILENT_MS` is removed. Its claims run out by
+//       their leases long before. Each coordinator counts this time by a clock that does not jump, so no clock
+//       that is set removes a runner. The count is stored about once a minute, and the largest one counts, so
+//       that a restarted coordinator continues it. Time without any coordinator does not count.
+//   registry-3. A list of all runners is at most `KNOWN_MS` old. Knowledge of a single runner is as old as the
+//       last list, which each `sweep` reads. Changes that this coordinator stores are known at once.
+//   registry-4. A name is for people, and several runners may share it. A name stands for a runner only if no
+//       other runner has it.
 //
-// It knows no polls and no sessions.
+// This class knows no polls and no sessions.
 
 import {
   HoldfastError,
@@ -22,26 +24,26 @@ import {
   type Clock,
 } from "@holdfast/core";
 
-/** The sessions that a runner may be given: its owner, its labels, its agents and the flags it knows. */
+/** The properties that decide which sessions a runner may get: its owner, labels, agents and behaviour flags. */
 export interface Fitness {
-  /** Whose sessions alone it takes; everybody's when absent. */
+  /** The only user whose sessions the runner takes; absent for all users. */
   readonly owner?: string;
-  /** `machine`, `hostname` and `runner` among them. */
+  /** Includes `machine`, `hostname` and `runner`. */
   readonly labels: Readonly<Record<string, string>>;
-  /** By name, the versions; none stand for all. */
+  /** The versions by agent name; an empty set stands for all versions. */
   readonly agents: ReadonlyMap<string, ReadonlySet<string>>;
-  /** The behaviour flags that it knows. Absent for a runner that does not say. */
+  /** The behaviour flags that the runner knows. Absent for a runner that does not say. */
   readonly behaviourFlags?: number;
 }
 
-/** A runner as it is stored. Times in epoch milliseconds. */
+/** A runner as it is stored. Times are epoch milliseconds. */
 export interface StoredRunner {
   readonly runnerId: string;
-  /** What its token is called. */
+  /** The id of its token. */
   readonly tokenId: string;
-  /** Whose sessions alone it takes. */
+  /** The only user whose sessions the runner takes. */
   readonly owner?: string;
-  /** Its host's name when absent. */
+  /** The host's name when absent. */
   readonly name?: string;
   readonly hostname: string;
   readonly project: string;
@@ -50,16 +52,18 @@ export interface StoredRunner {
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
   readonly behaviourFlags?: number;
-  /** How long it was told that its claims last; it believes so until it registers again. */
+  /**
+   * The lease that the runner was told when it registered. It trusts that lease until it registers again.
+   */
   readonly leaseMs?: number;
   readonly registeredAt: number;
   readonly seenAt: number;
-  /** How long coordinators have heard nothing since a `seenAt` (registry-2). Of another `seenAt` it counts as zero. */
+  /** How long the runner has been silent since this `seenAt` (registry-2); zero for any other `seenAt`. */
   readonly silence?: { readonly seenAt: number; readonly ms: number };
-  /** Which process is this runner now: the hash of what that one calls itself, and since when. */
+  /** The process that is this runner: the hash of its secret name, and since when. */
   readonly process?: string;
   readonly processSince?: number;
-  /** It is given nothing new. */
+  /** Whether the runner gets no new sessions. */
   readonly draining?: boolean;
 }
 
@@ -79,7 +83,7 @@ const SEEN_EVERY_MS = 60_000;
 const SILENT_MS = 10 * 60_000;
 const COUNT_EVERY_MS = 60_000;
 const KNOWN_MS = 5_000;
-/** Longer than may be between two times that it is written: it polls twice a minute at least. */
+/** Longer than the interval between two writes of `seenAt`, as a runner polls at least twice a minute. */
 export const QUIET_MS = 90_000;
 
 export class Registry {
@@ -89,7 +93,7 @@ export class Registry {
   #known = new Map<string, Known>();
   /** registry-2. By runner; the moments are monotonic milliseconds. */
   #silence = new Map<string, Silence>();
-  /** registry-1. When each was heard of, of what was written by this coordinator. */
+  /** registry-1. The last `seenAt` of each runner that this coordinator wrote. */
   readonly #written = new Map<string, number>();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
@@ -99,7 +103,7 @@ export class Registry {
     this.beganAt = host.clock.now();
   }
 
-  /** All that are registered. */
+  /** All registered runners. */
   async all(): Promise<readonly StoredRunner[]> {
     await this.#refresh();
     return [...this.#known.values()].map(({ runner }) => runner);
@@ -110,7 +114,10 @@ export class Registry {
     return known?.runner;
   }
 
-  /** registry-4. The one of this id, or the only one of this name. @throws UsageError when there are several. */
+  /**
+   * registry-4. The runner of this id, or the only one of this name. @throws UsageError when there are
+   * several.
+   */
   async named(text: string): Promise<StoredRunner | undefined> {
     const runner = await this.find(text);
     if (runner !== undefined) return runner;
@@ -123,28 +130,30 @@ export class Registry {
     });
   }
 
-  /** registry-1. Whether nobody but this coordinator heard of it later, as far as is known. */
+  /** registry-1. Whether this coordinator heard of the runner last, as far as it knows. */
   isHeardHere({ runnerId, seenAt }: StoredRunner): boolean {
     return this.#written.get(runnerId) === seenAt;
   }
 
-  /** As it is stored now, whatever is known of it here. */
+  /** The runner as it is stored now. */
   async findAnew(runnerId: string): Promise<StoredRunner | undefined> {
     return (await this.#read(runnerId))?.runner;
   }
 
-  /** Whether somebody who claims is a runner, as far as is known: others claim, too. */
+  /** Whether the owner of a claim is a known runner; other processes claim as well. */
   knows(owner: string): boolean {
     return this.#known.has(owner);
   }
 
-  /** What a runner is called, as far as is known. */
+  /** The name of a runner, if known. */
   nameOf(owner: string): string | undefined {
     const known = this.#known.get(owner);
     return known && nameOf(known.runner);
   }
 
-  /** Store what a change makes of a runner; `undefined` in and out stands for none. Tried again when somebody else changed it. */
+  /**
+   * Changes a stored runner; `undefined` stands for no runner, before and after. A conflict is tried again.
+   */
   async change(
     runnerId: string,
     audit: Audit | undefined,
@@ -182,7 +191,10 @@ export class Registry {
     }
   }
 
-  /** registry-1. It polls, and offers this now. Nobody waits for it to be written. @param isBack whether it was not heard of here for a lease. */
+  /**
+   * registry-1. Notes a poll and its offers. The write runs in the background. @param isBack whether the
+   * runner was silent here for a lease.
+   */
   seen(
     runner: StoredRunner,
     offers: Pick<StoredRunner, "agents" | "taskKinds">,
@@ -280,7 +292,7 @@ export function nameOf({ name, hostname }: Pick<StoredRunner, "name" | "hostname
   return name ?? hostname;
 }
 
-/** What sessions can ask of a runner: three labels it has whatever it says. */
+/** The fitness of a runner, with the three labels that every runner has. */
 export function fitnessOf(runner: StoredRunner): Fitness {
   const { runnerId, hostname, labels, owner, agents, taskKinds, behaviourFlags } = runner;
   const offered = new Map<string, Set<string>>();
@@ -298,7 +310,7 @@ export function fitnessOf(runner: StoredRunner): Fitness {
   };
 }
 
-/** The built-in agent whose sessions are queued tasks of a kind. */
+/** The name of the built-in agent whose sessions are queued tasks of a kind. */
 export function taskAgent(kind: string): string {
   return `task:${kind}`;
 }

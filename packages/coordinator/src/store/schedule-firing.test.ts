@@ -25,7 +25,7 @@ test("D3, schedule-firing-4: a clock that is set forward and back fires no time 
   expect(fired.slice(3).every((dueAt) => dueAt > began + HOUR_MS)).toBe(true);
 });
 
-test("a schedule that cannot fire is told of once, and once more after it was removed and put anew", async () => {
+test("a schedule that cannot fire is reported once, and once more after it was removed and put again", async () => {
   const told: string[] = [];
   const { wall, put, remove } = await every(MINUTE_MS, (message) => void told.push(message));
   await wall.advance(MINUTE_MS + 5_000);

@@ -1,13 +1,13 @@
-// Fires schedules that are due, for as long as a coordinator lives.
+// `ScheduleFiring` fires due schedules while a coordinator lives.
 //
-//   schedule-firing-2. A time fires once, however many coordinators see it: storage compares it with the schedule's
-//       next time in the transaction that does what it says (ST34).
-//   schedule-firing-3. What it starts or sends is named by the schedule and the time it was due, so that whatever fires
-//       that time again finds it.
-//   schedule-firing-4. Times that were missed fire once, together, as the first of them.
-//   schedule-firing-5. What is due is asked anew at each second of the wall clock, however that jumps.
+//   schedule-firing-2. A time fires once, however many coordinators see it. Storage compares it with the
+//       schedule's next time, in the transaction that fires it (ST34).
+//   schedule-firing-3. The id of a started session or sent signal is derived from the schedule and the due
+//       time. Firing that time again therefore finds it.
+//   schedule-firing-4. Missed times fire once, together, as the first of them.
+//   schedule-firing-5. Due schedules are read at each second of the wall clock, even if the clock jumps.
 //
-// What comes next is read by who knows cron; it is handed in.
+// The function that computes the next time of a cron line is an option.
 
 import {
   type AgentStorage,
@@ -31,18 +31,20 @@ export interface FiringHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
   readonly random: Random;
-  /** @throws UsageError that names what is wrong with it. */
+  /** @throws UsageError that names the mistake. */
   readonly readCron: (line: string, timeZone: string) => CronTimes;
-  /** Such as `nightly-20261121T030000Z`. */
+  /** A name such as `nightly-20261121T030000Z`. */
   readonly firingName: (scheduleId: string, dueAt: number) => string;
-  /** The version that runners offer now. */
+  /** The version of the agent that runners offer now. */
   readonly versionOf: (agent: string, otherwise: string) => Promise<string>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
 export class ScheduleFiring {
   readonly #host: FiringHost;
-  /** Told of once each, for as long as they are due: whoever puts and removes them must not make it grow. */
+  /**
+   * Due schedules that failed and were reported. A removed schedule leaves the set, so that it cannot grow.
+   */
   readonly #broken = new Set<string>();
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -76,7 +78,7 @@ export class ScheduleFiring {
       for (const scheduleId of this.#broken) if (!due.has(scheduleId)) this.#broken.delete(scheduleId);
       for (const schedule of schedules) await this.#fire(schedule);
     } catch {
-      // Storage is away: the next second asks again.
+      // The next second tries again when storage is away.
     }
   }
 

@@ -106,7 +106,7 @@ describe("D3: a clock that is set", () => {
     expect(await leftOf("s1")).toBe(LEASE_MS - 1_000);
   });
 
-  test("forward is followed to the end by who comes after a coordinator that died meanwhile", async () => {
+  test("a clock set forward is followed by a new coordinator when the old one died meanwhile", async () => {
     const { claim, time, breakRenewals } = await coordinator();
     for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
     breakRenewals(1);
@@ -116,7 +116,7 @@ describe("D3: a clock that is set", () => {
     const next = await coordinator();
     for (const sessionId of ["s1", "s2"])
       expect(await next.leftOf(sessionId)).toBeGreaterThanOrEqual(LEASE_MS - 1_000);
-    // Once: what has passed since is nobody's.
+    // The leases are extended once and then end.
     await wall.advance(LEASE_MS);
     next.time.close();
     const { leftOf } = await coordinator();
@@ -173,7 +173,7 @@ describe("D3: a clock that is set", () => {
 });
 
 describe("S3: time over restarts", () => {
-  test("goes on from where it was written, though the clock was set back meanwhile", async () => {
+  test("time continues from where it was written, even if the clock was set back meanwhile", async () => {
     const { clock, claim, time } = await coordinator();
     await claim("s1", "runner");
     await wall.advance(4_000);
@@ -184,7 +184,7 @@ describe("S3: time over restarts", () => {
     expect(before - next.clock.now()).toBeLessThanOrEqual(3_000);
   });
 
-  test("is followed where another coordinator has written a later one", async () => {
+  test("time follows a later time that another coordinator has written", async () => {
     const one = await coordinator();
     const two = await coordinator();
     two.clock.step(30_000);
@@ -193,7 +193,7 @@ describe("S3: time over restarts", () => {
     expect(one.clock.now()).toBeGreaterThanOrEqual(two.clock.now() - 3_000);
   });
 
-  test("is written by nobody while nobody holds anything", async () => {
+  test("time is not written while there are no claims", async () => {
     await coordinator();
     const writtenAt = (await storage.reader.document("coordinator", "time"))?.updatedAt;
     await wall.advance(60_000);
@@ -201,7 +201,7 @@ describe("S3: time over restarts", () => {
   });
 });
 
-test("O12: what was held when the time was last written goes on when a coordinator comes after long", async () => {
+test("O12: a lease continues when a coordinator returns long after the time was last written", async () => {
   const { claim, time } = await coordinator();
   await wall.advance(2_000);
   await claim("s1", "runner");
@@ -213,7 +213,7 @@ test("O12: what was held when the time was last written goes on when a coordinat
   expect(await next.leftOf("s1")).toBeLessThanOrEqual(LEASE_MS);
 });
 
-test("O12: so does what was claimed after it was last written", async () => {
+test("O12: a lease continues that began after the time was last written", async () => {
   const { claim, time } = await coordinator();
   await wall.advance(1_500);
   await claim("s1", "runner");
@@ -223,7 +223,7 @@ test("O12: so does what was claimed after it was last written", async () => {
   expect(await next.leftOf("s1")).toBe(LEASE_MS);
 });
 
-test("O12: so does what who came after long did not come to, as storage failed", async () => {
+test("O12: leases continue when a late coordinator's first update of them fails", async () => {
   const { claim, time } = await coordinator();
   for (const sessionId of ["s1", "s2"]) await claim(sessionId, "runner");
   time.close();
@@ -247,8 +247,9 @@ test("O12: a lease that was given after the carry began stays as long when the c
   expect(await leftOf("s2")).toBe(LEASE_MS);
 });
 
-// As where several begin at once over an empty storage: who looked before the time was written comes to what another one gave since.
-test("O12: a lease is left as it is by who finds that nobody has written the time", async () => {
+// Several coordinators may begin at once over an empty storage. A coordinator that looked before the time was
+// written may find leases that another one gave since.
+test("O12: a coordinator that finds no written time leaves leases as they are", async () => {
   const { claim, time, clock } = await coordinator();
   await claim("s1", "runner");
   time.close();
@@ -257,7 +258,7 @@ test("O12: a lease is left as it is by who finds that nobody has written the tim
   expect(await leftOf("s1")).toBe(LEASE_MS);
 });
 
-test("registry-2: who is silent is removed by what has passed, whatever the clock says", async () => {
+test("registry-2: a silent runner is removed after elapsed time, whatever the clock says", async () => {
   const { registry, clock } = await coordinator();
   await registry.change("runner", undefined, () => runnerAt(clock.now()));
   wall.jump(HOUR_MS);

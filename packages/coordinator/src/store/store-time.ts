@@ -1,52 +1,60 @@
-// Whose time counts at a coordinator, and what becomes of leases when it is set.
+// `StoreTime` keeps the clock of a coordinator in step with storage, and carries leases over when the clock
+// is set.
 //
 //   wall clock (the storage's, or this machine's) ─► SteadyClock ─► everything that is told or compared with the time
 //
-//   D3. A wall clock that was set back changes nothing at once. One that was set forward, or whose machine slept, is followed within
-//       `LOOK_MS`: the time is written down, so that who comes after this coordinator is not before it; every lease that goes on is
-//       renewed to last from then as long as it would have; then the time is the new one. What is renewed meanwhile is so as of then, and
-//       what was claimed by the old one is renewed after that. What is begun is finished, however often storage fails between: no
-//       lease is of a time that does not come, or carried over twice. Written with the time is from when leases are carried over, until
-//       all of them are: who comes after a coordinator that died meanwhile does it.
-//   S3. Time goes on after a restart where it was before, or later. While anybody holds a lease it is written down every `TELL_MS`,
-//       and what others wrote is followed.
-//   O12. Where nobody wrote it for longer than a lease, the clock may have been set meanwhile: the leases of then go on from now.
+//   D3. A wall clock that is set back changes nothing at once. A clock that is set forward, or whose machine
+//       slept, is followed within `LOOK_MS`, in these steps. First the new time is written, so that no later
+//       coordinator begins before it. Then every current lease is carried over to the new time, and finally
+//       the new time applies. A renewal meanwhile is made as of the new time, and a claim by the old time is
+//       renewed afterwards. A step that has begun is finished, even if storage fails in between. No lease has
+//       a time that never comes, and none is carried over twice. The written time includes the start of the
+//       carry until all leases are carried over. A new coordinator therefore finishes the step of one that
+//       died.
+//   S3. After a restart, time continues from the last written one or later. While there are claims, the time
+//       is written every `TELL_MS`, and later times of other coordinators are followed.
+//   O12. If no time was written for longer than a lease, the clock may have been set meanwhile. The leases of
+//       that time continue from now.
 //
-// Leaky: coordinators of one storage follow its clock within `LOOK_MS` of each other, not at once. What one of them gives meanwhile
-// another one may take for passed; then the work is done twice, and committed once.
+// Leaky: coordinators of one storage follow its clock within `LOOK_MS` of each other, not at once. A claim
+// that one of them gives meanwhile may seem expired to another one. The work is then done twice, and
+// committed once.
 //
-// It knows no polls: who holds what is storage's.
+// This class knows no polls. Storage knows the holders of claims.
 
 import type { AgentStorage, ClaimResult, HeldClaim } from "@holdfast/core";
 import type { SteadyClock } from "@holdfast/core/internal";
 
-/** A lease that is not renewed must end some day. */
+/** The longest lease, because a lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
 const TELL_MS = 2_000;
-/** Whose `updatedAt` is the time that was written down last, and whose body is a `Carry`. */
+/** The document whose `updatedAt` is the last written time, and whose body is a `Carry`. */
 const WRITTEN = { collection: "coordinator", id: "time" };
 const PAGE = 1_000;
 
 export interface StoreTimeHost {
-  /** Where what is renewed is as of the time that is told (unlike `renewTimely`). */
+  /** Renewals here apply as of the time that they are told (unlike `renewTimely`). */
   readonly storage: AgentStorage;
   readonly clock: SteadyClock;
-  /** Of runners. */
+  /** The lease of runners. */
   readonly leaseMs: number;
   /** Must not throw. */
   readonly warn: (message: string, error: unknown) => void;
 }
 
 interface Carry {
-  /** Leases of then go on from now, and this is yet to be seen to (D3). */
+  /** The time whose leases must still be carried over (D3). */
   readonly from?: number;
 }
 
 /** A step of the time that is under way. */
 interface Step {
   readonly ms: number;
-  /** When the lease of each claim ends by the new time; one that storage has not answered is carried again, to the same. */
+  /**
+   * The end of each claim's lease by the new time. If storage did not answer, the lease is carried over again
+   * to the same end.
+   */
   readonly ends: Map<string, { readonly until: number; isCarried: boolean }>;
   isMade: boolean;
 }
@@ -63,7 +71,8 @@ export class StoreTime {
   }
 
   /**
-   * To be awaited before anything is served. Time goes on from what was written, or leases begin anew (O12).
+   * Must be awaited before requests are served. Time continues from the written one, or leases start over
+   * (O12).
    *
    * @throws HoldfastError when storage is away.
    */
@@ -71,7 +80,7 @@ export class StoreTime {
     const { clock, leaseMs } = this.#host;
     const { at, carry } = await this.#written();
     clock.step(at - clock.now()); // S3.
-    const isLate = at > 0 && clock.now() - at > leaseMs; // Before it is written for the first time nobody goes by it.
+    const isLate = at > 0 && clock.now() - at > leaseMs; // There is no lease before the first write.
     const from = carry.from ?? (isLate ? at : undefined);
     await this.#write(clock.now(), from);
     if (from !== undefined) {
@@ -112,13 +121,13 @@ export class StoreTime {
     if (held !== undefined) await this.#write(clock.now());
   }
 
-  /** D3. Goes on with the step that is under way, or else begins one. */
+  /** D3. Continues the step that is under way, or begins one. */
   async #follow(ms: number): Promise<void> {
     const { clock } = this.#host;
     const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
     if (!step.isMade) {
       await this.#write(clock.now() + step.ms, clock.now());
-      clock.prepare(step.ms); // Not before: what is not written down nobody comes to who begins after this coordinator.
+      clock.prepare(step.ms); // A time that is not written is unknown to a new coordinator.
       const to = clock.now() + step.ms;
       await this.#carry({ from: clock.now(), at: to, to }, step.ends);
       clock.step(step.ms);
@@ -130,7 +139,9 @@ export class StoreTime {
     this.#step = undefined;
   }
 
-  /** Give the leases of `from` as long from `to` on. @param at the time by which some may be already. */
+  /**
+   * Carries the leases of `from` over to `to`. @param at the time that some leases may already count from.
+   */
   async #carry({ from, at, to }: Record<"from" | "at" | "to", number>, ends: Step["ends"]): Promise<void> {
     const { storage } = this.#host;
     for (let after: string | undefined; ;) {
@@ -142,8 +153,9 @@ export class StoreTime {
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
         const { leaseMs } = claim;
-        // More is left than a lease lasts of what was given after the time was written down, by the new time at another coordinator, or
-        // carried over by one that died meanwhile. Much more: it is by the new time; a little: time went back with a coordinator (S3).
+        // More than a whole lease may be left. The claim may have been given by the new time at another
+        // coordinator, or carried over by one that died; then far more is left. A little more is left if time
+        // went back with a coordinator (S3).
         const since = claim.until - from > 2 * leaseMs && claim.until > at ? at : from;
         const until = to + Math.min(claim.until - since, leaseMs);
         const end = ends.get(name) ?? { until, isCarried: false };
@@ -156,12 +168,14 @@ export class StoreTime {
     }
   }
 
-  /** Storage keeps the length of the lease, and gives it once more after nobody was there (ST38). */
+  /**
+   * Storage keeps the length of the lease, and extends it once more after a time without any process (ST38).
+   */
   async #renew({ owner, sessionId, leaseMs }: HeldClaim, until: number): Promise<void> {
     await this.#host.storage.renew({ owner, sessionIds: [sessionId], now: until - leaseMs, leaseMs });
   }
 
-  /** At 0 when nobody wrote it. */
+  /** The written time, or 0 if there is none. */
   async #written(): Promise<{ readonly at: number; readonly carry: Carry }> {
     const { collection, id } = WRITTEN;
     const written = await this.#host.storage.reader.document(collection, id);
@@ -174,7 +188,10 @@ export class StoreTime {
   }
 }
 
-/** Claim, and renew it when the time was set while storage was asked: it is as of before (D3). */
+/**
+ * Claims a session, and renews the claim if the time was set during the request, because the claim was made
+ * by the old time (D3).
+ */
 export async function claimTimely(
   storage: AgentStorage,
   clock: SteadyClock,
@@ -188,7 +205,10 @@ export async function claimTimely(
   return result;
 }
 
-/** Renew, as of the time that is coming when it is being set; once more when it was set meanwhile, or is going to be (D3). */
+/**
+ * Renews claims as of the coming time if the clock is being set, and once more if it was set during the
+ * request (D3).
+ */
 export async function renewTimely(
   storage: AgentStorage,
   clock: SteadyClock,

@@ -1,9 +1,10 @@
-// The next answer of a stream, which is then the taker's alone.
+// `taken` takes the value out of a stream's result, so that only the taker refers to it.
 //
-// A generator or an async function that waits keeps what its variables hold, what it goes over by `yield*` or `for await`, and the
-// promises of both: of streams inside each other the one answer, for as long as the reader takes. So it is taken out of the result.
+// A waiting generator or async function keeps its variables, the iterators of its loops, and their promises.
+// In nested streams, all of these refer to the same answer for as long as the reader takes. Taking the value
+// out of the result frees it.
 
-/** @param result of `next()`, of which only `done` is of use then. */
+/** @param result a result of `next()`, of which only `done` may be used afterwards. */
 export function taken<T>(result: IteratorYieldResult<T>): T {
   const { value } = result;
   (result as { value: T | undefined }).value = undefined;

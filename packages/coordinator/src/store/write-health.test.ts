@@ -1,4 +1,4 @@
-// What `/healthz` says of a coordinator whose storage cannot be written to.
+// `/healthz` of a coordinator whose storage cannot be written.
 
 import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
@@ -24,7 +24,7 @@ const health = async () => {
   return { status: answer.status, body: (await answer.json()) as { code?: string; detail?: string } };
 };
 
-test("a coordinator that cannot write says 503 and why, and is well again by itself", async () => {
+test("a coordinator that cannot write answers 503 with the reason, and recovers without a restart", async () => {
   const { state, storage } = openFull();
   const clock = new TestClock();
   fleet = await openFleet({ storage, clock });

@@ -1,11 +1,12 @@
-// Whether storage can be written to, for who asks how the coordinator is.
+// `WriteHealth` tells health checks whether storage can be written.
 //
-//   write-health-1. What the last write came to is remembered, so asking costs nothing while there are writes.
-//   write-health-2. When there was none for a while, or the last one failed, asking makes one: a document of its own,
-//       at most every `AGAIN_MS` after a failure, however often it is asked. So a coordinator that can write again says
-//       so by itself.
+//   write-health-1. The result of the last write is remembered, so that a check costs nothing while there are
+//       writes.
+//   write-health-2. If there was no write for a while, or the last one failed, a check writes a document of
+//       its own. After a failure it does so at most every `AGAIN_MS`, however many checks there are. The
+//       health therefore recovers without other writes.
 //
-// It knows no requests. What a write fails for that is the change's own fault is none of its affair.
+// This class knows no requests. Failures that are the fault of the change itself are ignored.
 
 import {
   HoldfastError,
@@ -15,7 +16,7 @@ import {
   type ErrorCode,
 } from "@holdfast/core";
 
-/** What it is when storage itself is at fault, in words that tell nothing of where it is. */
+/** The reasons shown when storage itself is at fault. They reveal nothing about its location. */
 const REASONS: { readonly [code in ErrorCode]?: string } = {
   storage_unavailable: "storage does not answer",
   storage_full: "nothing can be written: the disk of the storage is full",
@@ -51,7 +52,7 @@ export class WriteHealth {
     this.#knownAt = this.#clock.monotonic();
   }
 
-  /** Why nothing can be written, if so. */
+  /** The reason why nothing can be written, if there is one. */
   async problem(): Promise<HoldfastError | undefined> {
     const isKnownFor = this.#problem === undefined ? QUIET_MS : AGAIN_MS;
     if (this.#clock.monotonic() - this.#knownAt >= isKnownFor)

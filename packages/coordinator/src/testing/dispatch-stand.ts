@@ -1,4 +1,5 @@
-// Dispatch over a storage in memory, by a clock that tests move: one runner, and what it and others do.
+// `openDispatch` runs a dispatcher over a storage in memory, with a clock that tests move. It polls as one
+// runner.
 
 import { BEHAVIOUR_FLAGS, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
@@ -25,11 +26,11 @@ export interface StandOptions {
   readonly clock?: TestClock;
   /** How long storage takes to load a session. */
   readonly loadMs?: number;
-  /** What the runner has room for. */
+  /** The free slots of the runner. */
   readonly free?: number;
   /** How often a session may be lost with a runner that holds nothing else. */
   readonly lossesMax?: number;
-  /** What of storage is otherwise for this coordinator. */
+  /** Methods of storage that are replaced for this coordinator. */
   readonly changes?: (storage: AgentStorage) => Partial<AgentStorage>;
 }
 

@@ -1,4 +1,5 @@
-// A coordinator that listens, and who talks to it: people and runners, over real HTTP. For tests of this package.
+// `openFleet` starts a coordinator that listens, for tests that talk to it as people and runners over real
+// HTTP.
 
 import {
   BEHAVIOUR_FLAGS,
@@ -17,7 +18,7 @@ export interface FleetOptions {
   readonly storage?: AgentStorage;
   readonly clock?: Clock;
   readonly config?: CoordinatorConfig;
-  /** Another coordinator's, of the same storage. */
+  /** Set for a second coordinator of the same storage. */
   readonly seed?: number;
 }
 
@@ -25,7 +26,7 @@ export interface Fleet {
   readonly coordinator: Coordinator;
   readonly storage: AgentStorage;
   readonly url: string;
-  /** What it was told that is nobody's request to hear. */
+  /** The log messages that concern no single request. */
   readonly log: readonly string[];
   readonly admin: Person;
   user(name: string): Promise<Person>;
@@ -80,7 +81,9 @@ export async function openFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
-/** Until a poll waits there: one that was only sent may arrive after whatever is done next. */
+/**
+ * Waits until a poll waits at the coordinator: a poll that was only sent may arrive after the next request.
+ */
 export async function pollWaits({ url, admin }: Fleet): Promise<void> {
   const headers = { authorization: `Bearer ${admin.token}` };
   const isWaiting = async (): Promise<boolean> =>
@@ -88,7 +91,7 @@ export async function pollWaits({ url, admin }: Fleet): Promise<void> {
   await until(isWaiting, "a poll waits");
 }
 
-/** Whoever has a token. */
+/** A user or admin with a token. */
 export class Person {
   readonly url: string;
   readonly token: string;
@@ -120,14 +123,14 @@ export class Person {
   get = (path: string): Promise<Answer> => this.call("GET", path);
   post = (path: string, body: unknown = {}): Promise<Answer> => this.call("POST", path, body);
 
-  /** Start a session. @returns its id. */
+  /** Starts a session. @returns its id. */
   async start(body: object = {}): Promise<string> {
     const { status, body: session } = await this.post("/v1/sessions", { agent: "greeter", ...body });
     if (status !== 201) throw new Error(`starting answered ${status}: ${JSON.stringify(session)}`);
     return session.sessionId as string;
   }
 
-  /** A storage's changes. */
+  /** Commits changes over the storage API. */
   async commit(...changes: readonly Change[]): Promise<readonly ChangeResult[]> {
     const { status, body } = await this.post("/v1/storage/commit", { changes });
     if (status !== 200) throw new Error(`a commit answered ${status}: ${JSON.stringify(body)}`);
@@ -143,7 +146,7 @@ export interface RunnerOptions {
   readonly maxRuns?: number;
   readonly name?: string;
   readonly hostname?: string;
-  /** What its process calls itself. */
+  /** The secret name of the runner's process. */
   readonly process?: string;
 }
 
@@ -170,7 +173,7 @@ export interface FakePoll {
   }[];
 }
 
-/** A runner that does what a test says: it polls, commits and goes silent when told. */
+/** A runner that polls, commits and goes silent only when a test says so. */
 export class FakeRunner {
   readonly #url: string;
   readonly #options: RunnerOptions;
@@ -261,7 +264,7 @@ export class FakeRunner {
     };
   }
 
-  /** Commit one batch without records: what becomes of the session. */
+  /** Commits one batch without records, with this state of the session. */
   async say(
     claim: Pick<FakeClaim, "sessionId" | "token">,
     session: SessionPatch,
