@@ -1,4 +1,4 @@
-// LocalRuntime: a process that runs sessions, with the calls for its users and the parts it is made of.
+// `LocalRuntime`: a process that runs sessions, with the calls for its users and the parts it is made of.
 //
 //   runtime-1. `start`, `signal` and `cancel` answer after what they asked for is durable.
 //
@@ -108,7 +108,7 @@ class LocalRuntime implements Runtime {
   readonly #development: boolean;
   readonly #tracer: AgentTracer;
   readonly #executor: TaskExecutor;
-  /** Which agents bring their tasks to, unless the executor is somebody else's. */
+  /** The executor with which agents register their tasks, unless the program passes its own. */
   readonly #local: LocalTaskExecutor | undefined;
   readonly #timers: Timers;
   readonly #idleTimers: Timers;
@@ -120,7 +120,7 @@ class LocalRuntime implements Runtime {
   readonly #requests: SessionRequests;
   readonly #keeper: ScheduleKeeper | undefined;
   readonly #context = new AsyncLocalStorage<RunningCode>();
-  /** Where the agent of a session last called something outside. */
+  /** The line at which each session's agent last made a non-deterministic call. */
   readonly #outsideCalls = new Map<string, string>();
   readonly #watchdog: Watchdog | undefined;
   readonly #owner: string;
@@ -306,7 +306,7 @@ class LocalRuntime implements Runtime {
     return result;
   }
 
-  /** With a session that exists: ours, when the first answer was lost. Another's is run elsewhere, and nothing is to do here. */
+  /** Run a session that exists already, unless another process runs it. */
   async #goOn(sessionId: string): Promise<void> {
     try {
       const session = await this.#sessions.find(sessionId);
@@ -315,7 +315,7 @@ class LocalRuntime implements Runtime {
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       if (error.code === "session_claimed") return;
-      this.#sessions.failedToRun(sessionId, error); // Ours is claimed already: nobody else would.
+      this.#sessions.failedToRun(sessionId, error); // We may hold its claim, and then no other process would run it.
       throw error;
     }
   }
@@ -361,7 +361,7 @@ class LocalRuntime implements Runtime {
     return this.#handle(change.sessionId, true);
   }
 
-  /** The answer may have been lost, or the same was asked before: then it is the fork that was asked for. */
+  /** Accept an existing session if it is the same fork, as after a lost answer, and refuse any other. */
   async #refuseOther(sessionId: string, { session: { fork, input } }: ImportSession): Promise<void> {
     const stored = await this.#sessions.find(sessionId);
     const isSame = stored.fork?.at === fork?.at && stored.fork?.origins[0] === fork?.origins[0];
@@ -381,7 +381,7 @@ class LocalRuntime implements Runtime {
     refuseNewerSession(session);
     if (acceptDrift || session.status === "paused") this.#sessions.acceptDrift(sessionId, acceptDrift);
     if (session.status === "paused") {
-      this.#watchdog?.clear(sessionId); // A person has read why, and wants it tried again.
+      this.#watchdog?.clear(sessionId); // A person has read the reason, and wants to try again.
       await this.#committer.commit({ type: "resume_session", sessionId });
     }
     if (!isEnded(session.status)) await this.#sessions.activate(sessionId);
@@ -484,7 +484,7 @@ class LocalRuntime implements Runtime {
     return { owner: this.#owner, leaseMs: this.#leases.leaseMs };
   }
 
-  /** An agent that other processes may have: of the version that is known there, unless it is asked for by another one. */
+  /** A reference to an agent that only other processes may know, in the version that they have. */
   #elsewhere(name: string): AgentRef | undefined {
     return this.#dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
   }

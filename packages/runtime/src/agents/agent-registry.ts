@@ -1,4 +1,4 @@
-// KnownAgents: the agents a process can run, by name and the version their author gave them.
+// `KnownAgents`: the agents a process can run, by name and the version their author gave them.
 //
 //   agent-registry-1. There is one agent for each name and version. A session that is resumed runs in the
 //       version it was started with. Another version takes it over only when a person allows that.

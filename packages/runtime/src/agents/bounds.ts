@@ -1,11 +1,12 @@
-// Bounds: the limits that end a session whatever its agent does. A bound is a time to live, or a budget of
+// `Bounds`: the limits that end a session whatever its agent does. A bound is a time to live, or a budget of
 // its tree.
 //
 //   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth
 //       stops it. No start can know whether the loop of a free-form agent ends, and the limits of its journal
 //       stop it.
-//   bounds-2. A daemon without a bound is started with a warning; where bounds are strict it is refused before anything
-//       is stored. A schedule is refused like what it starts, and has no warning: it has no session yet.
+//   bounds-2. A daemon without a bound is started with a warning; where bounds are strict it is refused
+//       before anything is stored. A schedule is refused like the session it would start, and has no warning,
+//       as it has no session yet.
 
 import { UsageError, type Budget } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -34,7 +35,7 @@ export function checkBounds(
   });
 }
 
-/** When a session that may live so long is cancelled. @throws UsageError for what is no time. */
+/** The deadline of a session with this time to live. @throws UsageError for an invalid time. */
 export function deadlineOf(now: number, ms: number): { readonly deadlineAt?: number } {
   if (ms === Infinity) return {};
   if (Number.isFinite(ms) && ms > 0) return { deadlineAt: Math.ceil(now + ms) };

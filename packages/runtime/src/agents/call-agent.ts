@@ -1,4 +1,4 @@
-// Calling an agent's function on a kernel: the same for a session that runs and for one that is looked at.
+// `callAgent`: calls an agent's function on a kernel, for a running session and for a replay without effects.
 
 import {
   AgentContext,
@@ -11,7 +11,9 @@ import {
 import { resumedFromOf } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
-/** Call it on the session's input and the state of its last checkpoint. Its output is checked against its schema. */
+/**
+ * Call the agent with the session's input and its last checkpoint's state, and check the output by its schema.
+ */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
   const { shared } = session;
   const ctx = new AgentContext(kernel, {

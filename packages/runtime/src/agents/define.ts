@@ -1,4 +1,4 @@
-// How authors write agents and tasks.
+// defineAgent and defineTask: how authors write agents and tasks.
 
 import {
   AgentContext as CoreAgentContext,
@@ -34,9 +34,9 @@ export interface TaskContext {
    * lease, it is aborted.
    */
   readonly signal: AbortSignal;
-  /** Show text while it is made. Provisional: what is recorded is the output. */
+  /** Show text while it is made. Provisional: only the output is recorded. */
   streamToken(text: string): void;
-  /** Show how far it is. Provisional. */
+  /** Show the progress of the task. Provisional. */
   progress(data: unknown): void;
   /** Report the tokens that a model call used. */
   reportUsage(usage: TokenUsage): void;
@@ -60,8 +60,9 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly cost?: (input: Input) => TaskCost;
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
-   * Its process ended while it ran, and it is not tried again: end what it left running. The agent hears of the loss
-   * afterwards. `input` is as it was recorded.
+   * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets
+   * the
+   * loss afterwards. `input` is the recorded input.
    */
   readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
 }
@@ -99,7 +100,7 @@ interface AgentCommon<Input, Output> {
   /** Tasks the agent schedules by name or definition. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a list of tasks of any input and output has no other type.
   readonly tasks?: readonly TaskDefinition<any, any>[];
-  /** Agents it asks for as children, by name. */
+  /** Agents that it may spawn as children, by name. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the same for agents.
   readonly agents?: readonly Agent<any, any>[];
   /** Tasks that answer `ctx.requestFromParent(name)` of its children. */
@@ -123,7 +124,7 @@ export interface RunAgent<Input, Output, State> extends AgentCommon<Input, Outpu
 export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Output> {
   /** The state of the first turn. */
   readonly initial?: (input: Input) => State;
-  /** Instead of `initial`: makes the state typed, so that a turn may give back what changed. */
+  /** Instead of `initial`: makes the state typed, so that a turn may return only its changes. */
   readonly state?: StateDefinition<State, Input>;
   /** The only behaviour of this form. */
   readonly checkpoint?: "every_turn";
@@ -132,7 +133,7 @@ export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Outp
 
 export type TurnResult<State, Output> =
   | { readonly state: State }
-  /** Typed state: what to change, besides what `ctx.update` has. */
+  /** Typed state: the changes, in addition to those by `ctx.update`. */
   | { readonly update: Partial<State> | { readonly [field: string]: unknown } }
   | { readonly done: Output };
 
@@ -150,7 +151,7 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly agents: readonly Agent[];
   readonly handlers: { readonly [request: string]: TaskDefinition };
   readonly state: StateDefinition | undefined;
-  /** Whether every life of it ends in a checkpoint. */
+  /** Whether the agent has the turn form, in which every call ends in a checkpoint. */
   readonly turns: boolean;
   readonly main: (ctx: AgentContext<Input>) => Promise<Output>;
 }

@@ -14,7 +14,7 @@ import {
 import { isForkPending, parentAt, seedAt } from "@holdfast/core/internal";
 import type { Agent } from "./define.ts";
 
-/** The part of a kernel's options that tells one kernel of a session from the next. */
+/** The kernel options that differ from one kernel of a session to the next. */
 export type KernelLife = Pick<
   KernelOptions,
   | "baseSeq"
@@ -35,10 +35,11 @@ export type KernelLife = Pick<
 >;
 
 /**
- * The life of a session as it is stored: its records begin with the checkpoint, if there was one.
+ * The start of a session's next kernel from storage: the records begin with the last checkpoint, if there is
+ * one.
  *
- * @param token of the claim it is run under: none yet for one that is not stored.
- * @throws HoldfastError `state_version` when its state is of a version that this agent cannot read.
+ * @param token of the session's claim; 0 for a session that is not stored yet.
+ * @throws HoldfastError `state_version` when the agent cannot read the version of the state.
  */
 export function storedLife(
   { session, records, signals, states }: SessionSnapshot,
@@ -90,7 +91,7 @@ export function storedLife(
   };
 }
 
-/** The life after the checkpoint at which `last` ended. */
+/** The start of the kernel after the checkpoint at which `last` ended. */
 export function nextLife(last: Kernel, state: SessionState, session: Session): KernelLife {
   return {
     baseSeq: last.nextSeq,
@@ -117,7 +118,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
   };
 }
 
-/** Whose chance and whose names a life that begins at this position has. */
+/** The seed and the origins of a kernel that starts at this position. */
 function descentOf(session: Session, baseSeq: number): Pick<KernelLife, "seed" | "origins"> {
   return { seed: seedAt(session, baseSeq), origins: session.fork?.origins ?? [] };
 }

@@ -1,4 +1,4 @@
-// Runtime: the interface for programs that start sessions and talk to them. It takes options and returns
+// `Runtime`: the interface for programs that start sessions and talk to them. It takes options and returns
 // handles and receipts.
 
 import type {
@@ -105,7 +105,7 @@ export interface ScheduleOptions {
   readonly onFired?: (firing: Firing) => void;
 }
 
-/** A schedule has done what it says for one of its times. */
+/** A schedule has fired for one of its times. */
 export interface Firing {
   readonly scheduleId: string;
   /** The session that was started or signalled. */

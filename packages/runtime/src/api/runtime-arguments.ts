@@ -168,7 +168,7 @@ const CALLS: { readonly [call in keyof Runtime]?: Check } = {
   },
 };
 
-/** The same runtime, whose calls refuse what cannot be meant before they begin. */
+/** The same runtime, whose calls check their arguments before they begin. */
 export function withCheckedCalls<R extends Runtime>(runtime: R): R {
   const calls = runtime as unknown as Record<string, (...given: readonly unknown[]) => unknown>;
   for (const [name, check] of Object.entries(CALLS)) {

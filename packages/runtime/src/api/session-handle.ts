@@ -1,4 +1,4 @@
-// The handle of a session: calls of the runtime with the session's id filled in, and promises of how the session ends.
+// `sessionHandle`: the calls of a runtime with a session's id filled in, and promises of the session's end.
 //
 //   session-handle-1. A promise of a session's end keeps the process alive until it settles, or the runtime
 //       closes. Otherwise Node would end a program in the middle of its `await`: a session that only waits
@@ -64,7 +64,7 @@ export class ProcessHold {
     }
   }
 
-  /** Nothing holds the process from here on, whatever is pending. */
+  /** Let the process end from here on, even with pending promises. */
   close(): void {
     this.#isClosed = true;
     this.#release();

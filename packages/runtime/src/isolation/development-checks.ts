@@ -1,5 +1,5 @@
-// installDevelopmentChecks: reports calls that an agent must not make between two deliveries, as a replay would
-// read another value. The call still works, and each line of code is reported once.
+// `installDevelopmentChecks`: reports calls that an agent must not make between two deliveries, as a replay
+// would read another value. The call still works, and each line of code is reported once.
 //
 // The checks patch globals while a runtime is open. They recognise an agent by its asynchronous context, as a
 // slice runs only agents. Calls from other code are not reported. Neither are calls from our own packages and
@@ -21,7 +21,7 @@ const OWN = import.meta.url.replace("file://", "");
 
 type AnyFunction = (this: unknown, ...args: never[]) => unknown;
 
-/** Install the checks; the function given back takes them out again, in the reverse order of other installations. */
+/** Install the checks. The returned function removes them, in the reverse order of other installations. */
 export function installDevelopmentChecks({
   currentSession,
   warn,
@@ -122,6 +122,7 @@ function agentLine(): string | undefined {
   const caller = frames.find((frame) => !frame.includes(OWN));
   if (caller === undefined || caller.includes("node:") || caller.includes("/node_modules/")) return undefined;
   const place = /\(?(?:file:\/\/)?([^()\s]+:\d+:\d+)\)?$/.exec(caller.trim())?.[1];
-  // Nearest, not nearest of the agent's: what we ask for on an agent's behalf is not its doing.
+  // The nearest frame counts, not the nearest one of the agent: it did not make calls that we make on its
+  // behalf.
   return place === undefined || isOurs(place) ? undefined : place;
 }

@@ -1,4 +1,4 @@
-// killStartedBy: kills everything that a process has started, before that process is ended by force.
+// `killStartedBy`: kills everything that a process has started, before that process is ended by force.
 //
 // It finds the descendants of the process, and daemons, which have left their parent and their group, by the
 // marker of their command. Leaky: without /proc it finds nothing. It does not find a daemon that cleared its

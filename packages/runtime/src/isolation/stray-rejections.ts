@@ -1,13 +1,14 @@
-// watchStrayRejections: attributes unhandled rejections to sessions, so that they do not end the process (K4a).
+// `watchStrayRejections`: attributes unhandled rejections to sessions, so that they do not end the process
+// (K4a).
 
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { RunningCode } from "../session/driver-environment.ts";
 
-/** On every listener of ours, also of another copy of this package. */
+/** Marks every listener of ours, also of another copy of this package. */
 const OURS = Symbol.for("holdfast.stray-rejections");
 
 interface Ours {
-  /** Whether the rejection that is being told of belongs to a session of that runtime. */
+  /** Whether the current rejection belongs to a session of that runtime. */
   readonly [OURS]: () => boolean;
 }
 
@@ -30,8 +31,7 @@ export function watchStrayRejections(
       onStray(sessionId, reason);
       return;
     }
-    // Our being here, and that of other runtimes, switched Node's default off. With nobody else to decide, do what it would
-    // have done.
+    // Our listeners have switched Node's default off. Without any other listener, do what the default would do.
     if (process.listeners("unhandledRejection").some((each) => !(OURS in each) || (each as Ours)[OURS]()))
       return;
     throw reason;
@@ -43,7 +43,8 @@ export function watchStrayRejections(
   return () => {
     process.setMaxListeners(process.getMaxListeners() - 1);
     process.off("unhandledRejection", listener);
-    // Nobody asks it any more. Node 22 hands on what is in it with every promise that is made, in use or not.
+    // The context is no longer needed. Node 22 passes its content on with every promise, even if it is not
+    // used.
     context.disable();
   };
 }

@@ -20,10 +20,10 @@ const names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
 
 /** How long a process that is stuck may take to say where. */
 const PAUSE_MS = 1_000;
-/** Looked at so often after the moment to let go, a process that has not done it is stuck. */
+/** A process that has not let go of its leases this long after the announced time is stuck. */
 const OVERDUE_MS = 750;
 const LOOK_MS = Math.max(10, sliceMs / 10);
-/** Looks that are so far apart: the process was stopped, and this thread with it. */
+/** Looks that are further apart mean that the process was suspended, and this thread with it. */
 const STOPPED_MS = 4 * LOOK_MS;
 
 let lookedAt = performance.now();
@@ -50,15 +50,15 @@ function look(): void {
   const isOverdue = now - overdueSince >= OVERDUE_MS; // watchdog-4.
   if (!isSliceStuck && !isOverdue) return;
   clearInterval(looking);
-  // Now: should the slice end after all, the next one would write other names.
+  // Read the names now: if the slice ends after all, the next one writes other names.
   const written = new TextDecoder().decode(names.slice(0, state[2])).split("\n").slice(0, -1);
   const sessionIds = isSliceStuck || now - openSince >= OVERDUE_MS ? written : [];
   whereStuck((place) => end(sessionIds, place, isSliceStuck ? `for more than ${sliceMs} ms` : undefined));
 }
 
 /**
- * Ask the process's engine to pause, which it does in the middle of a loop, and answer with the author's line where it stands.
- * Once, soon, and whatever happens: a process that is stuck must end.
+ * Ask V8 to pause the process, which works in the middle of a loop, and answer with the author's line there.
+ * The answer comes once and soon, even without a line, as a process that is stuck must end.
  */
 function whereStuck(answer: (place: string | undefined) => void): void {
   let isAnswered = false;

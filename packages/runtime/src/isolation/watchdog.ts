@@ -1,13 +1,14 @@
-// Watchdog: a thread that ends the process when an agent or a task keeps it busy for too long (K4a, O5).
+// `Watchdog`: a thread that ends the process when an agent or a task keeps it busy for too long (K4a, O5).
 //
 // An agent that loops without awaiting stops every session of its process, and the runtime itself. Therefore
-// the names of its sessions are written before each slice to memory that a thread shares. When a slice does not
-// close in time, the thread writes these names to a file and kills the process. The next process reads it:
+// the names of its sessions are written before each slice to memory that a thread shares. When a slice does
+// not close in time, the thread writes these names to a file and kills the process. The next process reads
+// it:
 //
-//   watchdog-1. Sessions of a slice that was ended are suspects. Each one runs alone in its slices until it has
-//       ended or waits.
-//   watchdog-2. A suspect that keeps the process busy again, alone in its slice, is certainly the cause and is
-//       charged. Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried
+//   watchdog-1. Sessions of a slice that was ended are suspects. Each one runs alone in its slices until it
+//       has ended or waits.
+//   watchdog-2. A suspect that keeps the process busy again, alone in its slice, is certainly the cause and
+//       is charged. Its next activation parks it as `paused(poison)`. After a person resumes it, it is tried
 //       again.
 //   watchdog-3. Without a file (ephemeral sessions) no suspects are stored; the process ends all the same.
 //   watchdog-4. Code that blocks the event loop outside a slice, as a task may, names no session. A process
@@ -15,8 +16,8 @@
 //       blocked and ends before its leases do (O4).
 //   watchdog-5. The thread first kills everything that the process has started, because its commands have
 //       process groups of their own.
-//   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count from
-//       that moment.
+//   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count
+//       from that moment.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";

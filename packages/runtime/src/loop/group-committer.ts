@@ -1,4 +1,4 @@
-// GroupCommitter: one transaction for all changes of one turn of the event loop, over all sessions of the
+// `GroupCommitter`: one transaction for all changes of one turn of the event loop, over all sessions of the
 // process (K6).
 //
 //   group-committer-1. Changes with a common name are applied in the order in which they were submitted; each
@@ -6,9 +6,9 @@
 //   group-committer-2. One group is in flight at a time, and changes submitted meanwhile form the next. A
 //       storage with `groupsMax` gets several groups at once if they have no name in common. Then no change
 //       waits for an unrelated transaction.
-//   group-committer-3. A group with an unknown result is sent again, unchanged: every change is safe to repeat
-//       (ST3, ST9, ST13). The cost of a submission does not grow with the changes that wait while storage is
-//       away (`key-queues.ts`).
+//   group-committer-3. A group with an unknown result is sent again, unchanged: every change is safe to
+//       repeat (ST3, ST9, ST13). The cost of a submission does not grow with the changes that wait while
+//       storage is away (`key-queues.ts`).
 //   group-committer-4. If storage fails (full, read-only, away for too long), every change of the group gets
 //       that error. No change of it is applied, and the next group is sent as usual.
 //   group-committer-5. In a hurry, as when its process ends, a group has `HURRIED_MS` for its answer, and no

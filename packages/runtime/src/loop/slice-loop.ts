@@ -1,12 +1,12 @@
-// SliceLoop: runs agents in slices, which all sessions of a process share.
+// `SliceLoop`: runs agents in slices, which all sessions of a process share.
 //
 //   K2. A slice is the time between two immediates that are queued together. Node runs only ticks and
 //       microtasks between them. Therefore every agent with a delivery is quiescent at the second one. If the
-//       second one were queued later, an agent's own immediate could run in between, and its order would depend
-//       on the load.
-//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. Therefore a turn has one
-//       slice more than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process waits
-//       no longer than that.
+//       second one were queued later, an agent's own immediate could run in between, and its order would
+//       depend on the load.
+//   slice-loop-2b. A turn of the event loop costs more than delivering to one session. Therefore a turn has
+//       one slice more than the previous turn used, and at most `SLICES_PER_TURN`. Other work of the process
+//       waits no longer than that.
 //
 // It knows no kernels: a member says whether it had something to deliver, and is called when it is quiescent.
 

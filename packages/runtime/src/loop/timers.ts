@@ -1,4 +1,4 @@
-// Timers: one real timer for all the alarms of a process.
+// `Timers`: one real timer for all the alarms of a process.
 //
 // A real timer counts only the time in which the machine is awake. Alarms use the wall clock, which jumps
 // forward when a laptop wakes up or the time is set. Therefore the wall clock is read every few seconds while

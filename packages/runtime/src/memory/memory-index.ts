@@ -1,9 +1,9 @@
 // `MemoryIndex`: which sessions in memory are due, and which are held by a lease.
 //
-//   memory-index-1. `#ready` holds the sessions that can be due without a clock, by agent. `#timeline` holds the sessions that a clock makes
-//                   due. A parked session without a time is in neither and costs nothing.
-//   memory-index-2. A claim whose lease ends is also listed by its owner, so a renewal costs what that owner holds. A claim without an end
-//                   is not listed.
+//   memory-index-1. `#ready` holds the sessions that can be due without a clock, by agent. `#timeline` holds
+//       the sessions that a clock makes due. A parked session without a time is in neither and costs nothing.
+//   memory-index-2. A claim whose lease ends is also listed by its owner, so a renewal costs what that owner
+//       holds. A claim without an end is not listed.
 
 import { overdueAt } from "@holdfast/core";
 import { dueAt, lookAt, WakeQueue, type Claim } from "@holdfast/core/internal";

@@ -30,7 +30,7 @@ export class MemoryLedger implements LedgerPort {
     return this.#collections.get(collection)?.get(id);
   }
 
-  /** Sorted when asked: they are few, and read by people. */
+  /** The documents, sorted on each call: they are few, and people read them. */
   documents({ collection, after, limit }: Parameters<StorageReader["documents"]>[0]): StoredDocument[] {
     const documents = [...(this.#collections.get(collection)?.values() ?? [])];
     return documents

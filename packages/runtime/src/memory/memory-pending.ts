@@ -55,13 +55,13 @@ export class PendingList {
     this.#lists = undefined;
   }
 
-  /** Those after this place in the inbox, the oldest first. */
+  /** The signals after this position in the inbox, the oldest first. */
   after(order: number): StoredSignal[] {
     if (this.#lists === undefined) return [];
     return Array.from(this.#lists.byOrder.above(order), ({ signal }) => signal);
   }
 
-  /** Whether one of them is what these waits stand for. */
+  /** Whether one of the signals satisfies one of these waits. */
   answers(waits: readonly Wait[]): boolean {
     return this.#lists?.names.answers(waits) === true;
   }

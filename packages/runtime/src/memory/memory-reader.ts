@@ -1,4 +1,4 @@
-// MemoryReader: the sessions in memory as people and tools read them.
+// `MemoryReader`: the sessions in memory as people and tools read them.
 
 import type {
   AuditRow,

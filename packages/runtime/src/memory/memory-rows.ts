@@ -1,10 +1,11 @@
 // `Rows`: the rows of sessions in memory, and how they are found. The rows know no clock.
 //
-//   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out without copying.
+//   memory-rows-1. Rows, records, entries and signals are never changed in place, so they are handed out
+//       without copying.
 //   memory-rows-3. A backlog of many thousand signals makes neither the next signal nor taking one out slower
 //       (`memory-pending.ts`).
-//   memory-rows-6. Every session is in a list of its agent and a list of its status. It is also in lists of its
-//       owner and its parent, if it has them. A page by one filter reads as many sessions as it answers;
+//   memory-rows-6. Every session is in a list of its agent and a list of its status. It is also in lists of
+//       its owner and its parent, if it has them. A page by one filter reads as many sessions as it answers;
 //       several filters walk the shortest of their lists.
 //   memory-rows-4. Collections that few sessions need (children, holds) are made with their first item.
 
@@ -29,12 +30,14 @@ type SessionFilters = Omit<Parameters<StorageReader["sessions"]>[0], "limit" | "
 /** The stored rows of sessions, and the lists to find them. */
 export class Rows {
   readonly sessions = new Map<string, Stored>();
-  /** In the order they were created, for paging: all of them, and by what lists of sessions are filtered by (memory-rows-6). */
+  /**
+   * All sessions in the order of their creation, for paging. The lists below are for filters (memory-rows-6).
+   */
   readonly created = new PositionList<Stored>();
   readonly #byAgent = new ListsByKey<Stored>();
   readonly #byOwner = new ListsByKey<Stored>();
   readonly #byStatus = new ListsByKey<Stored>();
-  /** By the id of their parent, which may not be here. */
+  /** The sessions by the id of their parent, which may not be here. */
   readonly #byParent = new ListsByKey<Stored>();
   #nextPosition = 0;
 
@@ -70,7 +73,7 @@ export class Rows {
     this.#byStatus.remove(listedStatus, stored);
   }
 
-  /** memory-rows-6. After every change of its status. */
+  /** memory-rows-6. To be called after every change of a session's status. */
   listStatus(stored: Stored): void {
     const { status } = stored.session;
     if (status === stored.listedStatus) return;
@@ -92,7 +95,7 @@ export class Rows {
     return shortest;
   }
 
-  /** By what never changes. */
+  /** The lists by members that never change. */
   *#fixedLists({ agent, placement, parent }: Session): Generator<readonly [ListsByKey<Stored>, string]> {
     yield [this.#byAgent, agent.name];
     if (placement?.owner !== undefined) yield [this.#byOwner, placement.owner];
@@ -111,7 +114,7 @@ export class Rows {
     return [...this.#byParent.get(sessionId)];
   }
 
-  /** A walk over all that are paused: budgets are raised by people. */
+  /** Walks over all paused sessions, which is seldom: only people raise budgets. */
   exhaustedBy(payer: string): string[] {
     const paused = [...this.#byStatus.get("paused" satisfies SessionStatus)];
     return paused
@@ -120,7 +123,7 @@ export class Rows {
   }
 }
 
-/** One session. `session` and what stands in the lists is never changed, only replaced (memory-rows-1). */
+/** One session. `session` and the items of the lists are never changed, only replaced (memory-rows-1). */
 export interface Stored extends Queued {
   session: Session;
   /** Its status as the lists know it (memory-rows-6). */
@@ -130,14 +133,14 @@ export interface Stored extends Queued {
   leaseMs: number;
   /** Whether a pending signal is one it waits for. */
   answered: boolean;
-  /** Where it stands in the order of creation. */
+  /** The place in the order of creation. */
   readonly position: number;
   readonly records: JournalRecord[];
   readonly entries: Entry[];
   readonly pending: PendingList;
   /** The marks of all its signals; most sessions never get one. */
   seen: Seen | undefined;
-  /** By task (memory-rows-4). */
+  /** The holds by task (memory-rows-4). */
   holds: Map<number, Amount> | undefined;
   /** As the index knows it (memory-storage-2). */
   dueAt: number;

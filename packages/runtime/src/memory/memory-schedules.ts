@@ -1,4 +1,5 @@
-// `MemorySchedules`: the schedules in memory, by id and by when they fire next. Looking for what is due costs what is due.
+// `MemorySchedules`: the schedules in memory, by id and by when they fire next. The cost of a search depends
+// only on how many are due.
 
 import type { Schedule } from "@holdfast/core";
 import { WakeQueue, type Queued } from "@holdfast/core/internal";

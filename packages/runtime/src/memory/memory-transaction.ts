@@ -1,4 +1,5 @@
-// `MemoryTransaction`: what `applyChange` reads and writes in memory, and what listeners are told afterwards.
+// `MemoryTransaction`: the rows that `applyChange` reads and writes in memory, and the notices to listeners
+// afterwards.
 //
 // No method awaits, so each call of the storage is one transaction.
 
@@ -129,7 +130,7 @@ export class MemoryTransaction implements RowPort {
     return stored.claim;
   }
 
-  /** Tell the listeners and the followers what the transaction changed. */
+  /** Notify the listeners and the followers of the changed sessions. */
   publish(listeners: ReadonlySet<(arrival: Arrival) => void>): void {
     if (this.#arrived.length > 0) {
       const arrived = this.#arrived;

@@ -1,7 +1,8 @@
-// Lists in the order of creation, with items added and removed anywhere. Each of these costs O(log n), and so does the
-// beginning of a page.
+// Lists in the order of creation, with items added and removed anywhere. Each of these costs O(log n), and so
+// does the beginning of a page.
 //
-// A list is cut into chunks. A binary search finds the chunk; an item that is added or removed moves items of that chunk only.
+// A list is cut into chunks. A binary search finds the chunk; an item that is added or removed moves items of
+// that chunk only.
 
 /** An item of a list. Its position never changes, and no two items of one list have the same. */
 export interface Positioned {
@@ -93,7 +94,7 @@ export class ListsByKey<T extends Positioned> {
   }
 }
 
-/** The first index for which it holds, as it does for all after that; `length` when for none. */
+/** The first index for which the condition holds, as it does for all later ones; `length` if there is none. */
 export function lowest(length: number, holds: (index: number) => boolean): number {
   let low = 0;
   let high = length;

@@ -1,11 +1,11 @@
-// The ports of a Node process: real time, real randomness, SHA-256.
+// The ports of a Node process: `systemClock`, `systemRandom` and `sha256`.
 
 import { hash, randomBytes } from "node:crypto";
 import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-// Taken before anybody patches them, our own development checks included.
+// Read before other code patches them, such as our own development checks.
 const wallNow = Date.now.bind(Date);
 const monotonicNow = performance.now.bind(performance);
 const realTimeout = setTimeout;
@@ -31,7 +31,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** This process's clock, going by a storage's time where that is another one. */
+/** The clock of this process, or the time of a storage that has a clock of its own. */
 export function clockFor(storage: AgentStorage): Clock {
   return storage.now === undefined ? systemClock : { ...systemClock, now: () => storage.now!() };
 }
@@ -63,7 +63,7 @@ export const sha256: Hash = (text) => {
 
 export const silentTracer: AgentTracer = { trace() {} };
 
-/** Whether mistakes should be looked for that cost a little to find. */
+/** Whether to check for mistakes that cost a little to find. */
 export function isDevelopment(): boolean {
   return process.env["NODE_ENV"] !== "production";
 }

@@ -1,11 +1,11 @@
-// createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone. `mayWrite` judges
-// files that are only read.
+// createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone.
+// `mayWrite` judges files that are only read.
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
 //       whatever the umask. An existing file is never opened; `replacePrivate` replaces it by a rename.
-//   private-file-2. No other user can replace the file in its folder. The folder belongs to this user or root,
-//       and others may write to it only if it is sticky. A group of this process may write to it, as volumes of
-//       containers are shared so.
+//   private-file-2. No other user can replace the file in its folder. The folder belongs to this user or
+//       root, and others may write to it only if it is sticky. A group of this process may write to it, as
+//       volumes of containers are shared so.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -29,7 +29,7 @@ const MODE = 0o600;
 /**
  * Make a new file (private-file-1) in a folder that is checked (private-file-2).
  *
- * @throws HoldfastError `config_invalid` for the folder, or what the file system says, as `EEXIST`.
+ * @throws HoldfastError `config_invalid` for the folder, or an error of the file system, such as `EEXIST`.
  */
 export function createPrivate(path: string, text: string): void {
   checkFolder(dirname(path));
@@ -46,7 +46,7 @@ export function createPrivate(path: string, text: string): void {
   }
 }
 
-/** Put a new file in the place of whatever is at the path, in one step. @throws as `createPrivate` does. */
+/** Replace any file at the path with a new one, in one step. @throws as `createPrivate` does. */
 export function replacePrivate(path: string, text: string): void {
   const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
   createPrivate(draft, text);
@@ -58,10 +58,10 @@ export function replacePrivate(path: string, text: string): void {
   }
 }
 
-/** Whether a user other than this one and root may write what has this status, or give others the right to. */
+/** Whether a user other than this one and root may write to a file with these stats, or change its mode. */
 export function isWritableByOthers({ uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">): boolean {
   const own = process.getuid?.();
-  if (own === undefined) return false; // Rights are kept otherwise there.
+  if (own === undefined) return false; // Windows has another permission model.
   if (uid !== own && uid !== 0) return true;
   if ((mode & 0o002) !== 0) return true;
   return (mode & 0o020) !== 0 && gid !== process.getgid?.() && process.getgroups?.().includes(gid) !== true;

@@ -1,9 +1,9 @@
-// limitProcessMemory: keeps V8's heap close to what a process really holds.
+// `limitProcessMemory`: keeps V8's heap close to what a process really holds.
 //
 // By default V8 lets the space of young objects grow to 130 MB, and doubles the rest of the heap between two
-// collections. A process that parks many sessions one after the other makes much garbage and keeps little. With
-// 100,000 parked sessions it held 345 MB. With these limits it held 134 MB and used about a fifth more CPU
-// time.
+// collections. A process that parks many sessions one after the other makes much garbage and keeps little.
+// With 100,000 parked sessions it held 345 MB. With these limits it held 134 MB and used about a fifth more
+// CPU time.
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";

@@ -1,8 +1,8 @@
-// replaySession: replays a recorded turn with the agent's code, without effects.
+// `replaySession`: replays a recorded turn with the agent's code, without effects.
 //
 // It uses the real kernel, the recorded outcomes and the agent's function, but no storage and no claim. Tasks
-// and closures would start only after a commit, so none starts here. The agent's commands are compared with the
-// recorded ones, as when a session is resumed (K5).
+// and closures would start only after a commit, so none starts here. The agent's commands are compared with
+// the recorded ones, as when a session is resumed (K5).
 
 import {
   isCommand,

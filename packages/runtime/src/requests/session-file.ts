@@ -1,5 +1,5 @@
-// Session files as a runtime reads and writes them: `exportLines`, `readSessionFile` and `storeImported`. This
-// file splits bytes into lines and has Node's SHA-256; core defines the content of the lines.
+// Session files as a runtime reads and writes them: `exportLines`, `readSessionFile` and `storeImported`.
+// This file splits bytes into lines and has Node's SHA-256; core defines the content of the lines.
 
 import { createHash } from "node:crypto";
 import {

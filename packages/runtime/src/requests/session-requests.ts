@@ -1,9 +1,6 @@
-// SessionRequests: the requests to a stored session, in any process, such as signal, answer, cancel, pause,
-// resume and
-// budget.
+// `SessionRequests`: the requests to a stored session, in any process, such as a signal, a cancel or a pause.
 //
-// Each request is one change, answered once it is durable; the storage rules decide its effect. It knows no
-// drivers.
+// Each request is one change, answered once it is durable. The storage rules decide its effect.
 
 import {
   checkBudget,
@@ -52,9 +49,9 @@ export interface SessionRequestsHost {
   commit(change: Change): Promise<ChangeResult>;
   /** @throws NotFoundError */
   find(sessionId: string): Promise<Session>;
-  /** Signals of it that are stored and not read. */
+  /** The stored signals of a session that are not read. */
   pendingSignals(sessionId: string): Promise<readonly Pick<StoredSignal, "name">[]>;
-  /** Something is due at this time. */
+  /** Look for due sessions at this time. */
   lookAt(at: number): void;
 }
 
@@ -175,7 +172,7 @@ export class SessionRequests {
   }
 }
 
-/** Send what a source receives. Answers how to close the source. */
+/** Send the signals that a source receives. Answers a function that closes the source. */
 export function openSource(source: SignalSource, send: Runtime["signal"]): () => Promise<void> {
   const opening = source.open(async ({ sessionId, name, payload, dedupKey }) => {
     try {

@@ -1,9 +1,10 @@
-// readCron: the next time of a cron line in a time zone.
+// `readCron`: the next time of a cron line in a time zone.
 //
 // The library croner reads the line and finds its times on a calendar without clock changes. This file maps
 // each of them to a moment of the zone, because croner would return a time that exists twice two times.
 //
-//   cron-1. A time that does not exist, the clock having been put forward over it, is the first moment after the gap.
+//   cron-1. A time that does not exist, the clock having been put forward over it, is the first moment after
+//       the gap.
 //   cron-2. A time that exists twice, the clock having been put back, is the first of the two.
 //   cron-3. A line that names no hour (`*`) means an interval, not a time of day. Therefore all its times in
 //       the hour that exists twice come twice, and "every minute" never pauses for an hour.

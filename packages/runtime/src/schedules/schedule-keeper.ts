@@ -1,15 +1,15 @@
-// ScheduleKeeper: fires the schedules that are due, in a process with the option `schedules`.
+// `ScheduleKeeper`: fires the schedules that are due, in a process with the option `schedules`.
 //
 //   schedule-keeper-2. A time fires once, however many processes see it. Storage compares it with the
-//       schedule's next time in the transaction that starts the session or sends the signal, and sets the next
-//       time (ST34).
-//   schedule-keeper-3. The id of the session or signal is made from the schedule and the due time. If a crash,
-//       or a schedule that was put again, makes that time due again, the second firing finds the first one's
-//       result.
+//       schedule's next time in the transaction that starts the session or sends the signal, and sets the
+//       next time (ST34).
+//   schedule-keeper-3. The id of the session or signal is made from the schedule and the due time. If a
+//       crash, or a schedule that was put again, makes that time due again, the second firing finds the first
+//       one's result.
 //   schedule-keeper-4. Times that were missed fire once, together, as the first of them.
 //   schedule-keeper-5. When the wall clock jumps, no time fires twice and none is skipped. The keeper asks
-//       storage for due schedules at each second of the wall clock, and waits for that second by the monotonic
-//       clock.
+//       storage for due schedules at each second of the wall clock, and waits for that second by the
+//       monotonic clock.
 //
 // Storage finds due schedules, and `cron.ts` computes their next times. It does not know how sessions run.
 

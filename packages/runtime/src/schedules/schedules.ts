@@ -1,7 +1,7 @@
-// Schedules: stores, lists and removes schedules.
+// `Schedules`: stores, lists and removes schedules.
 //
-//   schedules-1. Putting a schedule again with the same cron and zone keeps its next time. Therefore a program
-//       that puts its schedules at each start misses no time that came while it was not running.
+//   schedules-1. Putting a schedule again with the same cron and zone keeps its next time. Therefore a
+//       program that puts its schedules at each start misses no time that came while it was not running.
 //
 // It does not fire them: that is `schedule-keeper.ts`.
 
@@ -20,7 +20,7 @@ import {
 import { readCron } from "./cron.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 
-/** The ids of what it starts are its own and 17 characters more. */
+/** The ids of started sessions consist of the schedule's id and 17 more characters. */
 const ID_CHARS_MAX = 64;
 
 export interface SchedulesHost {
@@ -44,7 +44,7 @@ export class Schedules {
     this.#host = host;
   }
 
-  /** Store it, in place of one of this id. @throws UsageError */
+  /** Store a schedule, in place of one with the same id. @throws UsageError */
   async put({ id, cron, timeZone, action }: ScheduleRow): Promise<Schedule> {
     const { clock, committer, random } = this.#host;
     if (id !== undefined && (!isSessionId(id) || id.length > ID_CHARS_MAX)) {
@@ -59,7 +59,7 @@ export class Schedules {
       cron,
       timeZone,
       action,
-      nextAt: readCron(cron, timeZone).after(now), // schedules-1: of one that is there, storage keeps it.
+      nextAt: readCron(cron, timeZone).after(now), // schedules-1: storage keeps the time of an existing schedule.
       createdAt: now,
     };
     const result = await committer.commit({ type: "put_schedule", schedule });
@@ -72,7 +72,7 @@ export class Schedules {
     return this.#host.storage.reader.schedules();
   }
 
-  /** Answers whether there was one. */
+  /** Remove a schedule. Answers whether there was one. */
   async remove(scheduleId: string): Promise<boolean> {
     const result = await this.#host.committer.commit({ type: "remove_schedule", scheduleId });
     expectStatus(result, ["done", "not_found"]);

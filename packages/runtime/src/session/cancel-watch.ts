@@ -1,8 +1,8 @@
-// CancelWatch: requests a session's cancel, notices a stored one, and watches its deadline.
+// `CancelWatch`: requests a session's cancel, notices a stored one, and watches its deadline.
 //
-// Storage acknowledges a cancel before the agent is notified. This holds for a cancel by a person, the parent,
-// the session's deadline, an unanswered question, or a budget. Therefore all of them end the same way, even
-// without this process.
+// Storage acknowledges a cancel before the agent is notified. This holds for a cancel by a person, the
+// parent, the session's deadline, an unanswered question, or a budget. Therefore all of them end the same
+// way, even without this process.
 
 import type { CancelCause, Clock, Exhausted, HoldfastError, RequestCancel, Session } from "@holdfast/core";
 import { noticeOf } from "@holdfast/core/internal";

@@ -1,4 +1,4 @@
-// DriverWorld: the interface of the process for the driver of a session. `Driven` is the interface of the
+// `DriverWorld`: the interface of the process for the driver of a session. `Driven` is the interface of the
 // driver for the process.
 
 import type {

@@ -1,4 +1,4 @@
-// How a session left this process, and how that is traced.
+// `Departure`: how a session left this process, and the trace event for that.
 
 import {
   recordError,
@@ -18,7 +18,10 @@ export type Departure =
       readonly error: RecordedError | undefined;
     }
   | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
-  /** Storage refused it, the claim was lost, or the runtime closed: the session is as its last commit left it. */
+  /**
+   * Storage refused a commit, the claim was lost, or the runtime closed: the session stays as its last commit
+   * left it.
+   */
   | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
 
 export function departureEvent(departure: Departure): TraceBody {

@@ -1,11 +1,11 @@
-// Inbox: fetches the arrivals of one session from storage, which are signals and requests to cancel.
+// `Inbox`: fetches the arrivals of one session from storage, which are signals and requests to cancel.
 //
 //   inbox-3. Whenever a commit answers an inbox position beyond the last one seen, the inbox fetches again
 //       (S2).
 //
 // The inbox is idle until `look` is called, then *looking* until storage has answered. A call of `look`
-// meanwhile causes another fetch afterwards, as the running one may miss the arrival. That fetch is skipped if
-// the call names an inbox position that was fetched. When storage is unavailable, the inbox retries later.
+// meanwhile causes another fetch afterwards, as the running one may miss the arrival. That fetch is skipped
+// if the call names an inbox position that was fetched. When storage is unavailable, the inbox retries later.
 
 import {
   toHoldfastError,

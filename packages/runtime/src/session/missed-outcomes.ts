@@ -1,13 +1,13 @@
-// ToldAgain: redelivers outcomes of other sessions that this one has missed, or can no longer receive.
+// `ToldAgain`: redelivers outcomes of other sessions that this one has missed, or can no longer receive.
 //
 // A child signals its end once (S4), and a checkpoint does not keep received outcomes. Therefore the row of a
 // child is read when the session waits for a child of an earlier life. It is also read if the session has
-// received the child's end before. The row of the parent is read when a new process finds a wait for its reply.
-// The result is sent to the session as a signal with an id made from the wait. After a crash that signal is
-// found again, so it is sent once (child-asks-5, consequences-4).
+// received the child's end before. The row of the parent is read when a new process finds a wait for its
+// reply. The result is sent to the session as a signal with an id made from the wait. After a crash that
+// signal is found again, so it is sent once (child-asks-5, consequences-4).
 //
-// The row is read after the wait is stored, and a signal is sent only if the other session has ended. A session
-// that ends later sends its own signal in the transaction of its end, so none is missed in between.
+// The row is read after the wait is stored, and a signal is sent only if the other session has ended. A
+// session that ends later sends its own signal in the transaction of its end, so none is missed in between.
 
 import {
   isEnded,

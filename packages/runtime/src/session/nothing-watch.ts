@@ -1,4 +1,4 @@
-// `NothingWatch`: gives an agent that awaits nothing durable `standsOnNothingMs` to go on, then reports it (K2).
+// `NothingWatch`: reports an agent that awaits nothing durable for `standsOnNothingMs` (K2).
 
 import type { DriverWorld } from "./driver-environment.ts";
 import { alarm, type Alarm } from "../loop/timers.ts";
@@ -12,7 +12,7 @@ export class NothingWatch {
     this.#alarm = alarm(report);
   }
 
-  /** Whether the agent stands on nothing durable as of now. */
+  /** @param standsOnNothing whether the agent is now blocked on nothing durable. */
   watch(standsOnNothing: boolean): void {
     const { timers, limits } = this.#world;
     timers.after(this.#alarm, standsOnNothing ? limits.standsOnNothingMs : Infinity);

@@ -1,5 +1,5 @@
-// SessionClaim: the right under which a driver commits. It is the claim of a stored session. For a new session
-// it is a function that stores the session together with its first batch and returns a claim.
+// `SessionClaim`: the right under which a driver commits. It is the claim of a stored session. For a new
+// session it is a function that stores the session together with its first batch and returns a claim.
 
 import {
   decodeJson,

@@ -16,7 +16,10 @@ export function leaseLost(sessionId: string): UnavailableError {
   );
 }
 
-/** K4a: it kept a process busy until the watchdog ended it, alone and so for certain. */
+/**
+ * K4a: the session kept a process busy until the watchdog ended it. It was alone in its slice, so it is the
+ * cause.
+ */
 export function poisonFault(sessionId: string, at: string | undefined): HoldfastError {
   return new HoldfastError(
     "session_paused",
@@ -28,7 +31,7 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
   );
 }
 
-/** A session that is paused, and that its agent's code did not pause. */
+/** The error of a paused session, unless its agent's code caused the pause. */
 export function sessionPaused({
   sessionId,
   pauseReason = "by_user",

@@ -1,4 +1,4 @@
-// How a session stands when a process is done with it, from what its driver or its row says.
+// `Settled`: the outcome of a session for a process that is done with it, from its driver or its row.
 
 import {
   decodeJson,
@@ -15,7 +15,7 @@ import {
 import type { Departure } from "./driver-exit.ts";
 import { sessionMoved, sessionNotFound, sessionPaused } from "./session-errors.ts";
 
-/** How a session stands when this process is done with it. */
+/** The outcome of a session when this process is done with it. */
 export type Settled<Output = unknown> =
   | { readonly status: "completed"; readonly output: Output }
   | { readonly status: "failed"; readonly error: RecordedError }
@@ -25,7 +25,7 @@ export type Settled<Output = unknown> =
       readonly error: RecordedError | undefined;
     }
   | { readonly status: "paused"; readonly fault: HoldfastError }
-  /** It is not over, but nothing more happens to it in this process. */
+  /** The session has not ended, but nothing more happens to it in this process. */
   | { readonly status: "released"; readonly error: HoldfastError | undefined };
 
 export function settledBy(departure: Departure): Settled {
@@ -34,7 +34,7 @@ export function settledBy(departure: Departure): Settled {
   return ended(departure.status, departure.output, departure.error);
 }
 
-/** How a session left that a fault has ended or parked. */
+/** The departure of a session that a fault has ended or parked. */
 export function faultedBy(
   { status, pauseReason: reason = "agent_fault", error }: SessionPatch,
   fault: HoldfastError,
@@ -66,7 +66,7 @@ export function leftAs(sessionId: string, session: Session | undefined): Settled
   return isEnded(status) || status === "paused" ? settledAs(session) : undefined;
 }
 
-/** Why a session ended that storage has ended, without its agent. */
+/** The error of a session that storage has ended, without its agent. */
 export function endedBy({ cancel }: Pick<Session, "cancel">): RecordedError {
   return { name: "CancelledError", message: cancel?.reason ?? "cancelled", code: "cancelled" };
 }

@@ -1,4 +1,5 @@
-// SessionRow: the patches of a session's row, which shows people and tools its status, its waits and its end.
+// `SessionRow`: the patches of a session's row, which shows people and tools its status, its waits and its
+// end.
 //
 // The commit of a segment also writes the row, and only when the row changes. A driven session is in one of
 // these states. *working*: a task runs, or the agent is about to. *waiting*: it waits only for timers and

@@ -1,4 +1,5 @@
-// LastErrors: the last error of each session, for a limited number of sessions, as a process may live for long.
+// `LastErrors`: the last error of each session, for a limited number of sessions, as a process may live for
+// long.
 
 import type { HoldfastError } from "@holdfast/core";
 

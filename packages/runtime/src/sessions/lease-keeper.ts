@@ -1,16 +1,16 @@
-// LeaseKeeper: renews the claims of a process, and lets go of its sessions when it cannot.
+// `LeaseKeeper`: renews the claims of a process, and lets go of its sessions when it cannot.
 //
 // The keeper is idle while the process holds no claim. Otherwise one call every `renewMs` renews all claims,
 // without waiting for the answer to the previous call, which may be lost. Storage counts a lease from the
 // arrival of a call, the keeper from before the call, so its own lease always ends first. A confirmed renewal
 // covers all claims, from the time of its call.
 //
-//   O4. When no renewal is confirmed until shortly before the lease's end, the keeper lets go of all sessions.
-//       The margin is for the process trees of their tasks to end before another process may claim the same
-//       work. After a process was suspended, timers of its tasks may fire before the timer of the lease.
-//       Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its end, at
-//       a report, and when its signal is read. A process whose event loop is blocked runs no check (O5): its
-//       watchdog knows the time of the next one, and ends the process instead.
+//   O4. When no renewal is confirmed until shortly before the lease's end, the keeper lets go of all
+//       sessions. The margin is for the process trees of their tasks to end before another process may claim
+//       the same work. After a process was suspended, timers of its tasks may fire before the timer of the
+//       lease. Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its
+//       end, at a report, and when its signal is read. A process whose event loop is blocked runs no check
+//       (O5): its watchdog knows the time of the next one, and ends the process instead.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: its host announces claims, says whether any are held, and lets go.

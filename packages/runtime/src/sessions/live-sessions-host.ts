@@ -1,4 +1,4 @@
-// LiveSessionsHost: the interface of a process for the sessions it drives.
+// `LiveSessionsHost`: the interface of a process for `LiveSessions`.
 
 import type { AgentStorage } from "@holdfast/core";
 import type { DriverWorld } from "../session/driver-environment.ts";

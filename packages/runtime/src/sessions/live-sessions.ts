@@ -1,4 +1,4 @@
-// LiveSessions: the sessions this process drives, from their creation or claim to their release.
+// `LiveSessions`: the sessions this process drives, from their creation or claim to their release.
 //
 // A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then
 // gone: ended, parked, abandoned, or released. Its waiters are notified when nothing more happens to it here.

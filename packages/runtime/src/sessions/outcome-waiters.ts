@@ -1,9 +1,9 @@
-// Waiters: promises of how sessions end in this process. Each settles once, when its session has ended or
+// `Waiters`: promises of how sessions end in this process. Each settles once, when its session has ended or
 // nothing more happens to it here.
 //
 //   outcome-waiters-1. A waiter is registered before its session is read, so an end in between is not missed.
-//   outcome-waiters-2. The driver of a session that is driven here reports its end. Another process may end any
-//       other session, and a storage with `follow` gives notice of that.
+//   outcome-waiters-2. The driver of a session that is driven here reports its end. Another process may end
+//       any other session, and a storage with `follow` gives notice of that.
 //
 // It knows no drivers: `LiveSessions` passes on their departures.
 

@@ -2,7 +2,8 @@
 //
 //   warm-sessions-1. At most `sessionsMax` of them are kept, and at most `bytesMax` by estimate. The owner of
 //       this list evicts the oldest one while there are more.
-//   warm-sessions-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past all of them.
+//   warm-sessions-2. Each operation costs O(log n): a Map whose first entries were deleted is searched past
+//       all of them.
 //
 // It knows no drivers and never evicts: it only says when its owner must.
 

@@ -1,4 +1,4 @@
-// channelSignals: a source of signals from the same process, such as a test, a server, or another part of a
+// `channelSignals`: a source of signals from the same process, such as a test, a server, or another part of a
 // program.
 
 import type { IncomingSignal, SignalReceipt, SignalSink, SignalSource } from "@holdfast/core";

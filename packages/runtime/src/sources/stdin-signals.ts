@@ -1,13 +1,14 @@
-// stdinSignals: a source of signals from a stream of lines, such as standard input.
+// `stdinSignals`: a source of signals from a stream of lines, such as standard input.
 //
-// A line is a signal as JSON, `{"name": "go", "payload": {"version": 2}}`, or plain text, which is the payload of a signal
-// named `input`. A line that begins with a brace and is no signal is refused, because it is a typing error far
-// more often than a text.
+// A line is a signal as JSON, `{"name": "go", "payload": {"version": 2}}`, or plain text, which is the
+// payload of a signal named `input`. A line that begins with a brace and is no signal is refused, because it
+// is a typing error far more often than a text.
 //
-//   stdin-signals-1. Lines are stored one after another, in their order. While one is being stored nothing is read: a
-//       fast writer waits.
+//   stdin-signals-1. Lines are stored one after another, in their order. Nothing is read while a line is
+//       being stored, so a fast writer waits.
 //   stdin-signals-2. The end of the stream ends nothing but the source. A last line needs no line break.
-//   stdin-signals-3. A line is held in memory whole, so there is a limit to it; a longer one is refused and passed over.
+//   stdin-signals-3. A line is held in memory whole, so there is a limit to it; a longer one is refused and
+//       passed over.
 
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
@@ -41,7 +42,7 @@ export interface StdinSignalsOptions {
   readonly lineChars?: number;
 }
 
-/** Longer than any payload that is accepted, so that the payload's own limit is the one that speaks. */
+/** Longer than any accepted payload, so that the payload's own limit is reported. */
 const LINE_CHARS = LIMITS.payloadChars * 2;
 
 /** A source that reads a stream until its end or until it is closed. Give it to one runtime. */
@@ -84,7 +85,10 @@ class Reading {
   readonly #sink: SignalSink;
   readonly #decoder = new StringDecoder("utf8");
   readonly #limit: number;
-  /** The lines that are being stored. A stream that pauses may still tell its end, and that line comes after them (stdin-signals-1). */
+  /**
+   * The lines that are being stored. A paused stream may still end, and its last line comes after them
+   * (stdin-signals-1).
+   */
   #storing: Promise<void> = Promise.resolve();
   #rest = "";
   #skipping = false;
@@ -101,7 +105,7 @@ class Reading {
     this.#closed = true;
     const { input } = this.#options;
     input.off("data", this.#onData).off("end", this.#onEnd);
-    input.pause(); // Or an idle terminal would keep the process from ending.
+    input.pause(); // Otherwise an idle terminal would keep the process alive.
     return Promise.resolve();
   }
 
@@ -119,7 +123,7 @@ class Reading {
     if (!this.#skipping && last !== "") void this.#storing.then(() => this.#handOver([last])); // stdin-signals-2.
   };
 
-  /** Stays for good: an error of a stream that nobody listens to would end the process. */
+  /** This listener is never removed: an error of a stream without a listener would end the process. */
   readonly #onError = (error: Error): void => {
     if (!this.#closed) this.#options.onRefused?.(`the input broke off: ${error.message}`);
   };

@@ -1,4 +1,4 @@
-// Attempts: the attempts of one session's tasks. It starts them, retries them, gives them up and aborts them.
+// `Attempts`: starts, retries, gives up and aborts the attempts of one session's tasks.
 //
 //   attempts-1. An attempt starts only after the batch that asked for it is committed (D1).
 //   attempts-2. An attempt's end counts only while its task is open and has no newer attempt.

@@ -1,4 +1,5 @@
-// A conversation as task handlers see it: its own entries, after those of the session that shared its own.
+// `awaitConversation`: a conversation for task handlers, with the session's own entries after the shared
+// ones.
 
 import {
   decodeJson,
@@ -25,9 +26,9 @@ export interface ConversationSources {
 type Speaker = Pick<Session, "sessionId" | "shared">;
 
 /**
- * As `readConversation`, as soon as storage can be asked: that it cannot is no failure of the attempt that wants to know.
+ * As `readConversation`, but wait while storage is unavailable, as that is no failure of the attempt.
  *
- * @param isOver whether nobody wants to know any more.
+ * @param isOver whether the attempt is over, and the conversation no longer needed.
  */
 export async function awaitConversation(
   sources: ConversationSources,
@@ -45,7 +46,7 @@ export async function awaitConversation(
   }
 }
 
-/** The conversation of a session up to an entry; up to its beginning, which may be another's end, for `null`. */
+/** The conversation of a session up to an entry. For `null` it has only the shared entries, if any. */
 async function readConversation(
   sources: ConversationSources,
   { sessionId, shared }: Speaker,

@@ -1,7 +1,9 @@
-// LocalTaskExecutor: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
+// `LocalTaskExecutor`: runs tasks in this process, by their defined handlers or by the closures of `ctx.run`.
 //
-//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them (json-1).
-//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they came.
+//   local-task-executor-1. Handlers see values decoded from recorded text, also in the process that made them
+//       (json-1).
+//   local-task-executor-2. At most `concurrency` attempts run at once; the others wait in the order they
+//       came.
 //   local-task-executor-3. An attempt ends exactly once: by its handler, its time-out, or its abort,
 //       whichever comes first. A handler that still runs afterwards is ignored, and its slot is free.
 //   local-task-executor-4. Closing waits for handlers that have read their abort signal, as they may have
@@ -183,7 +185,7 @@ class Attempt implements RunningAttempt, TaskContext {
     this.onEnd = onEnd;
   }
 
-  /** Among those that began; -1 before that. */
+  /** The number of the attempt in the order of their starts; -1 before its start. */
   get number(): number {
     return this.#number;
   }
@@ -376,7 +378,7 @@ function abortError(reason: string): DOMException {
   return new DOMException(`the task was aborted: ${reason}`, "AbortError");
 }
 
-/** Errors that another attempt cannot help: ours that say so, and what the author marked. */
+/** Codes of errors that a retry cannot fix. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
   "not_json",
   "invalid_input",

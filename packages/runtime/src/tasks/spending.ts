@@ -1,4 +1,4 @@
-// Spending: the costs of a session's tasks. It makes the charges of each commit and reads the admissions.
+// `Spending`: the costs of a session's tasks. It makes the charges of each commit and reads the admissions.
 //
 //   spending-1. The worst case of every attempt is reserved before it starts, in the commit that starts it.
 //       The hold is settled once, with its outcome.

@@ -1,4 +1,4 @@
-// TaskStarts: which tasks of a session start with a commit, and what the commit is charged for them.
+// `TaskStarts`: which tasks of a session start with a commit, and what the commit is charged for them.
 //
 // In a session without a payer, a task starts as soon as the batch with its command is committed (D1). A
 // retry starts when it is due. In a session with a payer, a commit asks for each attempt, and the attempt

@@ -1,4 +1,4 @@
-// Moments of a session's open tasks, at most one for each task: when it is tried again, or when it must have ended.
+// `TaskTimes`: the times of a session's open tasks, at most one for each task, for retries or for deadlines.
 
 import type { OpenTask } from "@holdfast/core";
 import { WakeQueue, type Queued } from "@holdfast/core/internal";

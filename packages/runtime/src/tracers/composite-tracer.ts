@@ -1,4 +1,4 @@
-// compositeTracer: several tracers as one. A failure of one tracer does not affect the others.
+// `compositeTracer`: several tracers as one. A failure of one tracer does not affect the others.
 
 import type { AgentTracer } from "@holdfast/core";
 
@@ -9,18 +9,18 @@ export function compositeTracer(members: readonly AgentTracer[]): AgentTracer {
         try {
           member.trace(event);
         } catch {
-          // It lost an event; the next one hears it all the same.
+          // This tracer lost the event; the next one gets it all the same.
         }
       }
     },
-    /** The first one that has any: a trace has one context. */
+    /** The context of the first tracer that has one: a trace has one context. */
     traceparent(sessionId, attempt) {
       for (const member of members) {
         try {
           const context = member.traceparent?.(sessionId, attempt);
           if (context !== undefined) return context;
         } catch {
-          // Then it has none.
+          // A tracer that throws has no context.
         }
       }
       return undefined;

@@ -1,12 +1,13 @@
-// fileTracer: writes trace events as lines of JSON to a file, which is rotated at a limit.
+// `fileTracer`: writes trace events as lines of JSON to a file, which is rotated at a limit.
 //
 //   file-tracer-1. No session waits for a write: at most `bufferChars` characters are held in memory, and
 //       written in the background.
-//   file-tracer-2. Lines that cannot be held or written are dropped. Once writing works again, the file gets a
-//       line with their number. `onProblem` is called when the problem begins. A session never notices.
-//   file-tracer-3. Only the file's owner may read it (0600), also if it existed before; a link in its place is
-//       not followed.
-//   file-tracer-4. A write that failed half-way leaves no torn line before the next one: that begins on a line of its own.
+//   file-tracer-2. Lines that cannot be held or written are dropped. Once writing works again, the file gets
+//       a line with their number. `onProblem` is called when the problem begins. A session never notices.
+//   file-tracer-3. Only the file's owner may read it (0600), also if it existed before; a link in its place
+//       is not followed.
+//   file-tracer-4. After a write that failed half-way, the next write begins on a new line, so only one line
+//       is torn.
 
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -20,11 +21,11 @@ export interface FileTracerOptions extends TraceTextOptions {
   readonly filesMax?: number;
   /** Characters held back while a write is under way. */
   readonly bufferChars?: number;
-  /** Told once each time lines begin to be dropped. Must not throw. */
+  /** Called once each time lines begin to be dropped. Must not throw. */
   readonly onProblem?: (message: string) => void;
 }
 
-/** A pipe that nobody reads is no place to write to, and is not waited for (file-tracer-1). */
+/** Opens without waiting: a pipe without a reader is refused (file-tracer-1). */
 const FLAGS =
   constants.O_APPEND |
   constants.O_CREAT |
@@ -57,7 +58,7 @@ class FileTracer implements AgentTracer {
     }
     this.#lines.push(line);
     this.#chars += line.length;
-    // In a turn of its own, so that what comes together is written together.
+    // In a turn of its own, so that events of one turn are written together.
     this.#writing ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#write());
   }
 

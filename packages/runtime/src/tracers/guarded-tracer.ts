@@ -1,4 +1,4 @@
-// guardedTrace: a tracer as a runtime calls it, which cannot throw into the code it watches.
+// `guardedTrace`: a tracer as a runtime calls it, which cannot throw into the code it watches.
 
 import type { AgentTracer } from "@holdfast/core";
 import type { DriverWorld } from "../session/driver-environment.ts";

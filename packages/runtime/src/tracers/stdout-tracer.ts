@@ -1,4 +1,4 @@
-// Trace events as lines for people, on standard output or wherever lines are written.
+// `stdoutTracer`: writes trace events as lines for people, to standard output or a given function.
 //
 // Tokens and progress are left out: they are many, and the terminal shows them as they come.
 
@@ -6,7 +6,7 @@ import type { AgentTracer, TraceTextOptions } from "@holdfast/core";
 import { traceLine } from "@holdfast/core";
 
 export interface StdoutTracerOptions extends Pick<TraceTextOptions, "redact"> {
-  /** Where lines go; standard output by default. Must not throw. */
+  /** Writes a line; to standard output by default. Must not throw. */
   readonly write?: (line: string) => void;
 }
 
