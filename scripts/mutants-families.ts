@@ -74,7 +74,7 @@ export const FAMILY_MUTANTS = [
     find: "taken.add(record.signalId);",
     replace: "",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
-    test: "answers what its child asked of it, before its process dies, whatever it was lost at",
+    test: "a session that starts over answers its child's request, before its process dies, wherever it was lost",
   },
   {
     name: "L5, K16: a child that is asked for again is counted once",

@@ -142,7 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    this.check();\n    if (this.#since === undefined) return;\n    const now",
     replace: "    if (this.#since === undefined) return;\n    const now",
     tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
-    test: "renews nothing when it comes too late",
+    test: "a keeper renews nothing when it is too late",
   },
   {
     name: "O7: a renewal that got lost is not waited for",
@@ -166,7 +166,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isNewest = asked >= this.#newest;",
     replace: "const isNewest = asked > 0;",
     tests: ["packages/runtime/src/sessions/due-sessions.test.ts"],
-    test: "due-sessions-5: an answer that was overtaken does not put off what is due",
+    test: "due-sessions-5: an answer that a later one overtook does not delay due sessions",
   },
   {
     name: "H3: a poll that is asked again gets the same answer",
@@ -413,7 +413,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'charges.push({ type: "settle", task, used: usedOf(held, usage), ...(isLost ? { lost: true } : {}) });',
     replace: "",
     tests: ["packages/runtime/src/behaviour/budget.test.ts"],
-    test: "is given back: calls that use less",
+    test: "an unused part of a reservation is released for other calls",
     hangs: true,
   },
   {
@@ -422,7 +422,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#settle(charges, record.task, undefined, true);",
     replace: "this.#settle(charges, record.task, undefined);",
     tests: ["packages/runtime/src/behaviour/lost-attempts.test.ts"],
-    test: "attempts that are lost are charged in full and told apart",
+    test: "lost attempts are charged in full and shown apart",
   },
   {
     name: "K6: a refused end keeps what it was made of",
@@ -430,7 +430,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (result.status !== "invalid" || !isToBeKept)',
     replace: "if (refusal !== undefined)",
     tests: ["packages/runtime/src/behaviour/cancel.test.ts"],
-    test: "does nothing again that was done: what was done is what the agent hears once more (minimal, its end: upon a signal)",
+    test: "a cancel that is stored before the end repeats no task: the agent gets what was done again (minimal, ends upon a signal)",
   },
   {
     name: "H8: a back-off outlives its process, also under a budget",

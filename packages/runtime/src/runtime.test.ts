@@ -1,4 +1,4 @@
-// A process that runs sessions: what it keeps, what it lets go of, and that nothing that arrives is missed (S2, S3, S2).
+// A process that runs sessions: it keeps some in memory, releases others, and misses no arrival (S2, S3).
 
 import {
   BEHAVIOUR_FLAGS,
@@ -498,7 +498,7 @@ describe("divergence in a running process", () => {
     });
     expect(await changed.runtime.signal(sessionId, "go", 1)).toEqual({ status: "stored" });
     await turns(20);
-    expect((await storage.reader.session(sessionId))?.status).toBe("paused"); // Only a person goes on with it.
+    expect((await storage.reader.session(sessionId))?.status).toBe("paused"); // Only a person resumes it.
     await changed.runtime.close();
 
     const old = open({ storage, agents: [agent("old")] });

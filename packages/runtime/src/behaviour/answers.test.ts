@@ -1,4 +1,4 @@
-// Which question an answer is for that names none.
+// Answers that name no question, for several open questions.
 
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { defineAgent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime } from "../runtime.ts";
 
-test("answers given one after another are for one question after another, also while nobody reads them", async () => {
+test("answers without a question go to one open question after another, also before they are read", async () => {
   const storage = new MemoryStorage();
   const agent = defineAgent({
     name: "asks",

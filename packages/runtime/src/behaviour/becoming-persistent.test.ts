@@ -1,4 +1,4 @@
-// A minimal session that joins a family becomes persistent by that, in the commit that does it.
+// A minimal session that joins a tree becomes persistent in the commit that does so.
 
 import {
   BEHAVIOUR_FLAGS,
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 const ID = "s";
 
-/** A process over what others left; `kill` ends it as a crash would, and frees its claims. */
+/** A process on a storage that earlier ones used. `kill` ends it as a crash would, and frees its claims. */
 function life(memory: MemoryStorage, agent: Agent, storage: AgentStorage = memory) {
   const fragile = mortal(storage);
   const runtime = createRuntime({
@@ -128,7 +128,7 @@ describe("a minimal session that asks for a child", () => {
     ],
   ];
 
-  test.each(spawns)("%s hears every event of that child once, also after a restart", async (_, agent) => {
+  test.each(spawns)("%s gets every event of that child once, also after a restart", async (_, agent) => {
     const storage = new MemoryStorage();
     const before = life(storage, agent);
     await startMinimal(before.runtime, agent);
@@ -218,7 +218,7 @@ describe("a minimal session that asks for a child", () => {
   });
 });
 
-test("a minimal session that asks its parent becomes persistent by that, and hears the answer after a restart", async () => {
+test("a minimal session that asks its parent becomes persistent, and gets the answer after a restart", async () => {
   const asked: unknown[] = [];
   const answer = defineTask({ name: "answer", run: async (of: number) => asked.push(of) });
   const asking = defineAgent({
@@ -250,7 +250,7 @@ test("a minimal session that asks its parent becomes persistent by that, and hea
   expect(asked).toEqual([1, 2]);
 });
 
-test("a minimal session that hands over keeps its journal, which says so", async () => {
+test("a minimal session that hands over stores its journal, with the cause", async () => {
   const heir = defineAgent({ name: "heir", run: async () => "done" });
   const agent: Agent = defineAgent({
     name: "giving",
@@ -327,22 +327,25 @@ describe("a minimal child", () => {
         return ctx.drainSignals("word").map(({ payload }) => payload)[0];
       },
     ],
-  ])("that %s the words of its parent has heard them, also after a crash", async (_how, listen) => {
-    const storage = new MemoryStorage();
-    const agent = parentOf(listener(listen));
-    const first = life(storage, agent);
-    await first.runtime.start(agent, undefined, { sessionId: ID });
-    await waitsFor(storage, "person", `${ID}-0`);
-    await first.kill();
+  ])(
+    "a minimal child that %s the words of its parent has received them, also after a crash",
+    async (_how, listen) => {
+      const storage = new MemoryStorage();
+      const agent = parentOf(listener(listen));
+      const first = life(storage, agent);
+      await first.runtime.start(agent, undefined, { sessionId: ID });
+      await waitsFor(storage, "person", `${ID}-0`);
+      await first.kill();
 
-    const { runtime } = life(storage, agent);
-    await runtime.recover();
-    await runtime.signal(`${ID}-0`, "person", "go");
-    expect(await runtime.handle(ID).result()).toEqual(["hello", "go"]);
-    expect(await storage.reader.session(`${ID}-0`)).not.toHaveProperty("persistence");
-  });
+      const { runtime } = life(storage, agent);
+      await runtime.recover();
+      await runtime.signal(`${ID}-0`, "person", "go");
+      expect(await runtime.handle(ID).result()).toEqual(["hello", "go"]);
+      expect(await storage.reader.session(`${ID}-0`)).not.toHaveProperty("persistence");
+    },
+  );
 
-  test("that only works stays minimal", async () => {
+  test("a minimal child that only works stays minimal", async () => {
     const storage = new MemoryStorage();
     const worker = defineAgent({ name: "worker", run: async (ctx) => ctx.run("work", () => 1) });
     const agent = parentOf(worker);

@@ -1,4 +1,4 @@
-// Budgets as a person meets them: nothing is started that cannot be paid, and a raise goes on exactly there.
+// Budgets as a person sees them: no task starts beyond the budget, and a raise resumes the session there.
 
 import { isLastEvent, type Budget, type ChildEvent, type ChildFailedError } from "@holdfast/core";
 import { gate, releaseClaim, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
@@ -382,7 +382,7 @@ describe("a reservation", () => {
     await expect(handle.setBudget({ maxTokens: 900 })).rejects.toMatchObject({ code: "session_ended" });
   });
 
-  test("below a tenth the parent is told once", async () => {
+  test("a parent is notified once when less than a tenth of a child's budget is left", async () => {
     const { runtime } = open();
     const { call } = calls(100);
     const child = defineAgent({
@@ -409,7 +409,7 @@ describe("a reservation", () => {
     expect(await (await runtime.start(agent)).result()).toEqual(["budget-low", "completed"]);
   });
 
-  test("the agent may ask what is left, and is answered the same on replay", async () => {
+  test("an agent may read its remaining budget, and gets the same on replay", async () => {
     const { runtime } = open();
     const { call } = calls(60);
     const agent = defineAgent({
@@ -437,7 +437,7 @@ describe("time to live", () => {
     expect(await handle.session()).toMatchObject({ status: "cancelled", cancel: { cause: "deadline" } });
   });
 
-  test("a question nobody answers cancels its session, which may clean up", async () => {
+  test("a question that nobody answers in time cancels its session, which may clean up", async () => {
     const { runtime, clock } = open();
     const agent = defineAgent({
       name: "asks",
@@ -478,7 +478,7 @@ describe("a session whose time is up before it is stored", () => {
 });
 
 describe("a pause", () => {
-  // Its driver has heard of the pause, and stores what ran meanwhile when nobody wants it to stand still any more.
+  // The driver has noticed the pause, and stores the running task's outcome after the pause was taken back.
   test("a pause that is taken back before the driver has released the session has no effect", async () => {
     const { runtime, clock } = open();
     const ready = gate();
@@ -515,7 +515,7 @@ describe("a pause", () => {
         (change) =>
           change.type === "commit_batch" && change.records.some(({ type }) => type === "outcome_kept"),
       );
-      // In the same transaction as what is kept, so that its driver hears of the pause with the answer.
+      // In the same transaction as the stored outcome, so that the driver gets the pause with the answer.
       return isKept
         ? (await commit([...changes, { type: "pause_session", sessionId: "kept" }], now)).slice(0, -1)
         : commit(changes, now);

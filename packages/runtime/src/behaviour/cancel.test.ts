@@ -70,7 +70,7 @@ describe("graceful", () => {
     expect(await own.settled()).toMatchObject({ status: "failed", error: { message: "own" } });
   });
 
-  test("clean-up may wait, ask and work until the deadline; then it is over without the agent", async () => {
+  test("a clean-up may wait, ask and work until the deadline ends the session without the agent", async () => {
     const { runtime, clock } = open();
     const steps: string[] = [];
     const aborted = gate();
@@ -102,7 +102,7 @@ describe("graceful", () => {
     expect(steps).not.toContain("never");
   });
 
-  test("an agent that hangs is overtaken by the deadline", async () => {
+  test("the deadline of a cancel ends a session whose agent hangs", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(
       agentOf(async (ctx) => {
@@ -198,7 +198,7 @@ describe("graceful", () => {
     await aborted.opened;
   });
 
-  test("a second request changes nothing, and one to an ended session says so", async () => {
+  test("a second cancel changes nothing, and a cancel of an ended session says so", async () => {
     const { runtime, clock } = open();
     const handle = await runtime.start(agentOf((ctx) => ctx.cleanup((c) => c.sleep(1e9))));
     await turns(10);

@@ -1,4 +1,4 @@
-// Sessions that ask for each other: children, what they tell, what is told to them, their end and that of their parent.
+// Children and parents: spawning, signals in both directions, requests, hand-overs and ends.
 
 import type { ChildEvent } from "@holdfast/core";
 import { isAnsweredBy } from "@holdfast/core/internal";
@@ -54,7 +54,7 @@ describe("a child", () => {
       "order-0-0",
       (ctx: AgentContext) => ctx.handoffToAgent(local(double), 1, { completion: "immediate" }),
     ],
-  ])("whose id %s fails, and nobody waits for it", async (_how, taken, run) => {
+  ])("a child whose id %s fails, and its parent does not wait for it", async (_how, taken, run) => {
     const { runtime } = open();
     await runtime.start(listener, undefined, { sessionId: taken });
     const child = defineAgent({ name: "child", agents: [double], run: async (ctx) => run(ctx) });

@@ -1,4 +1,4 @@
-// Closing a runtime while a handler that heard its abort does not settle.
+// Closing a runtime while a handler that has read its abort signal does not settle.
 
 import type { TraceEvent } from "@holdfast/core";
 import { countingRandom, gate, TestClock, until } from "@holdfast/testkit/test-runtime";
@@ -58,7 +58,7 @@ test("a runtime that is closed waits for a handler no longer than the grace, and
   settle.open();
 });
 
-test("a session whose handler was abandoned is not run beside it in the same process, and is run once it has settled", async () => {
+test("a session does not run in the same process until its abandoned handler has settled", async () => {
   const [storage, clock] = [new MemoryStorage(), new TestClock()];
   const { agent, began, settle } = stubborn();
   const first = open(storage, clock, "first");
@@ -83,7 +83,7 @@ test("a session whose handler was abandoned is not run beside it in the same pro
   await second.close();
 });
 
-test("a grace that is no time is refused", async () => {
+test("an invalid grace is refused", async () => {
   const runtime = open(new MemoryStorage(), new TestClock(), "first");
   await expect(runtime.close({ graceMs: -1 })).rejects.toMatchObject({ code: "usage" });
   await runtime.close();

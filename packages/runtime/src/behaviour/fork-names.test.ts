@@ -1,4 +1,4 @@
-// By which names a fork goes through again what was done under another one.
+// The ids with which a fork replays the records of its origins.
 
 import { until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
@@ -17,7 +17,7 @@ function open(): Runtime {
   return runtime;
 }
 
-test("a fork of a fork, from before the point at which that one went on alone, goes by the name that is recorded", async () => {
+test("a fork of a fork from before the first fork's point uses the recorded id", async () => {
   const runtime = open();
   const name = defineTask({ name: "name", run: async (sessionId: string) => sessionId });
   const agent = defineAgent({
@@ -43,7 +43,7 @@ test("a fork of a fork, from before the point at which that one went on alone, g
   }
 });
 
-test("entries that its state holds are known to a fork, also when one's id begins as the other's", async () => {
+test("a fork knows the entries in its state, also when one id begins with the other", async () => {
   const runtime = open();
   const agent = defineAgent<unknown, string, string>({
     name: "answers",

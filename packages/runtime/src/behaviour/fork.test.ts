@@ -105,7 +105,7 @@ describe("after a failure", () => {
 });
 
 describe("at a checkpoint", () => {
-  /** Three turns, each with a drawn number, an entry and what it was asked. */
+  /** Three turns, each with a random number, an entry and its input. */
   function diary(made = steps()) {
     const agent = defineAgent<{ topic: string }, string[], string[]>({
       name: "diary",
@@ -138,7 +138,7 @@ describe("at a checkpoint", () => {
     expect(same.map((text) => text.split("!")[0])).toEqual(["old 0", "old 1", "old 2"]);
     expect(same[1]).not.toBe(before[1]);
     expect(same[2]).not.toBe(before[2]);
-    // Nothing was gone through again, so there is nothing to hear.
+    // No record was replayed, so the agent is not notified of the fork.
     expect((await journalOf(storage, fork.sessionId)).map(({ type }) => type)).not.toContain("forked");
     const entries = await storage.reader.entries(fork.sessionId, 0, 10);
     expect(entries.map(({ content }) => content)).toEqual(['"old 0!"', '"new 1!"', '"new 2!"']);
@@ -374,7 +374,7 @@ describe("in the middle", () => {
 describe("others", () => {
   const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("word") });
 
-  test("a wait for a child rejects, also one asked later; the child and its parent go on", async () => {
+  test("a wait of a fork for its origin's child rejects, and the child and its parent continue", async () => {
     const { runtime, storage } = open();
     const agent = defineAgent({
       name: "parent",

@@ -1,4 +1,4 @@
-// K4a: whatever one agent, task, tracer or reader does, the sessions beside it go on.
+// K4a: no agent, task, tracer or reader can stop the other sessions of its process.
 
 import type { AgentStorage } from "@holdfast/core";
 import { UnavailableError } from "@holdfast/core";
@@ -23,7 +23,7 @@ let unhandled: unknown[] = [];
 let others: ((...args: never[]) => void)[] = [];
 
 beforeEach(() => {
-  // The test runner's own listeners would end the run; here a rejection that reaches nobody is a failed assertion.
+  // The test runner's own listeners would end the run. Here an unhandled rejection is a failed assertion.
   unhandled = [];
   others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");
@@ -304,7 +304,7 @@ describe("code outside agents", () => {
     await turns(5);
     expect(unhandled).toMatchObject([{ message: "foreign" }]);
     stop();
-    // With nobody else to listen, two runtimes must not hide from each other what Node would have ended the process for.
+    // Without other listeners, two runtimes must not hide a rejection for which Node would end the process.
     const uncaught: unknown[] = [];
     const before = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");

@@ -69,7 +69,7 @@ function world() {
   return { storage, ready, started, crash, survivor, accountOf, worker, cautious, parent };
 }
 
-test("attempts that are lost are charged in full and told apart, and their release pays for the session again", async () => {
+test("lost attempts are charged in full and shown apart, and their release pays for the session again", async () => {
   const { crash, survivor, accountOf, worker, ready, started } = world();
   const options = { sessionId: "s", budget: { maxTokens: 250 } };
   await crash((runtime) => runtime.start(worker, undefined, options), "first", ["s"]);

@@ -1,4 +1,4 @@
-// A backlog of signals, many waits and many schedules: what one change or one look-up reads does not grow with them.
+// The cost of a change or a look-up does not grow with a backlog of signals, many waits or many schedules.
 
 import type { Change, Schedule, Wait } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -54,7 +54,7 @@ test("a session with many waits compares no arriving signal with each of them", 
   expect(reads).toBeLessThan(10 * MANY);
 });
 
-test("a backlog from which signals are taken anywhere is given in the order they arrived", async () => {
+test("a backlog stays in the order of arrival when signals are taken from any place", async () => {
   const storage = new MemoryStorage();
   await storage.commit([CREATE], 1);
   const claim = await storage.claim({ sessionId: SESSION, owner: "me", now: 1, leaseMs: Infinity });

@@ -1,4 +1,4 @@
-// memory-rows-6: lists of sessions read what they answer, however many other sessions there are.
+// memory-rows-6: a list of sessions reads only the sessions that it answers, however many others there are.
 
 import type { Session, StorageReader } from "@holdfast/core";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Sessions that a newer Holdfast began, in a storage that both use: by a journal format or a behaviour flag that is not known here.
+// Sessions that a newer Holdfast began in a shared storage, with an unknown journal format or behaviour flag.
 
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT, type CreateSession } from "@holdfast/core";
 import { journalOf, recordingTracer, TestClock, turns } from "@holdfast/testkit/test-runtime";

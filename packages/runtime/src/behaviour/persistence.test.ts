@@ -1,4 +1,4 @@
-// K11, the dial: what of a session survives its process, and how it is turned up while it runs.
+// K11, persistence: how much of a session survives its process, and how an agent raises it at run time.
 
 import { UnavailableError, type Persistence } from "@holdfast/core";
 import {
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const ID = "s";
 
-/** A process over what others left; `kill` ends it as a crash would, and frees its claim. */
+/** A process on a storage that earlier ones used. `kill` ends it as a crash would, and frees its claim. */
 function life(storage: MemoryStorage, agent: Agent) {
   const fragile = mortal(storage);
   const runtime = createRuntime({
@@ -127,7 +127,7 @@ describe("minimal", () => {
 });
 
 describe("ephemeral", () => {
-  /** A parent whose child says how far it is, works, and waits for a word; with what it asks for below itself, if anything. */
+  /** A parent whose child reports progress, works, spawns children if asked to, and waits for a word. */
   function family(maxAttempts = 1, below?: (ctx: AgentContext, grandchild: Agent) => void) {
     const ran: string[] = [];
     const grandchild = defineAgent({ name: "grandchild", run: async (ctx) => ctx.waitForSignal("never") });

@@ -1,4 +1,4 @@
-// Questions that are to be answered by a time, and what comes near it.
+// Questions with a deadline, and events shortly before and after it.
 
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ const asks = defineAgent({
   },
 });
 
-test("a question that nobody answers in time, asked on the way of a cancel, keeps nobody busy until the end", async () => {
+test("an unanswered question of a cancelled session causes no busy loop until the deadline", async () => {
   const clock = new TestClock();
   const runtime = createRuntime({ storage: new MemoryStorage(), clock, development: false });
   opened.push(runtime);

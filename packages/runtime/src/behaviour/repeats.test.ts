@@ -1,4 +1,4 @@
-// K14: an agent that goes round in circles is told of, and then asked about.
+// K14: an agent that repeats a call with the same result causes a warning, and then a question.
 
 import { journalOf, releaseClaim, storageWith, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -69,7 +69,7 @@ async function asked(sessionId: string, before?: number): Promise<number> {
   return question!;
 }
 
-/** Cancels what is held back. */
+/** Cancels the call that waits for the person's answer. */
 const cancels = defineAgent({
   name: "cancels",
   tasks,
@@ -157,7 +157,7 @@ describe("K14: the same call with the same result", () => {
     ]);
   });
 
-  test("counts failures, too, and replays in another process where it was asked", async () => {
+  test("a repeat of a failure counts too, and its question replays in another process", async () => {
     open();
     const agent = circle(11, { task: "try" });
     const { sessionId } = await runtime.start(agent);
@@ -197,7 +197,7 @@ describe("K14: the same call with the same result", () => {
   });
 
   test.each(["change", "free"])(
-    "another result, or a task that is not guarded, is nothing (%s)",
+    "a call with another result, or without a guard, is no repeat (%s)",
     async (task) => {
       open();
       const handle = await runtime.start(circle(30, { task }));
@@ -230,7 +230,7 @@ describe("K14: the same call with the same result", () => {
     expect(await handle.settled()).toMatchObject(expected);
   });
 
-  test("a session that began before there was a guard goes on without one", async () => {
+  test("a session that began before the guard existed continues without one", async () => {
     open();
     const agent = circle(12);
     const began = {

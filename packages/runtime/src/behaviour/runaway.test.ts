@@ -1,4 +1,4 @@
-// Families that grow without end stop at a limit, and the reason is where a person looks.
+// Trees of sessions that grow without end stop at a limit, and the root shows the reason.
 
 import { TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";

@@ -18,7 +18,7 @@ function open(): { runtime: Runtime; clock: TestClock } {
   return { runtime, clock };
 }
 
-/** Spends 100 tokens as often as it is told to. */
+/** Spends 100 tokens as many times as its input says. */
 function spenders() {
   const spent: number[] = [];
   const call = defineTask({

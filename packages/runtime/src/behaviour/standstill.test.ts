@@ -247,7 +247,7 @@ function agentOf(name: string, world: World): Agent {
   return defineAgent({ name, run: (ctx) => body(ctx, world) });
 }
 
-/** Outcomes in a fixed order: each label waits until the one before it stands in the journal. */
+/** Outcomes in a fixed order: each label waits until the one before it is in the journal. */
 function orderedWorld(order: readonly string[], storage: AgentStorage): World {
   const ended = (journal: readonly JournalRecord[]) =>
     journal.filter(({ type }) => type === "task_completed" || type === "outcome_kept").length;

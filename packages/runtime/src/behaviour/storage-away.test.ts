@@ -138,7 +138,7 @@ describe("a session that storage has no room for", () => {
 });
 
 describe("starting", () => {
-  // The session is stored and claimed, so nobody else would ever run it.
+  // The session is stored and claimed, so no other process would ever run it.
   test("a session whose creation was answered too late goes on, although its row could not be read", async () => {
     const { runtime, clock, faults } = open();
     faults.loseReply();

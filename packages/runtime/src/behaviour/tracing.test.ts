@@ -267,7 +267,7 @@ test("for the silent tracer no event is built and the clock is not asked", async
   expect(await run(undefined)).toBe(silent);
   const heard: TraceEvent[] = [];
   const traced = await run({ trace: (event) => void heard.push(event) });
-  // One look at the clock for each event: what is not traced cost none.
+  // The clock is read once for each event, and not at all without a tracer.
   expect(traced - silent).toBe(heard.length);
 });
 
@@ -301,7 +301,7 @@ function agentOf(
   return defineAgent({ name: "subject", run });
 }
 
-/** An event in few words: what is checked of it. */
+/** An event in few words, with the members that are checked. */
 function said(event: TraceEvent): string {
   switch (event.type) {
     case "session_started":

@@ -1,4 +1,5 @@
-// Typed state over a real runtime: what is stored is what changed, and an older version is migrated or refused whole.
+// Typed state with a real runtime: only changes are stored, and an older version is migrated or refused as a
+// whole.
 
 import type { Reducer } from "@holdfast/core";
 import { journalOf, TestClock } from "@holdfast/testkit/test-runtime";

@@ -82,7 +82,7 @@ async function outcomeOf(read: unknown[], settled: Promise<unknown>): Promise<Ou
   return fault === undefined ? { kept: read[0] } : { refused: fault.code };
 }
 
-/** Where values enter a session, each with what comes of one there. */
+/** The places where values enter a session, each with the value that is read there. */
 const PLACES: { readonly [place: string]: (v: unknown) => Promise<Outcome> } = {
   async input(v) {
     const read: unknown[] = [];

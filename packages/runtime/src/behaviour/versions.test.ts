@@ -1,4 +1,5 @@
-// V1: a session is gone on with by the version of its agent that started it, by another only when a person says so.
+// V1: a session resumes in the version of its agent that started it, and in another one only when a person
+// allows that.
 
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
@@ -58,7 +59,7 @@ test("each session runs in its own version when two versions are known", async (
   expect(await newer.result()).toBe("hi, Ada");
 });
 
-test("a version that is not here parks the session, which says so; its own code goes on", async () => {
+test("a session with an unknown version is parked with that reason, and its own version resumes it", async () => {
   const { storage, sessionId } = await waiting();
   const runtime = open(storage, [greeter("2", "good day")]);
   await expect(runtime.resume(sessionId)).rejects.toMatchObject({
@@ -87,7 +88,7 @@ test("a due session with an unknown version is parked", async () => {
   expect((await storage.reader.session(sessionId))?.status).toBe("paused");
 });
 
-test("a person may have another version go on with it", async () => {
+test("a person may resume a session in another version", async () => {
   const { storage, sessionId } = await waiting();
   const runtime = open(storage, [greeter("2", "good day")]);
   await runtime.resume(sessionId, { acceptDrift: true });

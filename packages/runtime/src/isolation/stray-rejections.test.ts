@@ -1,4 +1,4 @@
-// Whose a stray rejection is: known while a runtime is open, and of no cost to anybody afterwards.
+// `watchStrayRejections` attributes rejections while a runtime is open, and costs nothing afterwards.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";

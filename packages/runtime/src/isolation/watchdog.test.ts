@@ -16,7 +16,7 @@ afterAll(() => {
 
 /** A process with a watchdog `w` and `delay(ms)`. */
 function run(code: string) {
-  // An import of its own: what says that a text is a module is said to threads as well.
+  // An import in the text itself, as the flag for module input would be passed on to threads.
   const source = `void (async () => {
     const { setTimeout: delay } = await import("node:timers/promises");
     const { Watchdog } = await import(${JSON.stringify(new URL("watchdog.ts", import.meta.url).href)});
@@ -72,7 +72,7 @@ describe.concurrent("a process that lives", () => {
 test.runIf(HAS_PROC)(
   "watchdog-5: all processes that a process has started are ended, daemons too, but not the process itself",
   async () => {
-    // A shell that starts one in the background, one in a session of its own, and one that nobody is the parent of any more.
+    // A shell that starts a process in the background, one in a session of its own, and an orphan.
     const script = `
     echo $$
     sleep 1000 & echo $!
@@ -94,7 +94,7 @@ test.runIf(HAS_PROC)(
       return lines.map(Number);
     }, 20_000);
     expect(pids.map(runs)).toEqual([true, true, true, true]);
-    // While a process changes its program it cannot be told whose it is.
+    // While a process executes a new program, its marker cannot be read.
     await vi.waitFor(() => expect(pids.map(isSleeping)).toEqual([true, true, true, true]), 20_000);
     killStartedBy(above.pid!);
     await vi.waitFor(() => expect(pids.map(runs)).toEqual([false, false, false, false]), 20_000);

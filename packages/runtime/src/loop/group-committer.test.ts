@@ -174,7 +174,7 @@ describe("a storage that takes several groups at once", () => {
     await turns(1);
     submit("d");
     await turns(5);
-    // The second "a" stands behind the first one, and for "d" there is no place.
+    // The second "a" waits for the first one, and no group is free for "d".
     expect(groups).toEqual([["a", "b"], ["c"]]);
     answer(1);
     await turns(1);

@@ -1,4 +1,4 @@
-// Lines of names against the rule itself, which looks at everybody each time: over random names, starts and ends.
+// NameLines, compared with a direct computation of the rule over random names, starts and ends.
 
 import { expect, test } from "vitest";
 import { NameLines, type Naming } from "./key-queues.ts";

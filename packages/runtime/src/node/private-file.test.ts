@@ -1,4 +1,5 @@
-// Files that hold secrets: whatever somebody else has put at their path or beside it, nothing of it is written to (private-file-1).
+// Files that hold secrets are never written to a file or link that somebody else has put at their path
+// (private-file-1).
 
 import { spawnSync } from "node:child_process";
 import {

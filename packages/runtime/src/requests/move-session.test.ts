@@ -1,4 +1,5 @@
-// A session moves at any commit, whatever is cut off on the way, and there is always at most one place where it lives.
+// moveSession: a session moves after any commit, a move survives any interruption, and at most one copy is
+// live.
 
 import { Readable } from "node:stream";
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT, UnavailableError, type AgentStorage } from "@holdfast/core";
@@ -45,7 +46,7 @@ async function sendAll(runtime: Runtime): Promise<void> {
   for (const word of ["a", "b", "c"]) await runtime.signal("s", "word", word, { signalId: `sig_${word}` });
 }
 
-/** Send what it has not had yet, and go on with it to its end. */
+/** Send the signals that the session has not received, and resume it to its end. */
 async function finish(storage: AgentStorage): Promise<unknown> {
   const runtime = open(storage);
   await sendAll(runtime);

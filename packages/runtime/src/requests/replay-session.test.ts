@@ -1,4 +1,4 @@
-// Going through a recorded turn again asks what is recorded, does nothing, and says where the code does something else.
+// replaySession: a replay of a recorded turn runs no task, and reports the first divergence of the code.
 
 import { journalOf, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// A session as a file: what comes in is what went out, to the byte, and what is damaged does not come in at all.
+// A session as a file: the imported session equals the exported one to the byte, and a damaged file is refused.
 
 import { createHash } from "node:crypto";
 import { BEHAVIOUR_FLAGS, UnavailableError, type AgentStorage } from "@holdfast/core";
@@ -49,7 +49,10 @@ async function* bytes(text: string, size = 7): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < all.length; from += size) yield all.subarray(from, from + size);
 }
 
-/** Two turns behind it, waits for a signal, has one that nobody has read; with everything that is hard to write down. */
+/**
+ * A session after two turns that waits for a signal and has an unread one, with values that are hard to
+ * serialise.
+ */
 const LARGE = "ä".repeat(70_000);
 const NASTY = '\u0000 \ud800 ","payload":{"blob":"x"} \u2028 \n';
 const agent = defineAgent<string, string[], string[]>({

@@ -4,7 +4,7 @@ import { HoldfastError } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import { readCron } from "./cron.ts";
 
-/** The next times after a moment, as ISO without what is zero in all of them. */
+/** The next times after a moment in ISO format, without seconds if these are all zero. */
 function times(line: string, zone: string, from: string, count: number): string[] {
   const cron = readCron(line, zone);
   const found: string[] = [];
@@ -34,7 +34,7 @@ describe("times of a line", () => {
     expect(times("0 0 29 2 *", "UTC", "2026-11-20T04:00:00Z", 1)).toEqual(["2028-02-29T00:00Z"]);
   });
 
-  test("end when asked about every moment: each is found from right before it", () => {
+  test("each time of a line is found from right before it", () => {
     const cron = readCron("*/10 * * * *", "Europe/Berlin");
     for (const day of ["2026-03-29", "2026-10-25", "2026-11-20"]) {
       for (let at = Date.parse(day); at < Date.parse(day) + 6 * 3_600_000; at += 600_000) {
@@ -98,7 +98,7 @@ describe("a clock that is put back", () => {
       ]);
   });
 
-  test("cron-3: a line that names no hour goes on through both", () => {
+  test("cron-3: a line that names no hour has times in both hours", () => {
     expect(times("*/30 * * * *", "Europe/Berlin", "2026-10-24T23:59:00Z", 6)).toEqual([
       "2026-10-25T00:00Z",
       "2026-10-25T00:30Z",

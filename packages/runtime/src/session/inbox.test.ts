@@ -1,11 +1,11 @@
-// How often storage is asked what arrived for a session.
+// Inbox: how often it asks storage for the arrivals of a session.
 
 import type { Arrivals, Clock } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { Inbox } from "./inbox.ts";
 import type { Timers } from "../loop/timers.ts";
 
-/** A storage that answers when it is told to, and how often it was asked. */
+/** An inbox whose storage answers on demand, and the positions that it asked for. */
 function looking(seen: number) {
   const asked: number[] = [];
   const answers: ((inbox: number) => Promise<void>)[] = [];

@@ -31,7 +31,7 @@ const heir = defineAgent({
   run: async (ctx, n: number) => ctx.handoffToAgent(local(double), n, { completion: "immediate" }),
 });
 
-/** Asks for a child and hears its end, keeps its id in a checkpoint, and then does `after` with it. */
+/** Spawns a child, receives its end, keeps its id in a checkpoint, and then calls `after` with it. */
 function remembering(after: (ctx: AgentContext, childId: string) => Promise<unknown>, child = double): Agent {
   return defineAgent({
     name: "parent",
@@ -289,7 +289,7 @@ describe("a request to a parent that has ended", () => {
       "it asked",
     );
     vanishRuntime(runtime);
-    // Paused for a fault and resumed: its row names no waits until somebody runs it.
+    // The session was paused for a fault and resumed: its row has no waits until a process runs it.
     const now = Date.now();
     const { sessionId } = child;
     const { nextSeq } = await child.session();

@@ -37,7 +37,7 @@ test("an agent that is known here does not starve behind 1,200 sessions of other
   await runtime.close();
 });
 
-test("a session that is damaged keeps none of the others from being run, and is told of", async () => {
+test("a damaged session is reported, and does not keep other sessions from running", async () => {
   const storage = new MemoryStorage();
   const ids = ["s1", "s2", "s3"];
   await storage.commit(
@@ -67,7 +67,7 @@ test("a session that is damaged keeps none of the others from being run, and is 
 });
 
 // Two looks are under way at once, and the answer of the first, from before the session was parked, comes last.
-test("due-sessions-5: an answer that was overtaken does not put off what is due", async () => {
+test("due-sessions-5: an answer that a later one overtook does not delay due sessions", async () => {
   const memory = new MemoryStorage();
   const clock = new TestClock();
   const held = gate();

@@ -30,7 +30,7 @@ test("a wait for a session that ended before it could be claimed here gets its e
   const resuming = second.resume("s");
   await turns(5);
   await memory.commit([{ type: "request_cancel", ...id, mode: "hard", graceMs: 0 }], 1);
-  await turns(5); // It was told of the end before anybody asked.
+  await turns(5); // The end is noticed before the wait begins.
   const settled = second.handle("s").settled();
   await turns(5);
   held.open();
@@ -48,7 +48,7 @@ test("a session whose start is overtaken by the end of its runtime does not begi
   expect(await storage.reader.sessions({ limit: 1 })).toEqual([]);
 });
 
-test("a suspect that waits is one no longer (W1)", async () => {
+test("a suspect that waits is no longer a suspect (W1)", async () => {
   const cleared: string[] = [];
   const watchdog: Partial<Watchdog> = {
     opened: () => {},
@@ -103,7 +103,7 @@ test("a second close of a runtime waits for the first one", async () => {
 });
 
 test.each(Array.from({ length: 10 }, (_, hops) => hops))(
-  "a signal that is stored %i microtasks after a session was read for being driven is heard (S2)",
+  "a signal that is stored %i microtasks after a session was loaded is received (S2)",
   async (hops) => {
     const memory = new MemoryStorage();
     const hears = defineAgent({ name: "hears", run: async (ctx) => ctx.waitForSignal("go") });

@@ -1,4 +1,5 @@
-// How many sessions that only wait a runtime keeps in memory, and that none of the others misses what arrives for it (M1, due-sessions-3).
+// WarmSessions: how many waiting sessions a runtime keeps in memory, and that evicted ones miss no arrival (M1,
+// due-sessions-3).
 
 import { countingRandom, gate, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -12,7 +13,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
 });
 
-/** A runtime whose clock stands still: whatever it evicts, it evicts for want of room. */
+/** A runtime whose clock does not advance, so that it evicts sessions only for want of room. */
 function open(options: Partial<RuntimeOptions> = {}) {
   const storage = new MemoryStorage();
   const clock = new TestClock();

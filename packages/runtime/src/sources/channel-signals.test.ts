@@ -36,7 +36,7 @@ describe("channelSignals", () => {
     expect(seen).toEqual(["first", "second", "third"]);
   });
 
-  test("a signal after the end is refused, and so is one that still waited for a beginning", async () => {
+  test("a signal is refused after the channel was closed, also if it waited for the opening", async () => {
     const channel = channelSignals();
     const runtime = createRuntime({ storage: new MemoryStorage(), signals: [channel] });
     await runtime.close();
@@ -44,7 +44,7 @@ describe("channelSignals", () => {
     expect(await channel.send({ sessionId: "s", name: "late" })).toMatchObject({ status: "refused" });
   });
 
-  test("a session that does not exist is the sender's to hear of", async () => {
+  test("a sender gets the error for a session that does not exist", async () => {
     const channel = channelSignals();
     const runtime = createRuntime({ storage: new MemoryStorage(), signals: [channel] });
 

@@ -86,7 +86,7 @@ describe("stdinSignals", () => {
     expect(refusals).toEqual(["a line has more than 10 characters"]);
   });
 
-  test("a stream that breaks is told, and breaks nothing else", async () => {
+  test("a stream that breaks is reported, and breaks nothing else", async () => {
     const input = new PassThrough();
     const { refusals } = read(input);
     input.destroy(new Error("gone"));

@@ -1,4 +1,4 @@
-// Tasks over their attempts: tried again when it helps, never more often than allowed, never again once it is recorded.
+// Attempts: a task is retried when that helps, never too often, and never after its outcome is recorded.
 
 import type { TaskExecutor } from "@holdfast/core";
 import {
@@ -179,7 +179,7 @@ describe("time-outs and limits", () => {
       "the task was aborted: timed out after 1000 ms",
       "the task was aborted: timed out after 1000 ms",
     ]);
-    stuck.open(); // Closing would wait for it, on a clock that stands still.
+    stuck.open(); // Closing would wait for it without end, as the clock does not advance.
   });
 
   test("a result that a handler returns after its time-out is ignored", async () => {
@@ -358,7 +358,7 @@ describe("an attempt that died with its process", () => {
     expect(await result).toBe(5);
   });
 
-  // The outcome is stored, and then the process dies once more, before the agent has heard of it.
+  // The outcome is stored, and then the process dies once more, before the outcome is delivered.
   test("a lost attempt is not repeated once the outcome of the next attempt is stored (H7)", async () => {
     const storage = new MemoryStorage();
     let ran = 0;
@@ -470,7 +470,7 @@ describe("an attempt that another process left with the queue", () => {
     return { queue, withdrawn };
   };
 
-  /** A second process asks the queue whether the task goes on. */
+  /** A second process asks the queue whether the attempt still runs. */
   async function ask() {
     const storage = new MemoryStorage();
     const agent = agentOf(async (ctx) =>

@@ -5,7 +5,7 @@ import { defineTask } from "../agents/define.ts";
 import { LocalTaskExecutor } from "./local-task-executor.ts";
 
 describe("an attempt ends exactly once, and never within the call that starts or aborts it", () => {
-  test("by its handler, its time-out or its abort, whichever comes first, whatever follows", async () => {
+  test("an attempt ends by its handler, its time-out or its abort, whichever comes first", async () => {
     for (const first of ["handler", "timeout", "abort"] as const) {
       const clock = new TestClock();
       const executor = new LocalTaskExecutor({ clock });
@@ -85,7 +85,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
     expect(began).toEqual([1]);
   });
 
-  test("a handler that answers at once answers later", async () => {
+  test("the outcome of a handler that returns at once is reported later", async () => {
     const executor = new LocalTaskExecutor({
       clock: new TestClock(),
       tasks: [defineTask({ name: "now", run: () => 1 })],
@@ -97,7 +97,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
     expect(ends).toEqual(["completed"]);
   });
 
-  test("tokens after the end are shown to nobody", async () => {
+  test("tokens after the end of an attempt are ignored", async () => {
     const deltas: unknown[] = [];
     const executor = new LocalTaskExecutor({ clock: new TestClock() });
     let late = () => {};
@@ -118,7 +118,7 @@ describe("an attempt ends exactly once, and never within the call that starts or
   });
 });
 
-test("closing aborts what runs and what waits, and resolves when nothing does any more", async () => {
+test("closing aborts running and waiting attempts, and resolves when none is left", async () => {
   const clock = new TestClock();
   const executor = new LocalTaskExecutor({ clock, concurrency: 1 });
   const ends: string[] = [];
@@ -147,7 +147,7 @@ test("two different tasks of one name are refused, the same one twice is not", (
   expect(executor.kinds()).toEqual(["same"]);
 });
 
-// Its session may be somebody else's by the time that storage answers.
+// Another process may hold the session by the time that storage answers.
 test("O10: an attempt that is aborted while its conversation is read does not begin", async () => {
   let begun = 0;
   const executor = new LocalTaskExecutor({

@@ -1,4 +1,4 @@
-// Tasks that are done elsewhere, and what comes while a batch is in flight.
+// Tasks that run elsewhere, and outcomes that arrive while a batch is in flight.
 
 import type { AgentContext, DurableFuture, TaskExecutor } from "@holdfast/core";
 import { gate, storageWith, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
@@ -12,8 +12,8 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
 });
 
-// H8. That it was begun is known by what is held for it, which only a session has that somebody pays for.
-test("an attempt that was begun is not begun again where the clock says that its back-off is not over", async () => {
+// H8. The hold of an attempt shows that it was started, which only a session with a payer has.
+test("an attempt that was started is not started again if the clock shows its back-off as not over", async () => {
   const storage = new MemoryStorage();
   const clock = new TestClock();
   const attempts: number[] = [];
@@ -48,7 +48,7 @@ test("an attempt that was begun is not begun again where the clock says that its
   expect(await handle.settled()).toMatchObject({ status: "failed", error: { message } });
 });
 
-test("a task that goes on elsewhere is found again, also when that is known while a batch is in flight", async () => {
+test("a task that runs elsewhere is found again, even if the answer comes while a batch is in flight", async () => {
   const memory = new MemoryStorage();
   const [held, known, done] = [gate(), gate<boolean>(), gate()];
   let isHeld = false;
@@ -157,7 +157,7 @@ const leaving: readonly (readonly [string, (ctx: AgentContext, far: DurableFutur
 ];
 
 test.each(leaving)(
-  "an outcome that comes when its agent has %s is given back, as nobody will ask for it",
+  "an outcome that arrives when its agent has %s is released, as it will never be needed",
   async (_how, leave) => {
     const memory = new MemoryStorage();
     const [held, done] = [gate(), gate()];
@@ -188,7 +188,7 @@ test.each(leaving)(
     await turns(5);
     done.open();
     await turns(5);
-    expect(recorded).toBe(0); // It is not stored yet that nobody wants it.
+    expect(recorded).toBe(0); // The withdrawal of the task is not stored yet.
     held.open();
     await turns(10);
     expect(recorded).toBe(1);

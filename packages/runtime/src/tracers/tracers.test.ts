@@ -110,7 +110,7 @@ describe("a file of traces", () => {
     expect(statSync(`${path}.1`).mode & 0o777).toBe(0o600);
   });
 
-  test("that cannot be written loses lines, says so once, and tells how many when it can be again", async () => {
+  test("a file tracer that cannot write drops lines, reports that once, and writes their number later", async () => {
     const path = join(folder, "later", "t.ndjson");
     const problems: string[] = [];
     const tracer = fileTracer({ path, onProblem: (message) => problems.push(message) });
@@ -125,7 +125,7 @@ describe("a file of traces", () => {
     expect(lines(path)).toMatchObject([{ type: "dropped", lines: 3 }, { nextSeq: 3 }]);
   });
 
-  test("on a full disk loses lines and nothing else", async () => {
+  test("a file tracer on a full disk loses lines and nothing else", async () => {
     const problems: string[] = [];
     const tracer = fileTracer({ path: "/dev/full", onProblem: (message) => problems.push(message) });
     tracer.trace(committed(1));
@@ -165,7 +165,7 @@ describe("a file of traces", () => {
   });
 });
 
-test("lines for people: one per event, tokens left out, nothing that steers the terminal", () => {
+test("stdoutTracer writes one line per event, without tokens and control characters", () => {
   const written: string[] = [];
   const tracer = stdoutTracer({ write: (line) => written.push(line) });
   const delta = {
