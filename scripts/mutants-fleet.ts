@@ -289,7 +289,7 @@ export const FLEET_MUTANTS = [
     find: "AND t.version = v.version AND $OK",
     replace: "AND $OK",
     tests: [SHARING],
-    test: "ST30: one far below that runs out of a budget as it is raised goes on",
+    test: "ST30: a distant descendant that exhausts a budget while it is raised resumes",
   },
   {
     name: "L1a: only a refused connection proves that a process is gone",
@@ -305,7 +305,7 @@ export const FLEET_MUTANTS = [
     find: " AND t.until = $4 RETURNING",
     replace: " AND $4::float8 IS NOT NULL RETURNING",
     tests: [SHARING],
-    test: "ST37: a lease that is renewed as somebody is about to take it over is kept",
+    test: "ST37: a lease that is renewed while another owner takes it over is kept",
   },
   {
     name: "group-committer-1: of groups in flight at once none names what another one does",

@@ -93,7 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#options.guard?.check(); // sqlite-storage-5.",
     replace: "",
     tests: ["packages/storage/src/sqlite/behaviour/removed.test.ts"],
-    test: "once it is removed, and its owner can still be asked",
+    test: "it acknowledges nothing more once it is removed",
   },
   {
     name: "D3: a clock that was set forward is noticed",

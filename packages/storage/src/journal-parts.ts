@@ -1,4 +1,4 @@
-// An imported journal in rows, for every adapter that stores it in some.
+// partsOf: an imported journal in rows, for every adapter that stores journals in rows.
 
 import type { JournalRecord } from "@holdfast/core";
 

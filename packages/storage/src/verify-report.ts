@@ -25,7 +25,7 @@ export class Findings implements VerifyReport {
   readonly problems: VerifyProblem[] = [];
   problemCount = 0;
   readonly rows: Record<string, number> = {};
-  /** Whose words an error of another kind than ours is told in. */
+  /** The name of the database system, for errors of another kind than ours. */
   readonly #database: string;
 
   constructor(database: string) {

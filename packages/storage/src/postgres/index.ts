@@ -1,4 +1,4 @@
-// PostgreSQL storage: one database, any number of processes.
+// PostgresStorage and the ways to open it: one database, any number of processes.
 
 export {
   openPostgresReader,

@@ -58,7 +58,7 @@ describe("an address that does not lead to a database", () => {
     });
   });
 
-  // A server that somebody else has set up may let everybody in.
+  // A server that was set up outside these tests may let everybody in.
   test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
     "the password is wrong, and is not told",
     async () => {
@@ -81,7 +81,7 @@ describe("an address that does not lead to a database", () => {
     const refusalOf = async (text: string): Promise<unknown> =>
       openPostgresStorage({ url: text }).catch((thrown: unknown) => thrown);
 
-    // A server that somebody else has set up may let everybody in, and offer TLS.
+    // A server that was set up outside these tests may let everybody in, and offer TLS.
     const isOurs = process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined;
 
     // See above.
@@ -242,7 +242,7 @@ describe("the schema", () => {
     ]);
   });
 
-  // A server that somebody else has set up may not let us make users.
+  // A server that was set up outside these tests may not let us make users.
   test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
     "a schema that was made for a user who may create none is used",
     async () => {

@@ -33,8 +33,8 @@ export interface OpenPostgres {
    */
   readonly pollMs?: number;
   /**
-   * Whether processes tell each other at once that there is something to look for; true when absent. Costs a connection per
-   * storage that somebody listens to, which must not be pooled by transaction.
+   * Whether processes notify each other of changes at once; true when absent. Costs a connection per storage with
+   * listeners, which must not be pooled by transaction.
    */
   readonly notices?: boolean;
   readonly connectTimeoutMs?: number;
@@ -44,11 +44,11 @@ const HEADS_MAX = 16_384;
 const MIGRATIONS_MAX = 10;
 
 /**
- * Open a database, and make our tables in it when they are not there.
+ * Open a database, and make our tables in it if they are missing.
  *
  * @throws UsageError for what is no address of a PostgreSQL database.
  * @throws HoldfastError `storage_unavailable` when it cannot be reached, does not let us in or does not exist, `storage_readonly`,
- *   `version_unsupported` when a newer Holdfast made it. Passwords are never told.
+ *   `version_unsupported` when a newer Holdfast made it. No message contains a password.
  */
 export async function openPostgresStorage(options: OpenPostgres): Promise<PostgresStorage> {
   const { url, schema = "holdfast", lanes = LANES_DEFAULT, clock = "caller" } = options;
@@ -120,7 +120,7 @@ export async function openPostgresReader({
     await db.close();
     throw toStorageError(error, at, "opening it");
   }
-  // Nothing is held by somebody who only looks.
+  // A reader holds no claims, so it has no instance.
   return Object.assign(new PostgresReader(new Reads(db, at, "", version), guard), {
     at,
     verify: () => guard(() => verifyDatabase(db, at)),

@@ -230,7 +230,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
-    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    // Wrapped, so that a function subscribed twice is called twice and unsubscribed once.
     const told = (arrival: Arrival) => listener(arrival);
     this.#listeners.add(told);
     this.#listen();
@@ -273,7 +273,7 @@ export class PostgresStorage implements AgentStorage {
     try {
       await this.#instance.end();
     } catch {
-      // The database is away: what we hold is released when nobody has heard of us for a while.
+      // The database is away. Other instances release our claims when our sign of life is too old.
     } finally {
       await this.#db.close();
     }
@@ -311,13 +311,13 @@ export class PostgresStorage implements AgentStorage {
           ...(await this.#applyAll(changes.slice(half), now, true)),
         ];
       }
-      // Alone, a damaged row is told as what it is; in a group the answers of its neighbours must not be lost with it.
+      // Only a change without neighbours may throw for a damaged row: neighbours need their answers.
       if (!hasNeighbours && HoldfastError.is(error)) throw error;
       return [{ status: "invalid", reason: describeRefusal(error) }];
     }
   }
 
-  /** Work something out, write it, and tell of it; again, while others are faster (postgres-storage-1). */
+  /** Compute a group, write it and announce it; repeat while others are faster (postgres-storage-1). */
   async #transact<T>(names: Iterable<string>, work: (set: WorkingSet) => T): Promise<T> {
     const facts = new Facts();
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -504,7 +504,7 @@ export class PostgresStorage implements AgentStorage {
     let hasLooked = false;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       await this.#landed(sessionId);
-      // A claim is somebody's until a time that is renewed behind our back: it is always read.
+      // Other processes renew claims without a new version, so a claim is always read.
       const found = (await this.#reads.heads([sessionId])).get(sessionId);
       if (found === undefined) return { status: "not_found" };
       if (found instanceof Error) throw found;

@@ -10,7 +10,7 @@ const ARRIVAL: Arrival = { sessionId: "held", awaited: true };
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Streams that were opened, each to be told what to say; they end when they are given up, and not otherwise. */
+/** The streams that were opened, which a test makes say something. A stream ends only when it is given up. */
 function open() {
   const streams: { readonly say: (arrival?: Arrival) => void; readonly signal: AbortSignal }[] = [];
   const stream = new ArrivalStream({

@@ -3,7 +3,7 @@
 //   arrival-stream-1. Arrivals of changes that are made after `subscribe` are received: `ready` resolves once
 //       the coordinator has begun to send.
 //   arrival-stream-2. Arrivals may be missed while no stream is open. When a stream is opened again, the
-//       listener is therefore told to look at every session that it holds.
+//       listener therefore gets an arrival for every session that it holds.
 //   arrival-stream-3. A stream that does not begin in time is given up and opened again. The same happens to
 //       a stream that receives nothing for long, not even the time. Its connection may be cut without a
 //       message, or something in between may hold it.
@@ -11,13 +11,13 @@
 import type { Arrival } from "@holdfast/core";
 
 const RETRY_MS = [100, 200, 500, 1_000, 2_000, 5_000];
-/** A coordinator says what time it is three times as often. */
+/** A coordinator sends its time three times as often. */
 const SILENT_MS = 30_000;
 
 export interface ArrivalStreamHost {
-  /** How long it may take to begin. */
+  /** How long the stream may take to begin. */
   readonly openMs: number;
-  /** Open the stream; `onHeard` whenever it says anything, first when everything that happens from then on will be told. */
+  /** Open the stream. `onHeard` is called at each message; after the first one, every later arrival is sent. */
   open(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */
   held(): Iterable<string>;
@@ -35,7 +35,7 @@ export class ArrivalStream {
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
-    // Wrapped, so that a function subscribed twice is told twice and unsubscribed once.
+    // Wrapped, so that a function subscribed twice is called twice and unsubscribed once.
     const told = (arrival: Arrival): void => listener(arrival);
     this.#listeners.add(told);
     this.#reading ??= this.#read();

@@ -1,4 +1,4 @@
-// The coordinator's time, told by answers that take their time, to a machine whose clocks go wrong.
+// CoordinatorTime over slow answers, on a machine whose clocks go wrong.
 
 import fc from "fast-check";
 import { TestClock } from "@holdfast/testkit/test-runtime";

@@ -36,7 +36,7 @@ export class CoordinatorTime {
     return Math.floor(countedOn(this.#heard, this.#machine.monotonic()));
   }
 
-  /** How long ago it was this time there, by what was heard last; 0 when it has not been yet. */
+  /** How long ago it was this time there, by the last answer; 0 for a time to come. */
   since(time: number): number {
     return Math.max(0, this.now() - time);
   }

@@ -1,10 +1,13 @@
-// A coordinator's URL: what may be one. Nothing is asked there.
+// checkUrl: checks the form of a coordinator's URL, without a request.
 
 import { UsageError } from "@holdfast/core";
 
 const EXPECTED = "http://127.0.0.1:8765, or https://HOST:PORT";
 
-/** A token goes over plain HTTP to this machine only, unless somebody says that the network is safe. @throws UsageError */
+/**
+ * A token goes over plain HTTP to this machine only, unless the caller says that the network is safe. @throws
+ * UsageError
+ */
 export function checkUrl(url: string, insecure: boolean): URL {
   if (typeof url !== "string" || url === "")
     throw new UsageError("a coordinator's URL is missing", { at: "url", got: show(url), expected: EXPECTED });

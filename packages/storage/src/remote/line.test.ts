@@ -31,7 +31,7 @@ interface ServedLine {
   readonly token: string | undefined;
 }
 
-/** A coordinator whose lines do as they are told; requests are answered, and counted. */
+/** A coordinator whose lines do as the test says. It answers requests and counts them. */
 async function open(onFrame: (frame: Frame, line: ServerHttp2Stream) => void, refuse?: number) {
   const server = createServer();
   const lines: ServedLine[] = [];
@@ -98,7 +98,7 @@ test("remote-line-1: the first calls go as requests, and once a line has greeted
   expect(lines).toHaveLength(1);
 });
 
-test("remote-line-1: where nobody greets back, or a line is refused, every call goes as a request", async () => {
+test("remote-line-1: every call goes as a request if no greeting comes back or the line is refused", async () => {
   for (const refuse of [undefined, 404]) {
     const { get, seen, lines } = await open(() => {}, refuse);
     for (let i = 0; i < 30; i++) await get();
@@ -139,7 +139,7 @@ test("remote-line-2: a call over a line that is cut is unavailable, and is not m
   expect(await get()).toMatchObject({ status: "ok" });
 });
 
-test("an error over a line keeps its code, and one that cannot be read is unavailable", async () => {
+test("an error over a line keeps its code, and an unreadable error is unavailable", async () => {
   const told = { code: "not_found", message: "no" };
   let content = JSON.stringify(told);
   let isError = false;

@@ -1,4 +1,5 @@
-// The caller's end of a line (`packages/proto/src/line.ts`): a stream that carries this process's small unary calls to its coordinator.
+// Lines: the caller's end of a line (`packages/proto/src/line.ts`). A line is a stream that carries this process's
+// small unary calls to its coordinator.
 //
 //   remote-line-1. A line is opened once a process calls often. It carries calls once the coordinator has
 //       greeted back over it. A coordinator of an earlier version does not greet, nor does one behind a proxy

@@ -194,7 +194,7 @@ export class RemoteStorage implements AgentStorage {
     this.#connection.close();
   }
 
-  /** arrival-stream-1: what is asked for after somebody subscribed is told to them. */
+  /** arrival-stream-1: a listener receives the arrivals of every call after its subscription. */
   async #ask<T>(call: () => Promise<T>): Promise<T> {
     const asked = this.#connection.ask(async () => {
       await this.#stream.ready;

@@ -47,7 +47,7 @@ function rows(sql: string): Record<string, unknown>[] {
   }
 }
 
-test("events are rows in order, with what they are looked for by; private, and without users' data", async () => {
+test("events are rows in order with columns to search by, in a private file and without users' data", async () => {
   tracer = sqliteTracer({ path });
   tracer.trace(committed(1));
   tracer.trace(started);
@@ -60,7 +60,7 @@ test("events are rows in order, with what they are looked for by; private, and w
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("nothing is written while it is traced: only later, and at the close", async () => {
+test("events are not written while they are traced, but later and at the close", async () => {
   tracer = sqliteTracer({ path });
   for (let i = 0; i < 1_200; i++) tracer.trace(committed(i));
   expect(rows("SELECT count(*) AS n FROM trace_event")).toEqual([{ n: 0 }]);
@@ -68,7 +68,7 @@ test("nothing is written while it is traced: only later, and at the close", asyn
   expect(rows("SELECT count(*) AS n FROM trace_event")).toEqual([{ n: 1_200 }]);
 });
 
-test("under pressure events are dropped, told once, and counted in the file", async () => {
+test("events beyond the limit are dropped, reported once, and counted in the file", async () => {
   const problems: string[] = [];
   tracer = sqliteTracer({ path, eventsMax: 10, onProblem: (message) => problems.push(message) });
   for (let i = 0; i < 25; i++) tracer.trace(committed(i));

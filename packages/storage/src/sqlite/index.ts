@@ -1,4 +1,4 @@
-// SQLite storage: one file, one owner process, everyone else through the owner or as a reader.
+// SqliteStorage and the ways to open it: one file, one owner process, all others through the owner or as readers.
 
 export {
   connectSqliteStorage,

@@ -150,7 +150,7 @@ describe("files that are no database of ours", () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
-  // As after a newer Holdfast migrated the file and was killed: the new version stands in the log alone.
+  // As after a newer Holdfast migrated the file and was killed: the new version is in the log alone.
   test("D2: a database whose log alone is of a newer version is refused; neither of its files changes", async () => {
     const made = await newDatabase();
     const newer = new DatabaseSync(made);
@@ -205,7 +205,7 @@ describe("files that are no database of ours", () => {
   test("D2: a single flipped bit of a payload is found, naming file, table and row", async () => {
     const path = await newDatabase();
     const bytes = readFileSync(path);
-    // Wherever it stands: pages keep what moved to others.
+    // In every place: pages keep copies of rows that moved to other pages.
     for (let at = bytes.indexOf('"ses-7:'); at !== -1; at = bytes.indexOf('"ses-7:', at + 1))
       bytes[at + 100]! ^= 1;
     writeFileSync(path, bytes);

@@ -1,4 +1,5 @@
-// The ways to a SQLite storage: own it, ask its owner, either, or only read.
+// The ways to open a SQLite storage: `openSqliteStorage` owns it, `connectSqliteStorage` asks its owner,
+// `withSqliteStorage` does either, and `openSqliteReader` only reads.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
@@ -123,10 +124,10 @@ async function reachStorage(open: OpenSqlite): Promise<StorageAccess> {
     try {
       return { role: "owner", storage: await openSqliteStorage(open) };
     } catch (error) {
-      // Between our two questions somebody became the owner, or is just leaving.
+      // Between our two tries another process became the owner, or is just closing.
       if (!isLocked(error)) throw error;
       const since = paths && readOwner(paths)?.since;
-      if (since !== lostTo) giveUpAt = performance.now() + RACE_MS; // Others have their turn: ours comes.
+      if (since !== lostTo) giveUpAt = performance.now() + RACE_MS; // Owners change, so our turn will come.
       else if (performance.now() >= giveUpAt) throw error;
       lostTo = since;
     }

@@ -81,7 +81,7 @@ async function fill(): Promise<void> {
   );
 }
 
-describe("a row that is not what was written is named, and never made something of", () => {
+describe("a damaged row is named, and never used", () => {
   const load = () => storage.load("ses-1");
   test.each([
     ["session", "UPDATE $S.session SET made = replace(made, '\"seed\":1', '\"seed\":2')", load],
@@ -110,7 +110,7 @@ describe("a row that is not what was written is named, and never made something 
     );
   });
 
-  test("a row in the place of another one is found as well", async () => {
+  test("a row in the place of another row is found as well", async () => {
     await fill();
     await storage.commit([creating("ses-2")], 1);
     await sql("UPDATE $S.state SET body = (SELECT body FROM $S.state WHERE session_id = 'ses-1')");

@@ -296,7 +296,7 @@ describe("two storages decide by each other's changes", () => {
     expect(new Set(rows.map(({ actor }) => actor)).size).toBe(30);
   });
 
-  test("ST43: a session that was deleted elsewhere is gone, and one of its id is another one", async () => {
+  test("ST43: a session that was deleted elsewhere is gone, and a later session of its id is another session", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
     const { token } = created as { readonly token: number };
     await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
@@ -369,16 +369,16 @@ describe("changes between reading and writing", () => {
     });
   }
 
-  test("ST27: a child that somebody else gave to a session is cancelled with it", async () => {
+  test("ST27: a child that another storage gave to a session is cancelled with it", async () => {
     await a.commit([creating("ses-1")], 0);
-    await b.commit([signalling("ses-1", 1)], 1); // It knows a session without children now.
+    await b.commit([signalling("ses-1", 1)], 1); // Now `b` has the session in its cache, without children.
     const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
     await a.commit([creating("ses-child", { parent })], 2);
     await b.commit([{ type: "request_cancel", sessionId: "ses-1", mode: "hard", graceMs: 0 }], 3);
     expect((await a.reader.session("ses-child"))?.status).toBe("cancelled");
   });
 
-  test("ST30: one far below that runs out of a budget as it is raised goes on", async () => {
+  test("ST30: a distant descendant that exhausts a budget while it is raised resumes", async () => {
     const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
     const { token } = created as { readonly token: number };
     const below = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "cancel" as const } });
@@ -393,7 +393,7 @@ describe("changes between reading and writing", () => {
     expect((await a.reader.session("ses-3"))?.status).toBe("working");
   });
 
-  test("ST37: a lease that is renewed as somebody is about to take it over is kept", async () => {
+  test("ST37: a lease that is renewed while another owner takes it over is kept", async () => {
     await a.commit([creating("ses-1")], 0);
     await claim(a, "owner-1", 0);
     after("heads", () => a.renew({ owner: "owner-1", now: 1_000, leaseMs: 1_000 }));
@@ -401,12 +401,12 @@ describe("changes between reading and writing", () => {
     expect(taken).toEqual({ status: "busy", owner: "owner-1" });
   });
 
-  test("ST49: nothing is made under a claim that is taken over as somebody is about to", async () => {
+  test("ST49: no session is created under a claim that is taken over meanwhile", async () => {
     await a.commit([creating("ses-1")], 0);
     const token = await claim(a, "owner-1", 0);
     const under = { sessionId: "ses-1", token };
     expect(await b.commit([creating("made-1", { under })], 1)).toEqual([{ status: "created" }]);
-    // It knows the claim by now, and looks again only when it is refused what it decided.
+    // `b` has the claim in its cache, and reads it again only when its write is refused.
     await claim(a, "owner-2", 1_000);
     expect(await b.commit([creating("made-2", { under })], 1_000)).toEqual([{ status: "fenced" }]);
     const c = await open();
@@ -434,7 +434,7 @@ describe("changes between reading and writing", () => {
     expect(await makeAll()).toEqual(Array<string>(8).fill("duplicate"));
   });
 
-  test("ST40: a document that is changed as somebody is about to change it is a conflict", async () => {
+  test("ST40: a put of a document that is changed meanwhile is a conflict", async () => {
     const put = { type: "put_document", collection: "c", id: "d" } as const;
     await a.commit([{ ...put, body: "1" }], 0);
     after("item", () => a.commit([{ ...put, body: "2" }], 1));
@@ -464,7 +464,7 @@ describe("a process that died", () => {
     expect(await a.commit([batch(token, 0)], 2)).toEqual([{ status: "fenced" }]);
   });
 
-  test("ST39: it is claimed without anybody having looked for what is due, and counts as lost", async () => {
+  test("ST39: its session can be claimed before anybody asks what is due, and counts as lost", async () => {
     await a.commit([creating("ses-1", FOR_EVER)], 0);
     await fallSilent();
     expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
@@ -473,7 +473,7 @@ describe("a process that died", () => {
     });
   });
 
-  test("nobody takes itself for dead, however long it could say nothing", async () => {
+  test("a storage never counts itself as dead, however old its sign of life is", async () => {
     const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
     const { token } = created as { readonly token: number };
     await fallSilent();
@@ -508,7 +508,7 @@ describe("arrivals that another process stored", () => {
     a.subscribe((arrival) => heard.push(arrival));
   });
 
-  test("ST22: a holder hears of a signal and of a cancel", async () => {
+  test("ST22: a holder is notified of a signal and of a cancel", async () => {
     await a.commit([creating("ses-1", FOR_EVER)], 0);
     await b.commit([signalling("ses-1", 1)], 1);
     await until(() => heard.length === 1);
@@ -522,13 +522,13 @@ describe("arrivals that another process stored", () => {
     await until(() => heard.length === 1);
     await b.commit([signalling("ses-1", 1)], 1);
     await until(() => heard.length === 2);
-    // A look later there is nothing new: what is heard next is the other one.
+    // A look later there is nothing new, so the next arrival is of the other session.
     await b.commit([creating("ses-2")], 2);
     await until(() => heard.length > 2);
     expect(heard.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-1", "ses-2"]);
   });
 
-  test("ST22: a holder hears that another process moved its session away", async () => {
+  test("ST22: a holder is notified when another process moves its session away", async () => {
     await a.commit([creating("ses-1", FOR_EVER)], 1);
     const move = { sessionId: "ses-1", moveId: "mov-1" };
     await b.commit([{ type: "begin_move", ...move, to: "elsewhere" }], 2);
@@ -548,7 +548,7 @@ describe("arrivals that another process stored", () => {
 });
 
 describe("followers", () => {
-  test("ST47: a follower hears of what another process makes, commits and removes, also of what nobody holds here", async () => {
+  test("ST47: a follower is notified when another process creates, commits or deletes a session, also one that is unclaimed here", async () => {
     let heard = 0;
     const leave = a.follow("ses-1", () => heard++);
     const hearsOf = async (work: () => Promise<unknown>): Promise<void> => {

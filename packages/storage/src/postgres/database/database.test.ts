@@ -63,7 +63,7 @@ test("postgres-database-5: a server that says nothing any more costs a time-out 
   const one = { text: "SELECT 1 AS one" };
   const read = () => [db.run(one), db.readAll([[one, []]])];
   await Promise.all(read());
-  // Neither side hears of it: the machine in between has lost its power.
+  // Neither side notices: the machine in between has lost its power.
   for (const socket of open) socket.unpipe().pause();
   const refused = (thrown: unknown) => toStorageError(thrown, "there", "reading");
   const answers: unknown[] = await Promise.all(read().map((answer) => answer.catch(refused)));

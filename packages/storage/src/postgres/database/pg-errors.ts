@@ -1,6 +1,6 @@
-// PostgreSQL's error codes as errors of ours: what happened, where, and what to do about it.
+// toStorageError: PostgreSQL's errors as ours, with what happened, where, and what to do about it.
 //
-//   pg-errors-1. No message has a password in it: places are told as `shownUrl` shows them.
+//   pg-errors-1. No message has a password in it: addresses appear as `shownUrl` shows them.
 
 import {
   CorruptRecordError,
@@ -42,7 +42,7 @@ export function hasLost(thrown: unknown): boolean {
   return state === SQLSTATE.serializationFailure || state === SQLSTATE.deadlock;
 }
 
-/** Whether nothing was applied and the same may succeed at once: somebody else was faster. */
+/** Whether nothing was applied because another transaction was faster, so that a retry may succeed at once. */
 export function isConflict(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === SQLSTATE.uniqueViolation || state === SQLSTATE.divisionByZero || hasLost(thrown);

@@ -48,7 +48,7 @@ const READY: Statement = {
   text: `SELECT session_id, version FROM state WHERE due_at = '-Infinity' ORDER BY due_at, lane, session_id LIMIT ${READY_MAX}`,
 };
 
-/** A version that somebody knows of. */
+/** The last known version of a session. */
 interface Known {
   readonly lane: number;
   readonly version: number;

@@ -44,19 +44,19 @@ const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, int
 
 const heardOf = (heard: readonly string[], sessionId: string) => until(() => heard.includes(sessionId));
 
-test("a session that was made, and what arrives for one that is held here, are heard of without looking", async () => {
+test("a new session, and an arrival for a session held here, are noticed without polling", async () => {
   const { a, b, heard } = await openBoth();
   await b.commit([creating("ses-1")], 0);
   await heardOf(heard, "ses-1");
   await a.commit([creating("ses-2", { claimFor: { owner: "owner-1", leaseMs: Infinity } })], 0);
-  // Each of many, told as a few.
+  // Many commits, sent as a few notices.
   for (let n = 0; n < 20; n++) await b.commit([creating(`ses-many-${n}`)], 1);
   await b.commit([signalling("ses-2", 1)], 2);
   await heardOf(heard, "ses-2");
   for (let n = 0; n < 20; n++) await heardOf(heard, `ses-many-${n}`);
 });
 
-test("a listener whose connection is lost has another one, and hears of what was stored in between", async () => {
+test("a listener whose connection is lost makes another one, and finds the changes stored in between", async () => {
   const { b, heard } = await openBoth();
   await b.commit([creating("ses-1")], 0);
   await heardOf(heard, "ses-1");
@@ -142,7 +142,7 @@ test("a database that has no notices is not asked again", async () => {
 
 // ---- notices without a database ----------------------------------------------------------------------------------
 
-/** Says what it is told to, to nobody but `onTold`. */
+/** Passes sent notices to `onTold` alone. */
 class FakeDatabase implements NoticeDatabase {
   hearing: Hearing | undefined;
   #listeners = 0;
@@ -200,7 +200,7 @@ async function loopback(): Promise<{ readonly near: Socket; readonly far: Socket
   return { near, far, close };
 }
 
-/** All that is told of a schema, by whomever. */
+/** All notices of a schema, whichever process sends them. */
 async function overhear(schema: string): Promise<string[]> {
   const told: string[] = [];
   const connecting = { connectionsMax: 1, connectTimeoutMs: 10_000 };

@@ -91,7 +91,7 @@ export class CommitNotices {
     this.#pause.unref();
   }
 
-  /** Whether it was told. */
+  /** Answers whether the notice was sent. */
   async #say(what: string): Promise<boolean> {
     try {
       await this.#options.db.run(TELL, [this.#channel, what]);

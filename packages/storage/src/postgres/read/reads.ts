@@ -1,4 +1,4 @@
-// Every query that only reads.
+// Reads: every query that only reads.
 //
 //   postgres-reads-1. Each method is one statement, or several of one snapshot, or several whose later ones are about
 //       rows that are never changed again. No transaction is held open between calls.

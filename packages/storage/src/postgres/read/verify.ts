@@ -1,4 +1,4 @@
-// A full check of a database, on demand: every row's checksum, that nothing is missing in between, and that nothing is left over.
+// verifyDatabase: a full check on demand, of every row's checksum, for missing rows and for rows left over.
 //
 // It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked or not.
 //

@@ -1,4 +1,4 @@
-// Rows as values and back, in both directions. The only file where snake_case meets camelCase.
+// Rows of PostgreSQL as values of the port, and back. The only file where snake_case meets camelCase.
 //
 //   postgres-rows-1. A row is checked against its checksum before anything is made of it. A mismatch is a
 //       `CorruptRecordError` that names database, table and row; no default stands in for it.

@@ -41,7 +41,7 @@ function isolation(): string[] {
   return level === undefined ? [] : [`default_transaction_isolation=${level}`];
 }
 
-/** A server that is somebody else's is left as it was. */
+/** A server from outside the tests is left as it was. */
 async function dropSchemas(run: string): Promise<void> {
   const url = process.env["HOLDFAST_TEST_POSTGRES_URL"];
   if (url === undefined) return;

@@ -213,7 +213,7 @@ export class WorkingSet implements RowPort {
     return claim;
   }
 
-  /** The stored children of an imported session: a family may be imported in any order. */
+  /** The stored children of an imported session, as a session tree may be imported in any order. */
   #waitingFor(sessionId: string): string[] {
     const stored = this.#options.facts.waiting.get(sessionId);
     if (stored === undefined) throw new Need({ type: "waiting", sessionId });

@@ -27,7 +27,7 @@ function step(sessionId: string, token: number, seq: number): Change {
   return { type: "commit_batch", sessionId, token, firstSeq: seq, records, entries: [], consumed: [] };
 }
 
-test("a step of one session is one statement of plain values, and those of several are one of arrays", async () => {
+test("a step of one session is a statement of plain values, and the steps of several sessions are a statement of arrays", async () => {
   const storage = await new EmptiedSchema().open({ notices: false });
   onTestFinished(() => storage.close());
   const created = await storage.commit([creating(A), creating(B)], 1);

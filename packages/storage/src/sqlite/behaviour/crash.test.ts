@@ -49,7 +49,7 @@ describe("kill -9", () => {
     expect(existsSync(`${path}-socket`)).toBe(false);
   });
 
-  test("H1: a write-ahead log that was deleted after a crash is told, and what the file holds is whole", async () => {
+  test("H1: a write-ahead log that was deleted after a crash is reported, and the content of the file is whole", async () => {
     const folder = newFolder();
     const path = `${folder}/test.db`;
     const child = startProcess("commit", path);

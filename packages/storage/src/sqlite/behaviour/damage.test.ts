@@ -55,7 +55,7 @@ test("damaged rows do not hide other rows, whether overdue sessions, relatives o
   await again.close();
 });
 
-test("a session whose relations are damaged keeps neither its owner's others nor its family from being used", async () => {
+test("a session with damaged relations keeps neither its owner's other sessions nor its tree from being used", async () => {
   const path = `${newFolder()}/test.db`;
   const placement = { owner: "anna" };
   const childOf = (sessionId: string, child: number): Partial<CreateSession> => ({

@@ -33,7 +33,7 @@ test("D1: a commit on a full disk changes nothing, reads work, and the next comm
 });
 
 // A step's head is kept in memory: it must not remember what the disk did not take.
-test("D1: a session whose step failed goes on from the step before", async (t) => {
+test("D1: a session whose step failed resumes from the step before", async (t) => {
   const disk = mountDisk(t);
   const storage = await openSqliteStorage({ path: `${disk.folder}/test.db` });
   const [created] = await storage.commit(

@@ -120,7 +120,7 @@ test("ST1: a change that the file refuses leaves nothing behind, and its session
   expect((await storage.verify()).problems).toEqual([]);
 });
 
-test("ST22: listeners hear of what was stored, once, and of nothing that was rolled back", async () => {
+test("ST22: listeners are notified of stored changes, once, and of nothing that was rolled back", async () => {
   await storage.commit([creating(1), creating(2), creating(3)], 1);
   fault = poisoned;
   await storage.commit([signalling(1, '"ok"'), signalling(2, '"poison"'), signalling(3, '"ok"')], 2);
@@ -225,7 +225,7 @@ test("a step that changes neither status nor waits is one INSERT", async () => {
   expect(storage.statementCount - before).toBe(2 * (3 + 2));
 });
 
-test("text that would come back changed is refused, and keeps nobody else from being stored", async () => {
+test("text that would come back changed is refused, and does not keep other changes from being stored", async () => {
   const lone = "\ud800";
   const results = await storage.commit(
     [creating(1, `"${lone}"`), creating(2, '"\\ud800"'), { ...creating(3), sessionId: `ses-${lone}` }],

@@ -51,7 +51,7 @@ async function closedDatabase(path: string): Promise<void> {
   await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating, signalling], 1));
 }
 
-/** Commit in a process that is killed, and say how many groups it was told are stored. */
+/** Commit in a process that is killed. Answers how many groups were acknowledged to it. */
 async function crash(path: string): Promise<number> {
   const child = startProcess("commit", path);
   await child.said(20);

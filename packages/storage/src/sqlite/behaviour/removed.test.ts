@@ -53,9 +53,9 @@ const LOSSES: { readonly [what: string]: (path: string, folder: string) => void 
   "has its folder removed": (_, folder) => rmSync(folder, { recursive: true }),
 };
 
-describe("a database that is in use acknowledges nothing more", () => {
+describe("a database in use", () => {
   for (const [what, lose] of Object.entries(LOSSES)) {
-    test(`once it ${what}, and its owner can still be asked for what was stored`, async () => {
+    test(`it acknowledges nothing more once it ${what}, and its owner still answers reads`, async () => {
       const folder = `${newFolder()}/data`;
       const path = `${folder}/test.db`;
       const storage = await openWithSession(path);
@@ -69,7 +69,7 @@ describe("a database that is in use acknowledges nothing more", () => {
       expect(error.fix).toBeDefined();
       expect(exitCodeOf(error)).toBe(10);
       await expect(storage.lost).resolves.toBe(error);
-      // The next refusal is the same, whatever stands at the path by then.
+      // The next refusal is the same, whatever file is at the path by then.
       await expect(storage.commit([creating("ses-3")], 3)).rejects.toBe(error);
       await expect(
         storage.claim({ sessionId: "ses-1", owner: "me", now: 3, leaseMs: Infinity }),
@@ -78,7 +78,7 @@ describe("a database that is in use acknowledges nothing more", () => {
     });
   }
 
-  test("once its disk is unmounted", async (t) => {
+  test("it acknowledges nothing more once its disk is unmounted", async (t) => {
     const folder = newFolder();
     const mount = spawnSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], { stdio: "ignore" });
     if (process.platform !== "linux" || mount.status !== 0) return t.skip("only root may mount, on Linux");

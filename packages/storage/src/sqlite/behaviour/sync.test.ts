@@ -14,7 +14,7 @@ test("SYNC: between a commit's last write to the log and its acknowledgement the
   expect(findUnsynced(trace("commit"))).toEqual([]);
 });
 
-test("SYNC: the same watch sees that synchronous=OFF acknowledges what is not synced", (t) => {
+test("SYNC: the same watch sees that synchronous=OFF acknowledges unsynced commits", (t) => {
   if (!canTrace()) t.skip("strace is missing, or this system does not let it trace");
   const unsynced = findUnsynced(trace("unsynced"));
   expect(unsynced.length).toBeGreaterThan(GROUPS / 2);

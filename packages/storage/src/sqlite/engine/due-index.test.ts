@@ -32,7 +32,7 @@ test("due-index-3: many that are due at once are all found, those of one agent b
   await storage.close();
 });
 
-test("due-index-3: the next time is told behind many that are held", async () => {
+test("due-index-3: the next time is found behind many claimed sessions", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = new SqliteStorage({ driver: openForWriting(path, true), path });
   const claimFor = { owner: "owner-1", leaseMs: Infinity };

@@ -59,7 +59,7 @@ import type { VerifyReport } from "../../verify-report.ts";
 import { verifyDatabase } from "./verify.ts";
 import { Writer } from "./writer.ts";
 
-/** One caller's changes, with the time it was told. */
+/** The changes of one caller, with the time that it passed. */
 export interface ChangeGroup {
   readonly changes: readonly Change[];
   readonly now: number;

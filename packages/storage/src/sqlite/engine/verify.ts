@@ -1,4 +1,4 @@
-// A full check of a database, on demand: SQLite's own, every row's checksum, and that nothing is missing in between.
+// verifyDatabase: a full check on demand, of SQLite's own, every row's checksum, and for missing rows.
 //
 // It only reads, so it also runs beside a live owner; rows that are committed meanwhile are checked or not.
 //

@@ -1,4 +1,4 @@
-// Opening a database file: making a new one, refusing what is not ours, bringing an old one up to date.
+// openForWriting and openForReading: make a new database file, refuse a foreign one, migrate an old one.
 //
 //   sqlite-database-1. A file is inspected before it is opened for writing, by means that change nothing and
 //       leave nothing behind. A refused file keeps every byte (D2).

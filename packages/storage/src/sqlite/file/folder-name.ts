@@ -1,4 +1,4 @@
-// A name that stands for a database while its owner lives, and that nobody can delete.
+// holdName and holdFile: a name that marks a database as owned while its owner lives, and that nobody can delete.
 //
 // The lock, the socket and the note beside a database are files, so removing all of them hides the owner. On
 // Linux there are also names without a file. This one is made of the folder's identity and the file's name in

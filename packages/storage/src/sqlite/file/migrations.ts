@@ -40,7 +40,7 @@
 
 import type { SqlDriver } from "./driver.ts";
 
-/** "Hold" in ASCII: tells our files from other SQLite databases. */
+/** "Hold" in ASCII: distinguishes our files from other SQLite databases. */
 export const APPLICATION_ID = 0x486f6c64;
 
 const STEPS: readonly string[] = [

@@ -1,4 +1,4 @@
-// Connecting to a socket by its path.
+// openSocket: connects to a socket by its path.
 
 import { connect, type Socket } from "node:net";
 import { UnavailableError } from "@holdfast/core";

@@ -39,9 +39,10 @@ export function nameInUse(file: string): string {
 }
 
 /**
- * other-names-1. Say in the database that it is used under this name, before anything is stored under it. The caller owns the database.
+ * other-names-1. Record in the database the name that it is used under, before anything is stored under that name.
+ * The caller owns the database.
  *
- * @throws UnavailableError when the log of its last name stayed behind.
+ * @throws UnavailableError when the log beside its last name stayed behind.
  */
 export function noteName(driver: SqlDriver, file: string): void {
   const said = readName(driver);
@@ -50,7 +51,7 @@ export function noteName(driver: SqlDriver, file: string): void {
     throw logLeftBehind(file, said);
   try {
     driver.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)").run(KEY, file);
-    // Into the main file. Where a reader delays that, the next checkpoint does it, and until then other-names-2 alone tells.
+    // Into the main file. A reader may delay that until the next checkpoint; until then other-names-2 alone decides.
     driver.value("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (error) {
     if (sqliteCode(error) !== SQLITE.full) throw error; // On a full disk a database must still open, if only to be read.

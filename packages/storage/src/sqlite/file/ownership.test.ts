@@ -176,13 +176,13 @@ function foldLog(path: string): unknown {
 }
 
 describe("through the owner", () => {
-  test("nobody owns it, nobody answers", async () => {
+  test("a database without an owner gives no client", async () => {
     const folder = newFolder();
     expect(await connectSqliteStorage({ path: `${folder}/test.db` })).toBeUndefined();
     expect(await connectSqliteStorage({ path: `${folder}/missing/test.db` })).toBeUndefined();
   });
 
-  test("an owner that ends before it has taken a connection is nobody", async () => {
+  test("an owner that ends before it has accepted the connection gives no client", async () => {
     const path = `${newFolder()}/test.db`;
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(resolvePaths(path, false).socket, resolve));
@@ -192,7 +192,7 @@ describe("through the owner", () => {
   });
 
   // This is how an approval from another terminal reaches a running agent.
-  test("ST22: a signal from another process is heard by the owner's listeners", async () => {
+  test("ST22: the owner's listeners are notified of a signal from another process", async () => {
     const path = `${newFolder()}/test.db`;
     const owner = await ownerOf(path);
     await owner.commit([creating], 1);
@@ -330,7 +330,7 @@ describe("withSqliteStorage", () => {
     expect(results.every(([result]) => result?.status === "stored")).toBe(true);
   });
 
-  test("it waits while one after another has its turn, and not for one that is not reached", async () => {
+  test("it waits while owners take turns, and not for one owner that cannot be reached", async () => {
     const path = `${newFolder()}/test.db`;
     await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating], 1));
     const { lock, owner } = resolvePaths(path, false);
@@ -360,7 +360,7 @@ describe("withSqliteStorage", () => {
   });
 });
 
-describe("somebody else on the owner's socket", () => {
+describe("a foreign process on the owner's socket", () => {
   async function impostor(greeting: string | undefined): Promise<string> {
     const path = `${newFolder()}/test.db`;
     const server: Server = createServer((socket) => {

@@ -80,7 +80,7 @@ export async function acquireOwnership(
 const DEATH_MS = 500;
 const DEATH_STEP_MS = 20;
 
-/** ownership-2. Hold the database's name; `undefined` when somebody has lost the lock and lives. */
+/** ownership-2. Hold the database's name; `undefined` when an owner that lost its lock still lives. */
 function outliveOwner(paths: DatabasePaths): Promise<(() => void) | undefined> {
   return outlive(async () => ((await isListening(paths)) ? undefined : holdName(paths.file)));
 }

@@ -1,4 +1,4 @@
-// SQLite's error numbers as errors of ours: what happened, which file, and what to do about it.
+// toStorageError: SQLite's errors as ours, with what happened, which file, and what to do about it.
 
 import {
   CorruptRecordError,
@@ -146,7 +146,7 @@ export function toStorageError(thrown: unknown, path: string, doing: string): Ho
   }
 }
 
-/** How to go on from a file that cannot be used. */
+/** The way out of an error of a file that cannot be used. */
 export const RESTORE =
   "the file was left as it is. Restore it from a backup, or move it and its -wal away to start with an empty database";
 

@@ -1,4 +1,4 @@
-// The storage port over the owner's socket, for a process that does not own the database.
+// SocketStorage: the storage port over the owner's socket, for a process that does not own the database.
 //
 //   socket-client-1. Every request is answered or rejected. When the connection ends, all open requests
 //       reject as unavailable, because they may or may not have been done. Sending them again is safe (the
@@ -41,7 +41,7 @@ const ANSWER_BYTES_MAX = 512 * 1024 * 1024;
  * Connect to the owner of a database.
  *
  * @returns undefined when nobody listens.
- * @throws UnavailableError when somebody listens and does not answer in time.
+ * @throws UnavailableError when a process listens and does not answer in time.
  * @throws HoldfastError `version_unsupported` when it speaks another protocol.
  */
 export async function connectToOwner(
@@ -176,8 +176,8 @@ export class SocketStorage implements AgentStorage {
     this.#listeners.add(told);
     if (!this.#isSubscribed) {
       this.#isSubscribed = true;
-      // Requests are done in order, so whatever is asked after this is heard of. A connection that is gone has nothing
-      // to tell; the next request says so.
+      // Requests are done in order, so arrivals of all later requests are received. If the connection is lost, the
+      // next request rejects.
       this.#ask("subscribe", {}).catch(() => {});
     }
     return () => void this.#listeners.delete(told);

@@ -1,4 +1,4 @@
-// One client of the owner, seen from the owner: bytes in, requests out, answers back.
+// Connection: one client of the owner, as the owner sees it. Bytes come in, requests go out, answers go back.
 //
 //   socket-connection-1. A line that is no request ends the connection. A request that is not of the port is
 //       answered with a usage error.

@@ -1,4 +1,4 @@
-// Bytes into lines, with a limit.
+// LineSplitter: bytes into lines, with a limit.
 
 const NEWLINE = 0x0a;
 

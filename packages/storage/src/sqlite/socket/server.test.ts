@@ -176,7 +176,7 @@ const WRONG: { readonly [what: string]: { readonly method: string; readonly para
 };
 
 for (const [what, request] of Object.entries(WRONG)) {
-  test(`${what} is answered with a usage error, and the connection goes on`, async () => {
+  test(`${what} is answered with a usage error, and the connection stays open`, async () => {
     const socket = await raw();
     const answers = lines(socket, 2);
     socket.write(

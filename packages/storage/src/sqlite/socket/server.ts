@@ -1,4 +1,4 @@
-// The owner's side of the socket: other processes' requests, done on the owner's storage.
+// StorageServer: the owner's side of the socket. It does the requests of other processes on the owner's storage.
 //
 //   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
 //   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction.
@@ -40,7 +40,8 @@ export class StorageServer {
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.unref(); // socket-server-4.
-    // A client must not wait for arrivals that never come: its next connection is told why. Answers are written first.
+    // A client must not wait for arrivals that never come: its next request gets the reason. Answers are written
+    // first.
     void options.storage.lost?.then(() => {
       setImmediate(() => {
         for (const connection of this.#connections) if (connection.isSubscribed) connection.end();

@@ -1,4 +1,4 @@
-// Large texts, stored once under their own hash.
+// Blobs: large texts, stored once under their own hash.
 //
 //   blobs-1. A blob is written in the transaction of the row that refers to it, and never changed.
 //   blobs-2. Text that is read back must hash to the address by which it was requested.

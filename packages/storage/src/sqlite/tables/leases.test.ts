@@ -131,7 +131,7 @@ test("the claim of a session that has ended goes when its lease has passed", asy
   await again.close();
 });
 
-test("a renewal for longer is what the lease lasts after opening again", async () => {
+test("a lease that was renewed for longer lasts that long after opening again", async () => {
   const { storage, path } = await open();
   await storage.commit([creating("ses-1")], 0);
   await claim(storage, "owner-1", 0);
@@ -142,7 +142,7 @@ test("a renewal for longer is what the lease lasts after opening again", async (
   await again.close();
 });
 
-test("a claim that could not be stored was not made, and what it replaced stands", async () => {
+test("a claim that could not be stored is not made, and the claim before it remains", async () => {
   const { storage, path } = await open();
   await storage.commit([creating("ses-1")], 0);
   const token = tokenOf(await claim(storage, "owner-1", 0));

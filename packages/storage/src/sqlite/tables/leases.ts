@@ -48,7 +48,10 @@ export class Leases {
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
   #hasBegun = false;
-  /** sqlite-leases-1. Whether the transaction that goes on has changed it, and whether one that did has failed. */
+  /**
+   * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed it
+   * failed.
+   */
   #isChanged = false;
   #isStale = true;
 
@@ -236,6 +239,6 @@ function readIntact(row: SqlRow, path: string): Lease | undefined {
   try {
     return readLease(row, path);
   } catch {
-    return undefined; // `holdfast doctor` tells of it.
+    return undefined; // `holdfast doctor` reports it.
   }
 }

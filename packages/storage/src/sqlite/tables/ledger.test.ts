@@ -6,7 +6,7 @@ import { rowChecksum } from "./checksum.ts";
 import { openSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
-test("the check finds a row of the audit that was changed with its checksum, and one that is missing", async () => {
+test("the check finds an audit row that was changed with its checksum, and a missing audit row", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   for (let n = 1; n <= 5; n++) {

@@ -71,7 +71,7 @@ function counts(path: string): Record<string, number> {
   return Object.fromEntries(found.filter(([name, rows]) => rows > 0 && name !== "meta"));
 }
 
-test("nothing of a deleted session is left, and of its large content what others have", async () => {
+test("a deletion leaves nothing of a session but the large content that others refer to", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   await fill(storage, "ses-1", LARGER, LARGE);
@@ -153,7 +153,7 @@ test("the marks of a deleted session go also when it was imported, or made under
 });
 
 // removal-2: at the opening there was no room for the sweep.
-test("the number of a deleted session is taken as long as what it saw of signals is left", async () => {
+test("the number of a deleted session stays taken as long as its marks of signals are left", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   await fill(storage, "ses-1", "1", "1");

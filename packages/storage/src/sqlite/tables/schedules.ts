@@ -1,4 +1,4 @@
-// Schedules in the file. It knows no cron: when one fires next is told to it.
+// Schedules in the file. The class knows no cron: callers pass the time of the next firing.
 
 import type { Schedule, ScheduledAction } from "@holdfast/core";
 import { unlessCorrupt } from "@holdfast/core/internal";

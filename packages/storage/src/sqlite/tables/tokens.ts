@@ -1,4 +1,4 @@
-// Tokens of claims: numbers that only grow, also over restarts (ST6), without a write per claim.
+// Tokens: numbers for claims that only grow, also over restarts (ST6), without a write per claim.
 //
 // The file holds the number of the last block handed out. A process takes a whole block, in a transaction,
 // before it uses the first token of the block. No other process and no later one can then use a token of that
