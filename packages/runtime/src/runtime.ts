@@ -8,7 +8,6 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   BEHAVIOUR_FLAGS,
   checkBudget,
-  ConflictError,
   encodeJson,
   forkSession,
   HoldfastError,
@@ -26,7 +25,6 @@ import {
   type ChangeResult,
   type Clock,
   type CreateSession,
-  type ImportSession,
   type Budget,
   type Limits,
   type Random,
@@ -84,6 +82,7 @@ import { Timers } from "./loop/timers.ts";
 import { executorsOf } from "./task-placement.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import type { Watchdog } from "./isolation/watchdog.ts";
+import { refuseOtherFork } from "./requests/fork-requests.ts";
 import { exportLines, readSessionFile, storeImported } from "./requests/session-file.ts";
 export type { Runtime, RuntimeOptions } from "./api/runtime-api.ts";
 
@@ -340,11 +339,17 @@ class LocalRuntime implements Runtime {
       seed: this.#random.u32(),
       now: this.#clock.now(),
     });
-    const result = await this.#committer.commit(change);
-    if (result.status === "invalid") throw new HoldfastError("internal", result.reason);
-    if (result.status === "exists") await this.#refuseOther(id, change);
-    if (run && agent !== undefined) await this.#goOn(id);
-    return this.#handle(id, result.status === "created");
+    try {
+      const result = await this.#committer.commit(change);
+      if (result.status === "invalid") throw new HoldfastError("internal", result.reason);
+      if (result.status === "exists") refuseOtherFork(await this.#sessions.find(id), change);
+      if (run && agent !== undefined) await this.#goOn(id);
+      return this.#handle(id, result.status === "created");
+    } catch (error) {
+      // The fork may be stored although its answer was lost, and no arrival announces it.
+      this.#due.lookAt(this.#clock.now());
+      throw error;
+    }
   }
 
   export(sessionId: string): AsyncIterable<string> {
@@ -359,20 +364,6 @@ class LocalRuntime implements Runtime {
     const change = await readSessionFile(file, name, wanted);
     await storeImported(this.#storage.reader, (storing) => this.#committer.commit(storing), change, name);
     return this.#handle(change.sessionId, true);
-  }
-
-  /** Accept an existing session if it is the same fork, as after a lost answer, and refuse any other. */
-  async #refuseOther(sessionId: string, { session: { fork, input } }: ImportSession): Promise<void> {
-    const stored = await this.#sessions.find(sessionId);
-    const isSame = stored.fork?.at === fork?.at && stored.fork?.origins[0] === fork?.origins[0];
-    if (isSame && stored.input === input) return;
-    throw new ConflictError(
-      "session_exists",
-      `there is a session ${sessionId} already, and it is not this fork`,
-      {
-        fix: "choose another id",
-      },
-    );
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions = {}): Promise<SessionHandle> {
