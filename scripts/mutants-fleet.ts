@@ -16,7 +16,7 @@ export const FLEET_MUTANTS = [
     find: "<= batchChars) return;",
     replace: "<= batchChars + 1) return;",
     tests: [`${KERNEL}batch-limit.test.ts`],
-    test: "L5: a slice may ask for so much, and no more: progress, of which the last counts",
+    test: "L5: a slice that asks for more than the limit is refused: progress, of which the last counts",
   },
   {
     name: "ST9: a key counts for one name",
@@ -241,7 +241,7 @@ export const FLEET_MUTANTS = [
     find: "Math.max(-passedMs / DRAW, ",
     replace: "Math.max(-Infinity, ",
     tests: ["packages/core/src/time/steady-clock.test.ts"],
-    test: "goes on as before when the wall clock is set back, and is drawn to it by one part in a hundred",
+    test: "a wall clock that is set back moves the steady clock by at most one part in a hundred",
   },
   {
     name: "S3: time goes on after a restart from where it was written",

@@ -10,7 +10,7 @@ export const KERNEL_MUTANTS = [
     find: "return `with input ${any.hash.slice(0, 8)}`;",
     replace: 'return "";',
     tests: [`${KERNEL}divergence.test.ts`],
-    test: "recorded results stand for changed inputs of the same kind, and their positions are told once",
+    test: "recorded results are used for changed inputs of the same kind, and their positions are returned once",
   },
   {
     name: "K14: sessions that began before repeats were guarded replay without",
@@ -34,7 +34,7 @@ export const KERNEL_MUTANTS = [
     find: 'if (this.#cursor.slice === "none")\n      throw this.#strayFault',
     replace: "if (this.closed) throw this.#strayFault",
     tests: [`${KERNEL}slices.test.ts`],
-    test: "every way of asking is caught, not only tasks",
+    test: "every kind of ask is caught, not only tasks",
   },
   {
     name: "K2a: a name has one consumer",
@@ -58,7 +58,7 @@ export const KERNEL_MUTANTS = [
     find: 'if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);',
     replace: "",
     tests: [CRASHES, `${KERNEL}signals.test.ts`],
-    test: "each signal satisfies exactly one consumer, first in first out per name, whatever consumes it",
+    test: "each signal satisfies exactly one consumer, first in first out per name, whichever consumer it is",
   },
   {
     name: "L3: a child that is waited for is answered",
@@ -83,7 +83,7 @@ export const KERNEL_MUTANTS = [
     find: "queue?.shift()",
     replace: "queue?.pop()",
     tests: [`${KERNEL}pending-signals.test.ts`, `${KERNEL}signals.test.ts`],
-    test: "are taken first in, first out, per name, each once, whatever the order of sends and takes",
+    test: "signals are taken first in, first out, per name, each once, in any order of sends and takes",
   },
   {
     name: "S3: a timer never fires early",
@@ -99,7 +99,7 @@ export const KERNEL_MUTANTS = [
     find: "this.#now = Math.max(this.#now, event.at);",
     replace: "this.#now = event.at;",
     tests: [`${KERNEL}signals.test.ts`],
-    test: "now is fixed from one delivery to the next, and never goes back, though the clock does",
+    test: "now is constant from one delivery to the next, and never goes back when the clock does",
   },
   {
     name: "L5: a slice asks for no more than its limit",
@@ -107,7 +107,7 @@ export const KERNEL_MUTANTS = [
     find: "++this.#sliceCommands > this.#options.limits.commandsPerSlice",
     replace: "++this.#sliceCommands > this.#options.limits.commandsPerSlice + 1",
     tests: [`${KERNEL}slices.test.ts`],
-    test: "a slice may ask so much, and no more",
+    test: "a slice may ask for a limited number of commands",
   },
   {
     name: "K4: a fault outlives the agent's catch",
@@ -123,7 +123,7 @@ export const KERNEL_MUTANTS = [
     find: "this.#withdrawAll();\n      this.#turn++;",
     replace: "this.#turn++;",
     tests: [`${KERNEL}checkpoint.test.ts`],
-    test: "told to cancel, it withdraws them in its own batch",
+    test: "a checkpoint with `cancel` withdraws open tasks in its own batch",
   },
   {
     name: "K13: a task nobody observed is awaited",
@@ -131,7 +131,7 @@ export const KERNEL_MUTANTS = [
     find: "if (task === undefined || future.observed) return false;",
     replace: "if (task === undefined || !future.settled) return false;",
     tests: [`${KERNEL}end.test.ts`],
-    test: "tasks nobody ever observed are awaited, and then it completes with what it returned",
+    test: "tasks that no code ever observed are awaited, and then the session completes with the returned output",
   },
   {
     name: "K13: a cancel after the return ends the session",
@@ -147,7 +147,7 @@ export const KERNEL_MUTANTS = [
     find: 'if (this.#door.cursor.slice === "live") this.#described(name);',
     replace: "this.#effect(this.#heir);",
     tests: [`${KERNEL}end.test.ts`],
-    test: "the heir is made by the batch that ends it, and not before what it left is done",
+    test: "the successor is created by the batch that ends the session, and not before its tasks are done",
   },
   {
     name: "K5: a divergence of a child's request parks",

@@ -369,7 +369,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (parent === undefined || handedOffTo !== undefined) return NONE;",
     replace: "if (parent !== undefined) return NONE;\n  if (parent === undefined) return NONE;",
     tests: ["packages/core/src/rules/consequences.test.ts"],
-    test: "is told twice, under two names, as the last",
+    test: "is reported twice, as the last event",
   },
   {
     name: "S4: the end of a child is told once",
@@ -389,7 +389,7 @@ export const MUTANTS: readonly Mutant[] = [
       MEMORY,
       "packages/runtime/src/behaviour/children.test.ts",
     ],
-    test: "a cancel goes on below a session that was asked for itself",
+    test: "a cancel of a child reaches the sessions below the child",
   },
   {
     name: "S4: that a budget is used up is told also where it cancels",
@@ -397,7 +397,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (exhausted === undefined || after.parent === undefined) return [below];",
     replace: "if (exhausted?.then !== 'park') return [below];",
     tests: ["packages/core/src/rules/consequences.test.ts"],
-    test: "consequences-3: a cancel for a budget is told before the end it leads to",
+    test: "consequences-3: a cancel for a budget is reported before the end that it leads to",
   },
   {
     name: "B1: every payer is asked",

@@ -5,7 +5,7 @@ import { isName, isSessionId, mintId, positionId } from "./ids.ts";
 const anyU32 = fc.integer({ min: 0, max: 0xffff_ffff });
 
 describe("minted ids", () => {
-  test("are a prefix and a UUID of version 7, whatever the time and the randomness", () => {
+  test("minted ids are a prefix and a UUID of version 7, whatever the time and the randomness", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 2 ** 48 - 1 }),
@@ -20,7 +20,7 @@ describe("minted ids", () => {
     );
   });
 
-  test("sort by time, also as plain text", () => {
+  test("minted ids sort by time, also as plain text", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 2 ** 47 }),
@@ -32,10 +32,11 @@ describe("minted ids", () => {
     );
   });
 
-  test("differ when only one random bit does", () => {
+  test("minted ids differ when only one random bit does", () => {
     const base = mintId("run", 1, drawing([0, 0, 0]));
     for (let word = 0; word < 3; word++) {
-      // The second and third words carry what is unguessable: 32 and 16 bits of them, the first 26.
+      // The second and third words have the part that cannot be guessed: 32 and 16 bits of them, and 26 of
+      // the first.
       const bits = [26, 32, 32][word]!;
       const from = word === 2 ? 16 : 0;
       for (let bit = from; bit < bits; bit++) {
@@ -66,7 +67,7 @@ describe("names", () => {
     "_x",
     "a+b",
     "a".repeat(200),
-  ])("%s is one", (name) => expect(isName(name)).toBe(true));
+  ])("%s is a name", (name) => expect(isName(name)).toBe(true));
 
   test.each([
     "",
@@ -84,10 +85,10 @@ describe("names", () => {
     "a(b",
     "a)",
     "a".repeat(201),
-  ])("%j is none", (name) => expect(isName(name)).toBe(false));
+  ])("%j is no name", (name) => expect(isName(name)).toBe(false));
 });
 
-describe("session ids a user chose", () => {
+describe("session ids that a user chose", () => {
   test.each(["a", "A-1", "my.session_2", "0", "a".repeat(100)])("%s is one", (id) =>
     expect(isSessionId(id)).toBe(true),
   );

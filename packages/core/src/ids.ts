@@ -1,4 +1,4 @@
-// The one place ids are made.
+// `positionId`, `isName` and others: the one place where ids are made and checked.
 //
 // Sessions, runs, signals, runners, schedules and moves get a type prefix and a UUIDv7 (RFC 9562): sortable by time, random in the rest.
 // Tasks, timers, waits and entries are named by their position: `{session}-{seq}` (K1).
@@ -25,7 +25,7 @@ function hex4(value: number): string {
   return (value | 0x1_0000).toString(16).slice(1);
 }
 
-/** The id of what stands at a position of a session's journal. */
+/** The id of the item at a position of a session's journal. */
 export function positionId(sessionId: string, seq: number): string {
   return `${sessionId}-${seq}`;
 }
@@ -36,7 +36,7 @@ export function positionIn(id: string, sessionId: string): number | undefined {
   return /^\d{1,15}$/.test(digits) ? Number(digits) : undefined;
 }
 
-/** Whether a text may be a session id a user chose: also safe as a file name and in a URL. */
+/** Whether a text may be a session id of a user's choice: it is also safe as a file name and in a URL. */
 export function isSessionId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(text);
 }

@@ -1,4 +1,5 @@
-// For the sibling packages: what adapters and the runtime share with the core, and authors of agents do not need.
+// The part of the core for sibling packages: adapters and the runtime use it, and authors of agents do not
+// need it.
 
 export { ChurnMap } from "./collections/churn-map.ts";
 export { isOurs } from "./errors/author-line.ts";

@@ -1,6 +1,6 @@
 // Every limit, with its unit in its name. Reaching one is always visible: an error that names it, or a state.
 //
-// The ones in `LIMITS` are defaults that a runtime may be given others for; `formatLimits` are part of the format.
+// The values in `LIMITS` are defaults, which a runtime may replace; `FORMAT_LIMITS` are part of the format.
 
 export const LIMITS = {
   /** Commands an agent may ask for between two deliveries (K4a). */
@@ -14,11 +14,11 @@ export const LIMITS = {
   /** Any one payload (input, output, signal, entry, state) in UTF-16 code units of its JSON. */
   payloadChars: 10 * 1024 * 1024,
   /**
-   * All texts that an agent asks to have recorded, stored or sent between two deliveries: they are in one batch. Outcomes are
-   * delivered into a batch up to half as much.
+   * All texts that an agent asks to have recorded, stored or sent between two deliveries, because they are in
+   * one batch. Outcomes are delivered into a batch up to half as much.
    */
   batchChars: 32 * 1024 * 1024,
-  /** Sessions above a session, those that took over from another counted too. */
+  /** Sessions above a session, predecessors included. */
   depth: 8,
   /** Children a session may ever ask for. */
   children: 1_000,
@@ -28,11 +28,11 @@ export const LIMITS = {
   cancelledWaits: 100,
   /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
   sliceMs: 5_000,
-  /** An agent that stands on nothing durable for this long is faulted (K2). */
+  /** An agent that is blocked on nothing durable for this long is faulted (K2). */
   standsOnNothingMs: 1_000,
   /** Attempts of in-process tasks running at once in one process. */
   tasksRunning: 256,
-  /** Time a cancelled session has to end by itself. */
+  /** The time that a cancelled session has for its own end. */
   cancelGraceMs: 10_000,
 } as const;
 

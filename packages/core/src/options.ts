@@ -1,10 +1,10 @@
-// What a call is given beside its data: which options there are, and of what kind. For whoever is called from code that no compiler
-// has seen: what cannot be meant is refused before anything is done, with what was given and what is expected.
+// `checkOptions`: the options of a call, and the kind of each. It is for calls from code that no compiler has
+// checked. Impossible options are refused before anything is done, with the given and the expected value.
 
 import { didYouMean } from "./errors/did-you-mean.ts";
 import { UsageError } from "./errors/errors.ts";
 
-/** Of one option or argument. */
+/** The rule for one option or argument. */
 export interface OptionRule {
   readonly expected: string;
   readonly fits: (value: unknown) => boolean;
@@ -13,8 +13,10 @@ export interface OptionRule {
 export type OptionRules = Readonly<Record<string, OptionRule>>;
 
 /**
- * @param call what is called, as its caller knows it.
- * @throws UsageError for what is no object, for an option that there is not, and for one of another kind.
+ * Check the options of a call.
+ *
+ * @param call the name of the called function, as its caller knows it.
+ * @throws UsageError for a value that is no object, for an unknown option, and for an option of another kind.
  */
 export function checkOptions(call: string, given: unknown, rules: OptionRules): void {
   const names = Object.keys(rules);
@@ -33,7 +35,7 @@ export function checkOptions(call: string, given: unknown, rules: OptionRules): 
   }
 }
 
-/** One argument that is not what it must be. */
+/** Check one argument. */
 export function wrongArgument(call: string, what: string, given: unknown, expected: string): UsageError {
   return new UsageError(`${call} cannot take ${shown(given)} as ${what}`, {
     at: `${call}: ${what}`,
@@ -58,7 +60,7 @@ export const wholeRule = (least: number, what: string): OptionRule => ({
   fits: (value) => Number.isSafeInteger(value) && (value as number) >= least,
 });
 
-/** Where `Infinity` is for ever. */
+/** A number where `Infinity` means no limit. */
 export const msRule = (least: number): OptionRule => ({
   expected: `milliseconds, ${least} or more`,
   fits: (value) => typeof value === "number" && value >= least,
@@ -86,7 +88,7 @@ export const oneOfRule = (...values: readonly string[]): OptionRule => ({
 
 const SHOWN_CHARS = 100;
 
-/** A value for an error: what of it tells which it is. */
+/** The description of a value for an error, by which its author recognises it. */
 export function shown(given: unknown): string {
   if (typeof given === "string") return JSON.stringify(given.slice(0, SHOWN_CHARS));
   if (typeof given === "function") return "a function";

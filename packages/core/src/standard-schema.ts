@@ -33,14 +33,14 @@ export async function validate<Output>(
   code: ErrorCode,
 ): Promise<Output> {
   if (schema !== undefined) return outcomeOf(await asked(schema, value, what), value, what, code);
-  // It would be waited for, perhaps for ever, as what it is of no agent would know.
+  // Returning a promise would await it, perhaps without end, and without any agent knowing.
   if (typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function")
     throw new UsageError(`${what} is a promise`, { code: "not_json", at: what, fix: "await it first" });
   return value as Output;
 }
 
 /**
- * The same where nothing may be awaited.
+ * The validated value, without waiting.
  *
  * @throws also a UsageError when the schema cannot answer at once.
  */
@@ -59,7 +59,7 @@ export function validateNow<Output>(
   return outcomeOf(result, value, what, code);
 }
 
-/** What a schema says. @throws UsageError when it is none, or throws. */
+/** The answer of a schema. @throws UsageError when the value is no schema, or when the schema throws. */
 function asked<Output>(
   schema: StandardSchemaV1<unknown, Output>,
   value: unknown,

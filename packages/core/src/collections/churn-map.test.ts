@@ -22,7 +22,7 @@ test("churn-map-1: it is a Map", () => {
   expect([...map].map(([key]) => key)).toEqual(["b", "a"]);
 });
 
-test("what is taken out while it is gone through does not come", () => {
+test("an entry that is removed during an iteration does not come", () => {
   const map = new ChurnMap<number, object>();
   for (let i = 0; i < 5; i++) map.set(i, {});
   const seen: number[] = [];
@@ -33,9 +33,9 @@ test("what is taken out while it is gone through does not come", () => {
   expect(seen).toEqual([0, 2, 4]);
 });
 
-// A table of its own has grown old: with a Map, what is left after it would be kept with it. In a process of its own, as what other
-// tests leave behind would grow old here, too.
-test("what was taken out does not grow old", () => {
+// A table of the map has grown old, and would keep later tables alive if it were a Map's. The test runs in a
+// process of its own, because garbage of other tests would grow old as well.
+test("removed values do not grow old", () => {
   const grown = spawnSync(process.execPath, ["--expose-gc", "--input-type=module", "--eval", GROWTH], {
     encoding: "utf8",
   });

@@ -1,17 +1,20 @@
-// A map for what comes and goes all the time, whose values are garbage as soon as they are taken out.
+// `ChurnMap`: a map for entries that come and go all the time. Its values are garbage as soon as they are
+// removed.
 //
-// Those of V8's own Map are not. It keeps entries in tables: one that is used up is left for a new one, with what was in it, and
-// refers to it. Once one of them has grown old, all that were left after it are kept with it until the old generation is collected.
-// So whatever passes through such a map survives every collection of the young generation: with drivers of sessions in it that
-// was a third of the time of a process. Here the tables hold boxes, and a box is emptied when its entry is taken out.
+// The values of V8's own Map are not. It keeps entries in tables, and replaces a used-up table by a new one.
+// The old table keeps its entries and refers to the new one. Once a table is in the old generation, all later
+// tables stay alive with it until that generation is collected. Every value that passes through such a map
+// thus survives all collections of the young generation. With drivers of sessions in the map, this cost a
+// third of a process's time. Here the tables hold boxes, and removing an entry empties its box.
 //
-//   churn-map-1. Otherwise it is a Map: in the order of insertion, and setting what is there leaves it at its place.
+//   churn-map-1. Otherwise it is a Map. Entries are in the order of insertion, and setting an existing key
+//                keeps its place.
 
 interface Box<V> {
   value: V | undefined;
 }
 
-/** Keys are primitives: an object as a key would be kept as values are elsewhere. */
+/** Keys are primitives: a map would keep a key object alive as V8's does its values. */
 export class ChurnMap<K extends string | number, V extends object> {
   readonly #boxes = new Map<K, Box<V>>();
 
@@ -33,7 +36,7 @@ export class ChurnMap<K extends string | number, V extends object> {
     else box.value = value;
   }
 
-  /** Answers whether it was there. */
+  /** Returns whether the key was there. */
   delete(key: K): boolean {
     const box = this.#boxes.get(key);
     if (box === undefined) return false;

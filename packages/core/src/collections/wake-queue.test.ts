@@ -4,7 +4,7 @@ import { WakeQueue, type Queued } from "./wake-queue.ts";
 
 const item = (): Queued => ({ queuedFor: Infinity, queueIndex: -1 });
 
-test("whatever is queued, moved and taken out, the first is the earliest", () => {
+test("the first item is always the earliest, whatever is queued, moved and removed", () => {
   const moves = fc.array(fc.tuple(fc.nat({ max: 7 }), fc.oneof(fc.nat({ max: 20 }), fc.constant(Infinity))));
   fc.assert(
     fc.property(moves, (asked) => {
@@ -21,7 +21,7 @@ test("whatever is queued, moved and taken out, the first is the earliest", () =>
         expect(due).toHaveLength(items.length - others.length);
         expect(nextAt).toBe(Math.min(...others.map(({ queuedFor }) => queuedFor)));
       }
-      // Emptied from the front, everything comes out in order and nothing stays.
+      // Emptied from the front, the queue returns all items in order and is empty then.
       const left = items.map(({ queuedFor }) => queuedFor).filter((at) => at !== Infinity);
       const drained: number[] = [];
       for (let first = queue.first(); first !== undefined; first = queue.first()) {
@@ -33,7 +33,7 @@ test("whatever is queued, moved and taken out, the first is the earliest", () =>
   );
 });
 
-test("what changes its mind leaves nothing behind", () => {
+test("an item that changes its time leaves nothing behind", () => {
   const queue = new WakeQueue<Queued>();
   const one = item();
   for (let at = 0; at < 1_000; at++) queue.set(one, at);

@@ -1,13 +1,16 @@
-// Things to look at later, in the order of their times: a binary heap in which every item knows its place, so that
-// moving or removing one costs O(log n) and nothing stale stays behind, however often a session changes its mind.
+// `WakeQueue`: items in the order of their times. It is a binary heap in which every item knows its place.
+// Moving or removing an item costs O(log n) and leaves nothing stale behind, however often a session changes
+// its time.
 
-/** What can be queued. Both fields are the queue's: `wakeAt` is changed by `set` only. */
+/** An item of a queue. Both fields are the queue's: only `set` changes `wakeAt`. */
 export interface Queued {
   /** `Infinity` when it is not queued. */
   queuedFor: number;
   /** Position in the heap, -1 when it is not queued. */
   queueIndex: number;
-  /** Which of two of the same time is first: the lower one. Without it either may be. */
+  /**
+   * The order among items with the same time: the lower value is first. Without it either may be first.
+   */
   readonly queueOrder?: number;
 }
 
@@ -19,7 +22,10 @@ export class WakeQueue<T extends Queued> {
     return this.#heap[0];
   }
 
-  /** The items up to a time, in no order, and the time of the earliest of the others: it costs as much as there are such items. */
+  /**
+   * The items up to a time, in no order, and the earliest time of the others. The cost grows with the number
+   * of these items.
+   */
   upTo(at: number): { readonly items: readonly T[]; readonly nextAt: number } {
     const items: T[] = [];
     let nextAt = Infinity;
@@ -37,7 +43,7 @@ export class WakeQueue<T extends Queued> {
     return { items, nextAt };
   }
 
-  /** Queue an item for a time, move it there, or with `Infinity` take it out. */
+  /** Queue an item for a time, move it to that time, or remove it with `Infinity`. */
   set(item: T, at: number): void {
     const heap = this.#heap;
     if (at === Infinity) return this.#remove(item);

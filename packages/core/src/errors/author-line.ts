@@ -1,13 +1,17 @@
-// The line of the author's code in a stack, for errors. Best effort: engines without stacks give none.
+// `lineOf`: the line of the author's code in a stack, for errors. Best effort, because some engines have no
+// stacks.
 //
-//   author-line-1. A frame of our own packages is never named: it says nothing to the author.
+//   author-line-1. A frame of our own packages is never named, because it says nothing to the author.
 
-/** Where our packages lie, `…/packages/` or `…/@holdfast/`. Without the scheme: some loaders give frames as paths. */
+/**
+ * The place of our packages, `…/packages/` or `…/@holdfast/`, without the scheme, because some loaders give
+ * frames as paths.
+ */
 const OURS = import.meta.url.replace(/^file:\/\//, "").replace(/core\/(?:src|dist)\/(?:errors\/)?[^/]*$/, "");
-/** Tests beside our sources, and what they share, are authors too. */
+/** Tests beside our sources, and their shared code, count as authors' code. */
 const OWN_FRAME = /^[^/]+\/(?:src|dist|bin)\/(?!.*(?:\.test\.|\/testing\/))/;
 
-/** `file:line:column` of the nearest frame outside our packages, the engine and what is installed. */
+/** `file:line:column` of the nearest frame outside our packages, the engine and installed packages. */
 export function lineOf(error: Error): string | undefined {
   for (const frame of (error.stack ?? "").split("\n")) {
     const place = /^\s*at (?:.*\()?(?:async )?(?:file:\/\/)?(\/[^()]*:\d+:\d+)\)?$/.exec(frame)?.[1];
@@ -17,7 +21,7 @@ export function lineOf(error: Error): string | undefined {
   return undefined;
 }
 
-/** Places in stacks are parts of addresses. */
+/** A place in a stack with its address decoded. */
 export function decodedPlace(place: string): string {
   try {
     return decodeURI(place);

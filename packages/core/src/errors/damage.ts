@@ -1,5 +1,5 @@
-// Damaged sessions and rows, where many are looked through: one of them must not keep the others from being found. Whoever asks for it
-// itself is told.
+// `unlessCorrupt`, `ifCorrupt`: reads that pass over damaged sessions and rows where many are read, so that
+// the others are still found. A caller that asks for a damaged session itself gets the error.
 
 import { HoldfastError } from "./errors.ts";
 
@@ -7,7 +7,7 @@ export function isCorrupt(thrown: unknown): boolean {
   return HoldfastError.is(thrown) && thrown.code === "corrupt_record";
 }
 
-/** What is read; nothing where it is damaged. */
+/** The value that is read; `undefined` if it is damaged. */
 export function unlessCorrupt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -16,7 +16,7 @@ export function unlessCorrupt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Nothing where it is damaged: `read.catch(ifCorrupt)`. */
+/** `undefined` for a damaged value: `read.catch(ifCorrupt)`. */
 export function ifCorrupt(thrown: unknown): undefined {
   if (!isCorrupt(thrown)) throw thrown;
 }

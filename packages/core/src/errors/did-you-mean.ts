@@ -1,6 +1,6 @@
-// Suggestions for a word that is none of those there are.
+// `didYouMean`: suggestions for an unknown word.
 
-/** Comparing takes the product of two lengths, and whoever sends a word chooses how long it is. */
+/** Comparing costs the product of two lengths, and the sender of a word chooses its length. */
 const WORD_CHARS_MAX = 200;
 
 /** "; did you mean x?" when one of the words is close to it. */

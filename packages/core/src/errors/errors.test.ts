@@ -13,13 +13,13 @@ import {
   UsageError,
 } from "./errors.ts";
 
-describe("X.is asks for errors of X, not for any of ours", () => {
+describe("X.is asks for errors of X, and not for any of ours", () => {
   const failed = new TaskFailedError(
     { taskId: "s-0", kind: "k", attempts: 1 },
     { name: "Error", message: "no" },
   );
 
-  test("a task that failed is no cancel, and both are ours", () => {
+  test("a failed task is no cancelled task, and both are errors of ours", () => {
     const cancelled = new CancelledError("session s");
     expect([CancelledError.is(failed), CancelledError.is(cancelled)]).toEqual([false, true]);
     expect([TaskFailedError.is(failed), TaskFailedError.is(cancelled)]).toEqual([true, false]);
@@ -27,7 +27,7 @@ describe("X.is asks for errors of X, not for any of ours", () => {
     expect(CancelledError.is(new Error("cancelled"))).toBe(false);
   });
 
-  test("one of another copy of this package is of its class too", () => {
+  test("an error of another copy of this package is of its class, too", () => {
     const OtherError = class extends Error {
       override name = "CancelledError";
       readonly code = "cancelled";
@@ -36,13 +36,13 @@ describe("X.is asks for errors of X, not for any of ours", () => {
     expect(TaskFailedError.is(new OtherError())).toBe(false);
   });
 
-  test("one that was recorded and read again lacks the fields of its class: it is ours, and no more", () => {
+  test("an error that was recorded and read again is ours, but of no class, because it lacks the fields", () => {
     const again = errorFrom(recordError(failed));
     expect([HoldfastError.is(again), TaskFailedError.is(again)]).toEqual([true, false]);
   });
 });
 
-describe("recordError takes whatever was thrown, and never throws", () => {
+describe("recordError accepts any thrown value, and never throws", () => {
   test("a message of 50 MB is cut, with a mark that says how long it was", () => {
     const recorded = recordError(new Error("x".repeat(50_000_000)));
     expect(recorded.message.length).toBeLessThan(10_000);
@@ -129,7 +129,7 @@ describe("recordError takes whatever was thrown, and never throws", () => {
     });
   });
 
-  test("what an error of ours says besides is kept: where, what was there, what was expected, how to mend it", () => {
+  test("the details of an error of ours are recorded: place, value found, value expected, fix", () => {
     const details = { at: "here", got: "a", expected: "b", fix: "do" };
     expect(recordError(new UsageError("bad", details))).toEqual({
       name: "UsageError",
@@ -154,7 +154,7 @@ describe("recordError takes whatever was thrown, and never throws", () => {
     expect(recordError(stack(frames.slice(0, 4)))).not.toHaveProperty("at");
   });
 
-  test("what was recorded can be thrown again, and is recorded the same", () => {
+  test("a recorded error can be thrown again, and is recorded the same", () => {
     const recorded = recordError(
       new TypeError("bad", { cause: Object.assign(new Error("root"), { code: "E" }) }),
     );
@@ -168,7 +168,7 @@ describe("recordError takes whatever was thrown, and never throws", () => {
 });
 
 describe("errors of ours", () => {
-  test("are told by code, and a code that merely names a method of all objects is none of ours", () => {
+  test("errors are known by their code, and a code that is a method of all objects is unknown", () => {
     expect(HoldfastError.is(new UsageError("no"))).toBe(true);
     expect(HoldfastError.is(Object.assign(new Error("copy"), { code: "usage" }))).toBe(true);
     for (const code of ["toString", "constructor", "__proto__", "hasOwnProperty", "ENOENT"]) {
@@ -176,7 +176,7 @@ describe("errors of ours", () => {
     }
   });
 
-  test("anything thrown becomes one, keeping what it was as the cause", () => {
+  test("any thrown value becomes an error of ours, with the value as its cause", () => {
     const own = new UsageError("mine");
     expect(toHoldfastError(own)).toBe(own);
     const foreign = new RangeError("theirs");
@@ -197,7 +197,7 @@ describe("errors of ours", () => {
     ["an error whose stack throws", Object.defineProperty(new Error("m"), "stack", { get: fail })],
     ["an error whose code throws", Object.defineProperty(new UsageError("m"), "code", { get: fail })],
   ];
-  test.each(unreadable)("K4a: what cannot be read becomes one all the same: %s", (_name, thrown) => {
+  test.each(unreadable)("K4a: an unreadable value becomes an error of ours, too: %s", (_name, thrown) => {
     expect(() => HoldfastError.is(thrown)).not.toThrow();
     for (const error of [toError(thrown), toHoldfastError(thrown)]) {
       expect(typeof `${error.name} ${error.message} ${error.stack}`).toBe("string");
@@ -211,7 +211,7 @@ describe("errors of ours", () => {
     }
   });
 
-  test("a failed task says its kind, how often it was tried, and why", () => {
+  test("the error of a failed task says its kind, the number of attempts, and the reason", () => {
     const once = new TaskFailedError(
       { taskId: "ses_x-3", kind: "fetch", attempts: 1 },
       { name: "Error", message: "404" },

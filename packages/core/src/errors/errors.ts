@@ -1,12 +1,13 @@
-// Every error Holdfast raises, by who must act on it.
+// `HoldfastError` and its classes: every error of Holdfast, by the person or program that must act on it.
 //
-// A `code` is API: stable, snake_case, listed in `ERROR_TABLE` with what it is on the command line and in the API. Check errors with
-// `code` or `X.is(e)`, never with `instanceof` across packages and never by text. Expected endings of domain
-// operations (fenced, duplicate, ended) are values, not errors; suspension is neither.
+// A `code` is API: stable, snake_case, and listed in `ERROR_TABLE` with its meaning on the command line and
+// in the API. Check errors with `code` or `X.is(e)`, never with `instanceof` across packages and never by
+// text. Expected endings of domain operations (fenced, duplicate, ended) are values and not errors.
+// Suspension is neither.
 
 import { lineOf } from "./author-line.ts";
 
-/** What happened, where, what was there, what was expected and how to mend it. The parts after `message` are optional. */
+/** The details of an error: its place, the value found, the value expected, and the fix. All are optional. */
 export interface ErrorDetails {
   readonly at?: string;
   readonly got?: string;
@@ -15,7 +16,7 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** As gRPC and Connect name them. */
+/** The names that gRPC and Connect use. */
 export type RpcCode =
   | "invalid_argument"
   | "deadline_exceeded"
@@ -40,8 +41,9 @@ interface ErrorRow {
 }
 
 /**
- * For each error code: the exit code of the command line (0 is success, 1 a session that failed), the status of REST, and the code of
- * gRPC and Connect. What only an agent meets has no business in an answer: 500, `unknown`.
+ * The meaning of each error code: the exit code of the command line, the status of REST, and the code of gRPC
+ * and Connect. Exit code 0 is success, and 1 a session that failed. Errors that only an agent meets are not
+ * for the API: they are 500 and `unknown` there.
  */
 export const ERROR_TABLE = {
   usage: { exit: 2, http: 422, rpc: "invalid_argument" },
@@ -87,7 +89,7 @@ export const ERROR_TABLE = {
   policy_denied: { exit: 12, http: 403, rpc: "permission_denied" },
   model_auth: { exit: 5, http: 502, rpc: "unavailable" },
   model_unavailable: { exit: 7, http: 503, rpc: "unavailable" },
-  // What the API of a coordinator refuses.
+  // Errors by which the API of a coordinator refuses a call.
   validation: { exit: 2, http: 422, rpc: "invalid_argument" },
   malformed_json: { exit: 2, http: 400, rpc: "invalid_argument" },
   bad_request: { exit: 2, http: 400, rpc: "invalid_argument" },
@@ -112,7 +114,7 @@ export const ERROR_TABLE = {
   headers_too_large: { exit: 2, http: 431, rpc: "resource_exhausted" },
   rate_limited: { exit: 7, http: 429, rpc: "resource_exhausted" },
   unavailable: { exit: 7, http: 503, rpc: "unavailable" },
-  // What a caller of the network meets, and no answer of the API is.
+  // Errors that a caller of the network meets, and that no answer of the API is.
   not_a_coordinator: { exit: 7, http: 500, rpc: "unknown" },
   cannot_listen: { exit: 7, http: 500, rpc: "unknown" },
   runner_not_found: { exit: 4, http: 404, rpc: "not_found" },
@@ -135,7 +137,7 @@ const DETAILS = ["got", "expected", "fix"] as const;
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly code: ErrorCode;
-  // Declared only, so that what is not known is not there: Node shows every field of an error that nobody caught.
+  // Declared only, so that unknown details are absent: Node shows every field of an uncaught error.
   declare readonly at?: string | undefined;
   declare readonly got?: string | undefined;
   declare readonly expected?: string | undefined;
@@ -149,8 +151,9 @@ export class HoldfastError extends Error {
   }
 
   /**
-   * Whether it is one of the class that is asked. Structural, so that it also holds across two copies of this package: by its code,
-   * and for the classes below by its name. What was recorded and read again has both, but none of the fields, and is of no class.
+   * Whether a value is an error of the class that is asked. The check is structural, by code and for the
+   * classes below by name, so that it also holds across two copies of this package. An error that was
+   * recorded and read again has both. It has none of the fields and is therefore of no class.
    */
   static is<T>(this: abstract new (...args: never) => T, value: unknown): value is T {
     if (!isReadableError(value)) return false;
@@ -161,7 +164,7 @@ export class HoldfastError extends Error {
   }
 }
 
-/** The caller's programmer must change the call. Never worth a retry. */
+/** The programmer of the caller must change the call. Never worth a retry. */
 export class UsageError extends HoldfastError {
   override name = "UsageError";
   constructor(message: string, details: ErrorDetails & { readonly code?: ErrorCode } = {}) {
@@ -169,17 +172,17 @@ export class UsageError extends HoldfastError {
   }
 }
 
-/** What was asked for does not exist. */
+/** The thing that was asked for does not exist. */
 export class NotFoundError extends HoldfastError {
   override name = "NotFoundError";
 }
 
-/** What was asked for contradicts what is so: ended, exists, claimed, locked. */
+/** The request contradicts the present state: ended, exists, claimed, locked. */
 export class ConflictError extends HoldfastError {
   override name = "ConflictError";
 }
 
-/** Ours to wait out: retry with back-off. */
+/** The caller waits and retries with back-off. */
 export class UnavailableError extends HoldfastError {
   override name = "UnavailableError";
 }
@@ -187,7 +190,7 @@ export class UnavailableError extends HoldfastError {
 /** A named limit of `limits.ts` was reached. */
 export class LimitError extends HoldfastError {
   override name = "LimitError";
-  /** As `limits.ts` calls it. */
+  /** The name in `limits.ts`. */
   readonly limit: string;
 
   constructor(limit: string, message: string, details: ErrorDetails = {}) {
@@ -196,7 +199,10 @@ export class LimitError extends HoldfastError {
   }
 }
 
-/** A task ended without an output: thrown at the agent's `await`. `cause` is the last attempt's, as an `Error` again. */
+/**
+ * A task ended without an output: thrown at the agent's `await`. `cause` is the last attempt's error, as an
+ * `Error` again.
+ */
 export class TaskFailedError extends HoldfastError {
   override name = "TaskFailedError";
   readonly taskId: string;
@@ -218,7 +224,7 @@ export class TaskFailedError extends HoldfastError {
 export class ChildFailedError extends HoldfastError {
   override name = "ChildFailedError";
   readonly childId: string;
-  /** How it ended. */
+  /** The way in which the child ended. */
   readonly ending: ChildEnding;
 
   constructor(childId: string, ending: ChildEnding, cause: unknown) {
@@ -248,7 +254,7 @@ export class WaitTimeoutError extends HoldfastError {
   }
 }
 
-/** The session, or this one task or wait, is being cancelled. The agent may clean up. */
+/** The session, or one task or wait of it, is being cancelled. The agent may clean up. */
 export class CancelledError extends HoldfastError {
   override name = "CancelledError";
   constructor(what: string, reason?: string) {
@@ -256,7 +262,7 @@ export class CancelledError extends HoldfastError {
   }
 }
 
-/** The agent asked for something else than its journal holds. The session parks; the journal is untouched. */
+/** The agent's asks differ from its journal. The session parks, and the journal is untouched. */
 export class NondeterminismError extends HoldfastError {
   override name = "NondeterminismError";
   readonly sessionId: string;
@@ -286,12 +292,12 @@ export class NondeterminismError extends HoldfastError {
 
 const DRIFT_FIX = "or with --accept-drift, which lets the recorded result stand for the new input";
 
-/** Whether a divergence, as it is recorded with its session, is one of inputs alone: those can be accepted. */
+/** Whether a recorded divergence is one of inputs alone, which a person can accept. */
 export function mayAcceptDrift(error: RecordedError | undefined): boolean {
   return error?.code === "nondeterminism" && error.fix?.endsWith(DRIFT_FIX) === true;
 }
 
-/** Stored bytes that cannot be what we wrote. An operator must act; never answered with a default. */
+/** Stored bytes are not as we wrote them. An operator must act; no default takes their place. */
 export class CorruptRecordError extends HoldfastError {
   override name = "CorruptRecordError";
   constructor(where: string, message: string, details: ErrorDetails = {}) {
@@ -299,7 +305,7 @@ export class CorruptRecordError extends HoldfastError {
   }
 }
 
-/** A promise of ours does not hold. Never caught to continue: the session is abandoned as it is. */
+/** A promise of our own code does not hold. Never caught to continue: the session is abandoned as it is. */
 export class InvariantError extends HoldfastError {
   override name = "InvariantError";
   constructor(message: string) {
@@ -318,7 +324,7 @@ export interface RecordedError {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
-  /** The place it is about, or where in the author's code it was thrown. */
+  /** The place that the error is about, or the place in the author's code where it was thrown. */
   readonly at?: string;
   readonly got?: string;
   readonly expected?: string;
@@ -329,7 +335,7 @@ export interface RecordedError {
 const ERROR_TEXT_MAX = 8_192;
 const CAUSES_MAX = 4;
 
-/** Any thrown value as a recorded error. Never throws, whatever it is given; long texts are cut with a mark. */
+/** Any thrown value as a recorded error. Never throws, whatever the value; long texts are cut with a mark. */
 export function recordError(thrown: unknown, depth = 0): RecordedError {
   try {
     if (typeof thrown !== "object" || thrown === null) return { name: "Error", message: cut(String(thrown)) };
@@ -352,12 +358,18 @@ export function recordError(thrown: unknown, depth = 0): RecordedError {
   }
 }
 
-/** Where it was thrown; errors of ours that are thrown into an agent have no stack (K3), and what is no Error neither. */
+/**
+ * The place where it was thrown. Errors of ours that are thrown into an agent have no stack (K3), and other
+ * values have none either.
+ */
 function authorLine(thrown: object): string | undefined {
   return thrown instanceof Error ? lineOf(thrown) : undefined;
 }
 
-/** A recorded error as one that can be thrown, the same in the process that saw it and in the one that replays it. */
+/**
+ * A recorded error as an error that can be thrown. It is the same in the process that saw it and in the
+ * process that replays it.
+ */
 export function errorFrom(recorded: RecordedError): Error {
   const { name, message, cause, ...details } = recorded;
   const error = new Error(message, cause === undefined ? undefined : { cause: errorFrom(cause) });
@@ -371,8 +383,8 @@ function cut(text: string): string {
 }
 
 /**
- * Anything thrown as an error that can be read: itself, or its text where it is none. Never throws: what an agent throws
- * may have no text, and what throws in a handler of errors ends the process.
+ * Any thrown value as an error that can be read: the error itself, or the value's text. Never throws, because
+ * an agent may throw a value without a text, and an exception in an error handler ends the process.
  */
 export function toError(thrown: unknown): Error {
   return isReadableError(thrown) ? thrown : new Error(recordError(thrown).message);

@@ -1,12 +1,15 @@
-// What a person answers: yes or no, with a reason, or anything else.
+// `Approval`, `AnswerShape`: the shapes of a person's answer to a question.
 
-/** The answer to a question that asks for one, as `holdfast approve` gives it. */
+/** A yes or no with a reason, as `holdfast approve` gives it. */
 export interface Approval {
   readonly approved: boolean;
   readonly reason?: string;
 }
 
-/** What a question takes for an answer: an `Approval`, or any JSON, which its asker may check by a schema. */
+/**
+ * The answers that a question accepts: an `Approval`, or any JSON, which the asking agent may check by a
+ * schema.
+ */
 export type AnswerShape = "approval" | "any";
 
 export function isApproval(value: unknown): value is Approval {

@@ -1,4 +1,4 @@
-// The journal's bytes: what is decoded is what was encoded, to the character, and what is not ours is refused.
+// `codec`: decoded records are the encoded ones, to the character, and any other line is refused.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -91,7 +91,7 @@ const anyRecord: fc.Arbitrary<JournalRecord> = fc.oneof(
 );
 
 describe("round trip", () => {
-  test("any records come back with the very text of their payloads", () => {
+  test("any records are decoded with the exact text of their payloads", () => {
     fc.assert(
       fc.property(fc.array(anyRecord, { minLength: 1, maxLength: 8 }), (records) => {
         const { body, source } = encoded(records);
@@ -103,7 +103,7 @@ describe("round trip", () => {
     );
   });
 
-  test("a payload that looks like a header, and a header that looks like a payload", () => {
+  test("a payload may look like a header, and a header like a payload", () => {
     const records: JournalRecord[] = [
       {
         type: "schedule_task",
@@ -119,7 +119,7 @@ describe("round trip", () => {
     expect(decodeRecords(body, source, "here")).toEqual(records);
   });
 
-  test("payloads from the blob size on are kept apart, and smaller ones are not", () => {
+  test("payloads of the blob size or more are stored apart, and smaller ones are not", () => {
     const small = `"${"s".repeat(FORMAT_LIMITS.blobChars - 3)}"`;
     const large = `"${"l".repeat(FORMAT_LIMITS.blobChars - 2)}"`;
     const records: JournalRecord[] = [
@@ -166,7 +166,7 @@ describe("a damaged line is an error that names the place, never a default", () 
     );
   });
 
-  test("cut off anywhere", () => {
+  test("a line that is cut off anywhere is refused", () => {
     for (let length = 0; length < whole.length; length++) {
       expect(() => {
         const [record] = decodeRecords(whole.slice(0, length), noBlobs, "here");
@@ -176,7 +176,7 @@ describe("a damaged line is an error that names the place, never a default", () 
     expect(decodeRecords(whole, noBlobs, "here")).toHaveLength(1);
   });
 
-  test("one damaged line spoils the body, wherever it stands", () => {
+  test("one damaged line makes the body unreadable, wherever it is", () => {
     expect(() => decodeRecords(`${whole}\n{broken\n${whole}`, noBlobs, "here")).toThrowError(
       CorruptRecordError,
     );
@@ -210,7 +210,7 @@ function encoded(records: readonly JournalRecord[]): {
   return { body, blobs, source: { get: (address) => blobs.get(address)! } };
 }
 
-/** Lone surrogates in headers come back too; only properties that are `undefined` are not written. */
+/** Lone surrogates in headers are decoded too; only properties that are `undefined` are not written. */
 function withoutUndefined(record: JournalRecord): JournalRecord {
   const { payload: text, ...rest } = record;
   return text === undefined ? rest : record;

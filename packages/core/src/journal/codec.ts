@@ -1,17 +1,19 @@
-// The journal's bytes: one line of JSON per record, its payload last and exactly as it was recorded.
+// `encodeRecords`, `decodeRecords`: the journal's bytes. Each record is one line of JSON, with its payload
+// last and exactly as recorded.
 //
-//   codec-1. Decoding gives back the payload's very text: header and payload are cut apart at the first `,"payload":`, which
-//       cannot occur inside a header, because JSON escapes the quotes of every string value.
+//   codec-1. Decoding returns the payload's exact text. Header and payload are separated at the first
+//            `,"payload":`. It cannot occur inside a header, because JSON escapes the quotes of every string
+//            value.
 //   codec-2. A payload of `FORMAT_LIMITS.blobChars` or more is replaced by `"blob":"<sha256>"`; the storage keeps the text
 //       under that name. Decoding asks the storage for it.
-//   codec-3. A line that is not ours is a `CorruptRecordError` naming the place; there are no defaults.
+//   codec-3. A line in another format is a `CorruptRecordError` that names the place; there are no defaults.
 
 import { CorruptRecordError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { isRecordType, type JournalRecord } from "./record.ts";
 
-/** Where large payloads go. `put` answers the text's content address; neither may be asynchronous. */
+/** The store of large payloads. `put` returns the text's content address; neither may be asynchronous. */
 export interface BlobSink {
   put(text: JsonText): string;
 }
@@ -35,13 +37,13 @@ export function encodeRecords(records: readonly JournalRecord[], blobs: BlobSink
 function encodeRecord(record: JournalRecord, blobs: BlobSink): string {
   const { payload } = record;
   if (payload === undefined) return encodeLine(record, undefined);
-  const header = { ...record, payload: undefined }; // Which JSON leaves out: cheaper than a copy without it.
+  const header = { ...record, payload: undefined }; // JSON leaves it out: cheaper than a copy without it.
   if (payload.length >= FORMAT_LIMITS.blobChars)
     return `${JSON.stringify(header).slice(0, -1)},"blob":"${blobs.put(payload)}"}`;
   return encodeLine(header, payload);
 }
 
-/** One line: what is ours, and last a text that is the user's, whatever its size. */
+/** One line: our header, and last the user's text, whatever its size. */
 export function encodeLine(header: object, payload: JsonText | undefined): string {
   const text = JSON.stringify(header);
   return payload === undefined ? text : `${text.slice(0, -1)}${PAYLOAD_MARK}${payload}}`;
@@ -66,13 +68,13 @@ function decodeRecord(line: string, blobs: BlobSource, where: string): JournalRe
     });
   }
   if (payload !== undefined) return { ...header, payload } as unknown as JournalRecord;
-  const { blob, ...rest } = header; // Its properties in their order: what is encoded again is the same.
+  const { blob, ...rest } = header; // Properties keep their order: encoded again, they give the same text.
   return (typeof blob === "string"
     ? { ...rest, payload: blobs.get(blob) }
     : header) as unknown as JournalRecord;
 }
 
-/** What `encodeLine` was given. @throws CorruptRecordError */
+/** The arguments of `encodeLine`. @throws CorruptRecordError */
 export function decodeLine(
   line: string,
   where: string,
@@ -95,7 +97,7 @@ function parseHeader(text: string, where: string): Readonly<Record<string, unkno
   throw new CorruptRecordError(where, "a journal line is no record", { got: text.slice(0, 80) });
 }
 
-/** Whether these are the same records, byte for byte; a large payload stands for itself. */
+/** Whether two lists hold the same records, byte for byte. A large payload is compared by its content. */
 export function isSameRecords(some: readonly JournalRecord[], others: readonly JournalRecord[]): boolean {
   return encodeRecords(some, INLINE_BLOBS) === encodeRecords(others, INLINE_BLOBS);
 }

@@ -1,14 +1,13 @@
-// The journal: a session's commands and events in the order they happened, each at its `seq`.
+// `JournalRecord`: the commands, events and notes of a session in the order they happened, each at its `seq`.
 //
-//   record-1. `seq` is a record's position; commands, events and notes stand in one line. So the place of an event says
-//       how many commands stood before it, and the journal's length how many stood before the commit: fewer or more is
-//       seen (K5). Commands have a number of their own besides, `id`, which is what everything refers to:
-//       `{session}-{id}` (K1).
-//   record-2. A command is what the agent asked for (imperative); an event is a fact that was delivered to it (past
-//       tense); a note is a fact that was not delivered (an attempt that was lost, a warning) and is passed over by
-//       replay.
-//   record-3. `payload` is recorded JSON text of the user's; it is never looked into here.
-//   record-4. Format: see `codec.ts`; a field's meaning never changes, new meanings get new types.
+//   record-1. `seq` is a record's position. Commands, events and notes share one sequence, so a change in the
+//       number of commands before an event, or before a commit, is found (K5). Commands also have a number of
+//       their own, `id`, to which everything refers: `{session}-{id}` (K1).
+//   record-2. A command is a thing that the agent asked for, in the imperative. An event is a fact that was
+//       delivered to the agent, in the past tense. A note is a fact that was not delivered, such as a lost
+//       attempt or a warning; replay passes over it.
+//   record-3. `payload` is recorded JSON text of the user's. This file never reads it.
+//   record-4. `codec.ts` has the format. A field's meaning never changes, and new meanings get new types.
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
@@ -32,14 +31,14 @@ interface Command extends At {
 export interface ScheduleTask extends Command {
   readonly type: "schedule_task";
   readonly kind: string;
-  /** Hash of the input; the input itself (`payload`) is kept only when it is small. */
+  /** Hash of the input. The input itself (`payload`) is kept only when it is small. */
   readonly hash: string;
   readonly key?: string;
   readonly timeoutMs?: number;
   /** When the task must have ended, over all attempts. Epoch milliseconds. */
   readonly deadlineAt?: number;
   readonly retry?: RetryPolicy;
-  /** Its repeats are counted; of sessions with the behaviour flag `recordsGuards`. */
+  /** Set when its repeats are counted, in sessions with the behaviour flag `recordsGuards`. */
   readonly guarded?: true;
 }
 
@@ -62,7 +61,7 @@ export interface RequestInput extends Command {
   readonly type: "request_input";
   readonly hash: string;
   readonly expiresAt?: number;
-  /** Without an answer by then the session is cancelled (`input_timeout`). */
+  /** The time at which the session is cancelled without an answer (`input_timeout`). */
   readonly cancelAt?: number;
 }
 
@@ -81,22 +80,22 @@ export interface RecordProbe extends Command {
   readonly answer: boolean | Remaining;
 }
 
-/** Another session is to be run for this one, as its child or, with `handOff`, in its place. Named by `{session}-{id}`. */
+/** The creation of a child or, with `handOff`, of the successor. Its session id is `{session}-{id}`. */
 export interface SpawnChild extends Command, Persisting {
   readonly type: "spawn_child";
   readonly agent: string;
-  /** Of the input and the options. */
+  /** Hash of the input and the options. */
   readonly hash: string;
   readonly handOff?: true;
 }
 
 /** A command by which a minimal session becomes persistent. */
 export interface Persisting {
-  /** The session was minimal until this command; of sessions with the behaviour flags `persistsFamilies`, `persistsListeners`. */
+  /** The session was minimal until this command (`persistsFamilies`, `persistsListeners`). */
   readonly persists?: true;
 }
 
-/** Something for a child's inbox (its number), or for the parent's. `payload` is what it is told. */
+/** A signal for a child's inbox (its number), or for the parent's. `payload` is its content. */
 export interface TellSession extends Command {
   readonly type: "tell_session";
   readonly to: number | "parent";
@@ -111,7 +110,7 @@ export interface RequestParent extends Command, Persisting {
   readonly hash: string;
 }
 
-/** The answer to a child's request, once its task has one. */
+/** The answer to a child's request, once the request's task has one. */
 export interface ReplyChild extends Command {
   readonly type: "reply_child";
   readonly request: number;
@@ -124,7 +123,7 @@ export interface CancelChild extends Command {
   readonly mode: "graceful" | "hard";
 }
 
-/** From here on everything survives the process. */
+/** From here on everything of the session survives its process. */
 export interface EnablePersistence extends Command {
   readonly type: "enable_persistence";
 }
@@ -143,8 +142,8 @@ export interface Withdraw extends Command {
 }
 
 /**
- * Replay starts behind it, with the agent called anew on `payload`, the state. With a `base` the payload is a list of patches to
- * the state of the checkpoint before it, and so on back to the one at `base`, which holds its state whole.
+ * Replay may start here: the agent is called again on `payload`, the state. With a `base`, `payload` patches
+ * the state of the checkpoint before, and so on back to the checkpoint at `base`, whose state is whole.
  */
 export interface Checkpoint extends Command {
   readonly type: "checkpoint";
@@ -156,15 +155,15 @@ export interface Checkpoint extends Command {
   /** `id` of the entry that new entries hang under; absent while there is none. */
   readonly leaf?: number;
   readonly schemaVersion?: number;
-  /** The graceful cancel that is under way, so that the re-entered agent still knows of it. */
+  /** The graceful cancel that is under way, so that the agent still knows of it when it is called again. */
   readonly cancel?: CancelNotice;
-  /** Children whose end the session's own waits for, unheard so far. */
+  /** Children whose end the session's own end waits for, and which have not ended so far. */
   readonly awaited?: readonly number[];
-  /** Calls of guarded tasks, and how often each has had the same result. */
+  /** Calls of guarded tasks, and how often each has had the same result in a row. */
   readonly repeats?: readonly Repeat[];
 }
 
-/** A call, and the result it had so many times, the last time included. */
+/** A call of a guarded task, its last result, and how often in a row it had that result. */
 export interface Repeat {
   /** Hashes. */
   readonly call: string;
@@ -204,7 +203,7 @@ export type CommandRecord =
 // ---- events ------------------------------------------------------------------------------------------------------
 
 interface Event extends At {
-  /** Epoch milliseconds; what `ctx.now()` answers until the next delivery. */
+  /** Epoch milliseconds, which `ctx.now()` returns until the next delivery. */
   readonly at: number;
 }
 
@@ -249,7 +248,7 @@ export interface WaitTimedOut extends Event {
   readonly wait: number;
 }
 
-/** A wait asked after a graceful cancel was answered with `CancelledError`. */
+/** A wait that was asked for after a graceful cancel was answered with `CancelledError`. */
 export interface WaitCancelled extends Event {
   readonly type: "wait_cancelled";
   readonly wait: number;
@@ -266,28 +265,28 @@ export interface CancelRequested extends Event, CancelNotice {
   readonly type: "cancel_requested";
 }
 
-/** A child asks a handler of this agent: its task is scheduled at once, by the kernel. `payload` is the `ChildRequest`. */
+/** A child's request to a handler of this agent, scheduled at once. `payload` is the `ChildRequest`. */
 export interface RequestReceived extends Event {
   readonly type: "request_received";
   readonly child: number;
   readonly signalId: string;
 }
 
-/** What a child asks of its parent. */
+/** A request of a child to its parent. */
 export interface ChildRequest {
   /** Number of the child's `request_parent` command. */
   readonly request: number;
-  /** The session that asks and is answered. */
+  /** The session that asks and gets the answer. */
   readonly from: string;
   readonly name: string;
-  /** The life it asks in, of a session that keeps no journal: the answer says the same. */
+  /** The incarnation that asks, of a session without a journal. The answer carries it back. */
   readonly life?: number;
   readonly payload?: unknown;
 }
 
 /**
- * The journal up to here is another session's, this one goes on by itself: open waits on that one's children reject, its tasks
- * are done again or cancelled, and chance is another.
+ * The journal before this event is the origin's, of which the session is a fork. Waits on the origin's
+ * children reject, its open tasks run again or are cancelled, and the randomness is another.
  */
 export interface Forked extends Event {
   readonly type: "forked";
@@ -320,14 +319,14 @@ export interface AttemptFailed extends Event {
   readonly usage?: TokenUsage;
 }
 
-/** An attempt had no outcome when its process ended; the next one follows. */
+/** An attempt had no outcome when its process ended; the next attempt follows. */
 export interface AttemptLost extends Event {
   readonly type: "attempt_lost";
   readonly task: number;
   readonly attempt: number;
 }
 
-/** An outcome kept although the segment it was delivered into could not be committed (K6). */
+/** An outcome that was kept although its segment could not be committed (K6). */
 export interface OutcomeKept extends Event {
   readonly type: "outcome_kept";
   readonly outcome: "task_completed" | "task_failed";
@@ -336,12 +335,12 @@ export interface OutcomeKept extends Event {
   readonly usage?: TokenUsage;
 }
 
-/** Something a person should know of; `payload` is its text. */
+/** A warning for people; `payload` is its text. */
 export interface Warned extends Event {
   readonly type: "warned";
 }
 
-/** Positions whose recorded results stand although the code now asks with another input (K5). */
+/** Positions whose recorded results were used although the code now asks with another input (K5). */
 export interface DriftAccepted extends Event {
   readonly type: "drift_accepted";
   readonly positions: readonly number[];
@@ -408,7 +407,7 @@ export function isEventType(type: JournalRecord["type"]): type is EventRecord["t
   return EVENT_TYPES.has(type);
 }
 
-/** What of a cancel its agent is told. */
+/** The part of a cancel that its agent sees. */
 export function noticeOf({ deadlineAt, reason, cause }: CancelNotice): CancelNotice {
   return {
     deadlineAt,
@@ -417,7 +416,7 @@ export function noticeOf({ deadlineAt, reason, cause }: CancelNotice): CancelNot
   };
 }
 
-/** Whether it is the outcome of a task, recorded or not. */
+/** Whether an event is the outcome of a task, recorded or not. */
 export function isOutcome<E extends { readonly type: string }>(
   event: E,
 ): event is Extract<E, { readonly type: "task_completed" | "task_failed" }> {
@@ -434,7 +433,7 @@ export function isCommand(record: JournalRecord): record is CommandRecord {
 
 /** How often and when a task is tried again. Delays in milliseconds. */
 export interface RetryPolicy {
-  /** All attempts, the first included, over all processes. */
+  /** The number of all attempts, the first included, over all processes. */
   readonly maxAttempts?: number;
   readonly initialDelayMs?: number;
   readonly factor?: number;
@@ -443,18 +442,18 @@ export interface RetryPolicy {
   readonly nonRetryable?: readonly string[];
 }
 
-/** What is asked of a person by `ctx.requestInput`. */
+/** The question of `ctx.requestInput` to a person. */
 export interface Question {
   readonly prompt: string;
   readonly details?: unknown;
-  /** What it takes for an answer; not recorded of questions that were asked before there was a difference. */
+  /** The shape of the answer. It is absent in questions from before shapes existed. */
   readonly answer?: AnswerShape;
 }
 
-/** What one model call used. Integers. */
+/** The tokens that one model call used. Integers. */
 export interface TokenUsage {
   readonly model: string;
-  /** All of them, those read from and written to a cache included. */
+  /** All tokens, also those that were read from and written to a cache. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;

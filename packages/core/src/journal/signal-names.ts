@@ -1,10 +1,12 @@
-// Names of the signals sessions send each other through their inboxes. Users can neither send nor ask for them by name.
+// The names of signals that sessions send each other through their inboxes. Users can neither send signals
+// nor wait for them under these names.
 //
-//   answer:{n}      to the question asked by command n
-//   child:{n}       what the child asked for by command n tells: signals, progress, that it is blocked, its end
-//   child-end:{n}   its end once more, for who waits for nothing else
-//   request:{n}     what that child asks of a handler of its parent
-//   reply:{n}       to the request made by command n
+//   answer:{n}      the answer to the question that command n asked
+//   child:{n}       an event of the child that command n created: a signal, progress, that it is blocked, its
+//   end
+//   child-end:{n}   the child's end once more, for a parent that waits for nothing else
+//   request:{n}     a request of that child to a handler of its parent
+//   reply:{n}       the answer to the request that command n made
 
 import { positionId, positionIn } from "../ids.ts";
 
@@ -16,7 +18,7 @@ const REPLY_PREFIX = "reply:";
 
 const RESERVED = [ANSWER_PREFIX, CHILD_PREFIX, CHILD_END_PREFIX, REQUEST_PREFIX, REPLY_PREFIX];
 
-/** Whether a name is one of ours. */
+/** Whether a name is reserved for signals between sessions. */
 export function isReservedName(name: string): boolean {
   return RESERVED.some((prefix) => name.startsWith(prefix));
 }
@@ -42,10 +44,11 @@ export function replyName(request: number): string {
 }
 
 /**
- * The id of a signal that a session sends: sent twice it is one. Who starts over sends it again: it is another question, or may have been
- * read by one that starts over, too.
+ * The id of a signal that a session sends. Sending a signal twice stores it once. A session that restarts
+ * from scratch sends its signals with other ids. They may be other questions, or an earlier incarnation of
+ * the receiver may have read the first ones.
  *
- * @param life of a session that keeps no journal.
+ * @param life the incarnation of a session without a journal.
  */
 export function sentId(sessionId: string, position: number, life: number | undefined): string {
   const id = positionId(sessionId, position);
@@ -57,13 +60,13 @@ export function requestIn(signalId: string, sessionId: string): number | undefin
   return positionIn(signalId.replace(/:\d+$/, ""), sessionId);
 }
 
-/** The child whose telling this is the name of, if it is one. */
+/** The child whose event has this name; `undefined` for any other name. */
 export function tellingChild(name: string): number | undefined {
   const prefix = [CHILD_PREFIX, CHILD_END_PREFIX].find((one) => name.startsWith(one));
   return prefix === undefined ? undefined : Number(name.slice(prefix.length));
 }
 
-/** The request whose reply this is the name of, if it is one. */
+/** The request whose reply has this name; `undefined` for any other name. */
 export function repliedRequest(name: string): number | undefined {
   return name.startsWith(REPLY_PREFIX) ? Number(name.slice(REPLY_PREFIX.length)) : undefined;
 }

@@ -1,10 +1,14 @@
-// Where the syntax of a JSON text goes wrong. Engines give a position for some mistakes, none for others, and quote the text, which
-// may hold a secret: so the text that `JSON.parse` refused is gone through here.
+// `jsonSyntaxProblem`: finds the place where the syntax of a JSON text is wrong. Engines give a position for
+// some mistakes and none for others, and they quote the text, which may hold a secret. This file therefore
+// scans the text that `JSON.parse` refused.
 //
 //   json-syntax-1. A problem is found exactly where `JSON.parse` throws.
-//   json-syntax-2. One pass, no recursion: no nesting is too deep, and the time grows with the text.
+//   json-syntax-2. One pass without recursion, so no nesting is too deep, and the time grows with the text.
 
-/** The mistake with its line and column, both counted from 1; nothing for a text that is JSON. No letter and no digit is quoted. */
+/**
+ * The mistake with its line and column, both counted from 1; `undefined` for valid JSON. No letter and no
+ * digit is quoted.
+ */
 export function jsonSyntaxProblem(text: string): string | undefined {
   const at = findSyntaxError(text);
   if (at === undefined) return undefined;
@@ -18,7 +22,10 @@ export function jsonSyntaxProblem(text: string): string | undefined {
 
 type Expected = "value" | "value_or_close" | "key" | "key_or_close" | "colon" | "comma_or_close" | "end";
 
-/** The index of the first character that no JSON text has there; the length of a text that ends too early. */
+/**
+ * The index of the first character that no JSON text has there. For a text that ends too early it is the
+ * length.
+ */
 function findSyntaxError(text: string): number | undefined {
   const open: ("{" | "[")[] = [];
   let expected: Expected = "value";
@@ -61,7 +68,7 @@ function findSyntaxError(text: string): number | undefined {
 }
 
 interface Part {
-  /** Behind it, or where it goes wrong. */
+  /** The index behind it, or the place of the mistake. */
   readonly end: number;
   readonly isWhole: boolean;
 }

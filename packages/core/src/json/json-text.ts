@@ -1,6 +1,8 @@
-// What a JSON text says that values read from it would no longer say, and the scanning that takes.
+// `findPayloadProblem`: finds parts of a JSON text that values read from it would lose, and scans the text
+// for that.
 //
-// The text is known to be well-formed (`JSON.parse` took it): nothing here checks syntax. No recursion, so that no nesting is too deep.
+// The text is known to be well-formed, because `JSON.parse` accepted it, so nothing here checks syntax.
+// Nothing recurses, so no nesting is too deep.
 
 import { FORMAT_LIMITS } from "../limits.ts";
 
@@ -9,10 +11,10 @@ export interface Span {
   readonly end: number;
 }
 
-/** What a number is written with. */
+/** The characters of a JSON number. */
 export const NUMERIC = "0123456789.eE+-";
 
-/** Why a value of a user cannot be kept as it is, when it cannot. */
+/** Why a user's value cannot be kept as it is, or `undefined`. */
 export function findPayloadProblem(
   text: string,
   { start, end }: Span,
@@ -45,16 +47,18 @@ export function findPayloadProblem(
   return undefined;
 }
 
-/** A number of so many digits may be infinite without an exponent. */
+/** A number with this many digits may be infinite without an exponent. */
 const DIGITS_MAX = 300;
 
-/** An integer that is another one once it is read as a number, and is not how a number is written; or what is read as infinite. */
+/**
+ * Whether reading a number changes it. An integer may become another one, and any number may become infinite.
+ */
 function isChanged(literal: string): boolean {
   if (literal.length >= 16 && /^-?\d+$/.test(literal)) return String(Number(literal)) !== literal;
   return (/e/i.test(literal) || literal.length > DIGITS_MAX) && !Number.isFinite(Number(literal));
 }
 
-/** Past the string that starts there. Each backslash is looked at once, by the quote it stands before. */
+/** The index after the string that starts there. Each backslash is examined once, by the quote behind it. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
@@ -64,7 +68,7 @@ export function endOfString(text: string, start: number): number {
   throw new Error("not a JSON text");
 }
 
-/** Past all these characters. A pattern would keep a way back for each of them. */
+/** The index after all these characters. A pattern would keep a way back for each of them. */
 export function skip(characters: string, text: string, at: number): number {
   let end = at;
   while (end < text.length && characters.includes(text[end]!)) end++;

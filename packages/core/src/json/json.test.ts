@@ -1,11 +1,12 @@
-// What may be recorded comes back as it was; what would come back as something else is refused where it stands.
+// `encodeJson`, `decodeJson`: an accepted value comes back unchanged, and a value that would change is
+// refused with its place.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors/errors.ts";
 import { decodeJson, encodeJson } from "./json.ts";
 
-/** A value, the JSON pointer of what is wrong with it, and a word of the reason. */
+/** A value, the JSON pointer of its fault, and a word of the reason. */
 const cyclic: Record<string, unknown> = { name: "loop" };
 cyclic["self"] = cyclic;
 const cyclicList: unknown[] = [1];
@@ -56,7 +57,7 @@ const REFUSED: readonly (readonly [string, unknown, string, RegExp])[] = [
   ["a key with ~ and /", { "~": { "/": Number.NaN } }, "/~0/~1", /NaN/],
 ];
 
-describe("what JSON would change is refused, with the place it stands at", () => {
+describe("values that JSON would change are refused, with their place", () => {
   test.each(REFUSED)("%s", (_name, value, pointer, reason) => {
     const error = refusal(value);
     expect(error.code).toBe("not_json");
@@ -106,8 +107,8 @@ describe("depth", () => {
   });
 });
 
-describe("what is kept comes back", () => {
-  test("any JSON value, whatever its keys and texts", () => {
+describe("accepted values come back", () => {
+  test("any JSON value comes back, whatever its keys and texts", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 12, stringUnit: "binary" }), (value) => {
         const text = encodeJson(value, "the value")!;
@@ -119,12 +120,12 @@ describe("what is kept comes back", () => {
     );
   });
 
-  test("NUL and lone surrogates, as keys and as values", () => {
+  test("NUL and lone surrogates come back, as keys and as values", () => {
     const value = { "\u0000": "a\u0000b", "\ud800": ["\udfff", "\ud800x", "😀"] };
     const text = encodeJson(value, "the value")!;
     expect(decodeJson(text)).toEqual(value);
     expect(text).not.toContain("\u0000");
-    expect(text.isWellFormed()).toBe(true); // So no storage and no UTF-8 on the way can damage it.
+    expect(text.isWellFormed()).toBe(true); // No storage and no UTF-8 on the way can therefore damage it.
   });
 
   test("a key named __proto__ stays a key and pollutes nothing", () => {
@@ -141,7 +142,7 @@ describe("what is kept comes back", () => {
     expect(encodeJson({ a: undefined, b: 1 }, "the value")).toBe('{"b":1}');
   });
 
-  test("what has toJSON as what that gives, an instance of a class as its own properties, an object without prototype as itself", () => {
+  test("an object comes back as its toJSON, a class instance as its own properties, an object without prototype as itself", () => {
     class Point {
       x = 1;
       readonly #secret = 2;
@@ -175,7 +176,7 @@ function explode(message: string): never {
   throw new Error(message);
 }
 
-/** JSON has no minus zero: the one number that comes back as another. */
+/** JSON has no minus zero, the one number that comes back as another. */
 function withoutMinusZero(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }

@@ -1,12 +1,13 @@
-// JSON as we record it: what may be recorded, and what an agent gets back.
+// `encodeJson`, `decodeJson`: JSON as it is recorded.
 //
-//   json-1. What is recorded is the text; agents only ever see values decoded from it, also in the process that made it.
-//   json-2. A value that JSON would change without a word (NaN, Map, function, cycle, Error, `undefined` in a list) is
-//       refused with the place it stands at, and so is a Date, which would come back as a text. Two conversions are
-//       kept because JSON itself defines them: `toJSON()` of other objects, and properties that are `undefined` are
-//       left out. Beside them -0 becomes 0, in the process that made it as well (json-1). Leaky: an object is read
-//       twice, first to be checked and then to be written, so what a getter or a proxy gives may have changed in
-//       between.
+//   json-1. The record is the text. Agents only see values that were decoded from it, also in the process
+//           that made it.
+//   json-2. A value that JSON would silently change is refused with its place: NaN, Map, function, cycle,
+//           Error, `undefined` in a list. A Date is refused as well, because it would come back as text. Two
+//           conversions of JSON itself are kept: `toJSON()` of other objects is called, and properties that
+//           are `undefined` are left out. Besides, -0 becomes 0, also in the process that made it (json-1).
+//           Leaky: an object is read twice, to be checked and to be written. The values of getters and
+//           proxies may change in between.
 //   json-3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { toError, UsageError } from "../errors/errors.ts";
@@ -21,7 +22,7 @@ export type JsonText = string;
  * A value as recorded text; `undefined` stays `undefined` (a task without an output).
  *
  * @param what names the value in the error, for example `output of task "read-file"`.
- * @throws UsageError `not_json` with the JSON pointer of what cannot be kept.
+ * @throws UsageError `not_json` with the JSON pointer of the value that cannot be kept.
  */
 export function encodeJson(value: unknown, what: string): JsonText | undefined {
   if (value === undefined) return undefined;
@@ -80,7 +81,7 @@ function findProblem(value: unknown, key: string, depth: number, parents: object
   }
 }
 
-/** @param key where it stands in its parent, which is what `toJSON` is told. */
+/** @param key the key of the value in its parent, which `toJSON` receives. */
 function findObjectProblem(
   value: object,
   key: string,

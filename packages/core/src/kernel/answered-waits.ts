@@ -1,10 +1,10 @@
-// `AnsweredWaits`: which of the open waits has its answer here, the one that was asked first.
+// `AnsweredWaits`: finds the first open wait, in the order of asking, that has its answer here.
 //
-//   answered-waits-1. A wait is looked at when it is asked, and whenever a signal of its name becomes the first of that name. In between
-//               nothing can answer it, so a wait that has no answer is passed over once and not again: each of many waits costs
-//               O(log n), however many names there are.
+//   answered-waits-1. A wait is examined when it is asked for, and whenever a signal of its name becomes the
+//                     first of that name. No signal can answer it in between, so a wait without an answer is
+//                     examined only once. Each of many waits costs O(log n), however many names there are.
 //
-// It does not know which signals are pending: whoever asks for the first says whether a wait is answered.
+// This file does not know which signals are pending: the caller says whether a wait is answered.
 
 import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
@@ -14,18 +14,18 @@ interface Asked {
   readonly name?: string;
 }
 
-/** Where an open item stands in a queue. */
+/** The place of an open item in a queue. */
 export interface Place<Item> extends Queued {
   readonly item: Item;
 }
 
-/** Of items that are due at the same time, the one that was asked first is first. */
+/** Items with the same time are in the order in which they were asked for. */
 export function placeOf<Item extends Asked>(item: Item): Place<Item> {
   return { item, queuedFor: Infinity, queueIndex: -1, queueOrder: item.future.id };
 }
 
 export class AnsweredWaits<Item extends Asked> {
-  /** Items that may be answered, in the order they were asked. */
+  /** Items that may be answered, in the order in which they were asked for. */
   readonly #maybe = new WakeQueue<Place<Item>>();
   readonly #byName = new Map<string, Set<Place<Item>>>();
 
@@ -47,7 +47,7 @@ export class AnsweredWaits<Item extends Asked> {
     if (named?.size === 0) this.#byName.delete(name);
   }
 
-  /** A signal of this name is pending, and none was. */
+  /** A signal of this name is now pending, and none was before. */
   arrived(name: string): void {
     for (const place of this.#byName.get(name) ?? []) this.#maybe.set(place, place.item.future.id);
   }

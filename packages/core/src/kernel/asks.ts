@@ -1,16 +1,18 @@
-// What agents ask for, and what must hold before it is asked: the half of the kernel that an `AgentContext` speaks to.
+// `Asks`: what agents can ask for, and the checks before. It is the half of the kernel that an `AgentContext`
+// calls.
 //
-// Each ask goes through the same steps: the guard (may anybody ask now?), the checks of what the author gave, a place in the
-// journal, and an open item with the future that stands for the answer. Answers come by deliveries, which are the kernel's.
+// Each ask goes through the same steps. The guard checks that the agent may ask now, and the author's values
+// are checked. Then the ask gets a place in the journal, and an open item with the future of its answer.
+// Deliveries, which are the kernel's, bring the answers.
 //
-//   K1.  Nothing comes between the claim of a command's number and what is filed under it. A key makes two asks one.
-//   K2a. A name with an open consuming wait is spoken for: nobody else may wait for, take or probe it.
-//   asks-3. The same lines in replay and in first execution. Takes and probes look into the journal, as their answer is
-//       there.
+//   K1. Nothing comes between claiming a number and storing its command. Asks with one key are one ask.
+//   K2a. While a consuming wait for a name is open, nobody else may wait for, take or probe that name.
+//   asks-3. The same lines run in replay and in first execution. Takes and probes read the journal, because
+//       their answer is there.
 //   K4.  Every refusal is remembered before it is thrown.
-//   H11. What is asked without waiting is the same on replay; conditional probes record only a changed answer.
+//   H11. Answers that need no wait are the same on replay. Conditional probes record only a changed answer.
 //
-// It knows its kernel by the door below, and nothing of slices but which kind is open.
+// This file knows its kernel by `AskDoor`, and of slices only which kind is open.
 
 import { UsageError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
@@ -53,7 +55,7 @@ import { BEHAVIOUR } from "../session/session.ts";
 import type { SessionState } from "./session-state.ts";
 import type { CheckpointRequest } from "./standstill.ts";
 
-/** What asking needs of its kernel. */
+/** The parts of its kernel that asking needs. */
 export interface AskDoor {
   readonly options: Pick<
     KernelOptions,
@@ -83,7 +85,7 @@ export interface AskDoor {
   readonly pending: Pick<PendingSignals, "drain" | "has" | "take">;
   readonly tip: ConversationTip;
   readonly faults: Pick<FaultMemory, "check" | "fail">;
-  /** K2, K4. @throws the fault, when nobody may ask now. */
+  /** K2, K4. @throws the fault, if the agent may not ask now. */
   guard(): void;
   isClosed(): boolean;
   /** Whether a checkpoint was asked for, or the agent has ended. */
@@ -93,17 +95,17 @@ export interface AskDoor {
   listening(): Persisting;
   now(): number;
   turn(): number;
-  /** Take an open item out without an answer; what became of its task goes with the segment. */
+  /** Take an open item out without an answer; the segment says what becomes of its task. */
   drop(id: number): void;
-  /** The text to record. @throws UsageError or LimitError, which nobody remembers. */
+  /** The text to record. @throws UsageError or LimitError, which is not remembered. */
   encode(value: unknown, what: string): JsonText | undefined;
-  /** The same, the error being remembered (K4). */
+  /** The same, but the error is remembered (K4). */
   encodeFor(value: unknown, what: string): JsonText | undefined;
-  /** Whether a checkpoint now would have seen nothing but the agent's start. */
+  /** Whether the turn would consist of nothing but the agent's start if a checkpoint came now. */
   mustProgress(): boolean;
   /** Close the segment at the end of this slice. */
   checkpoint(request: CheckpointRequest): void;
-  /** End with nothing but a reference to this session. */
+  /** End the session with nothing but a reference to its successor. */
   endByHandOver(): void;
 }
 
@@ -122,7 +124,7 @@ export class Asks implements FutureOwner {
     this.#random = seededRandom(door.options.seed, door.options.baseId);
   }
 
-  /** Whether the segment its futures belong to is over. */
+  /** Whether the segment of its futures is over. */
   get closed(): boolean {
     return this.#door.isClosed();
   }
@@ -131,18 +133,18 @@ export class Asks implements FutureOwner {
     return this.#door.options.state;
   }
 
-  /** Change fields of typed state. What a reducer of the author's throws is the author's. */
+  /** Change fields of typed state. An exception of a reducer is passed to the agent. */
   updateState(patch: unknown): void {
     this.#door.guard();
     this.#door.options.state.update(patch, (value, what) => this.#encode(value, what));
   }
 
-  /** Chance is another from here on. */
+  /** Change the randomness from here on. */
   reseed(seed: number): void {
     this.#random = seededRandom(seed, this.#door.options.baseId);
   }
 
-  /** Of the session, as its agent knows it: a fork's is its origin's until the point it was made at. */
+  /** The session's id, as its agent knows it. A fork has its origin's id up to the point of the fork. */
   get sessionId(): string {
     return this.#door.cursor.self;
   }
@@ -152,7 +154,7 @@ export class Asks implements FutureOwner {
     return this.#door.turn();
   }
 
-  /** Whether signals were taken without waiting: progress that shows in no delivery. */
+  /** Whether signals were taken without waiting. This is progress without a delivery. */
   get tookSignals(): boolean {
     return this.#tookSignals;
   }
@@ -203,7 +205,7 @@ export class Asks implements FutureOwner {
     return future;
   }
 
-  /** asks-3. On replay it is what it was when it was asked for, whoever knows the task now. */
+  /** asks-3. On replay a task is guarded if it was when it was asked for, however it is defined now. */
   #isGuarded(wanted: boolean): boolean {
     if ((this.#door.options.relations.flags & BEHAVIOUR.recordsGuards) === 0) return false;
     if (this.#door.cursor.slice !== "replay") return wanted;
@@ -211,7 +213,7 @@ export class Asks implements FutureOwner {
     return here?.type === "schedule_task" && here.guarded === true;
   }
 
-  /** asks-3. On replay it is the recorded one, whatever the agent asks for now. */
+  /** asks-3. On replay the recorded deadline counts, whatever the agent asks for now. */
   #deadline(
     ms: number | undefined,
   ): { readonly deadlineAt: number; readonly deadlineMs: number } | undefined {
@@ -221,7 +223,7 @@ export class Asks implements FutureOwner {
     return deadlineAt === undefined ? undefined : { deadlineAt, deadlineMs: deadlineAt - this.#door.now() };
   }
 
-  /** A task that answers a child's request: asked by the kernel, observed by nobody. */
+  /** A task that answers a child's request. The kernel asks for it, and no agent observes it. */
   scheduleHandler(kind: string, request: ChildRequest): void {
     const input = encodeJson(request.payload, "request");
     const { hash, describeTask } = this.#door.options;
@@ -251,9 +253,9 @@ export class Asks implements FutureOwner {
   }
 
   /**
-   * What stands beside an ask. What is recorded was asked for, whatever stood beside it (K5).
+   * Check the options of an ask. Recorded asks are not checked again: they were accepted once (K5).
    *
-   * @throws UsageError for what is none of these, also once the agent has caught it (K4).
+   * @throws UsageError for an unknown or wrong option, also once the agent has caught it (K4).
    */
   checkOptions(call: string, given: unknown, names: OptionRules): void {
     if (this.#door.cursor.slice !== "live") return;
@@ -298,7 +300,7 @@ export class Asks implements FutureOwner {
     const cancelAt = this.#momentAfter(ttlMs);
     const { id } = this.#ask({
       type: "request_input",
-      // Without the shape of the answer: what was recorded before there was one replays.
+      // Without the shape of the answer, so that records from before shapes existed replay.
       hash: this.#door.options.hash(asked ?? ""),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(cancelAt === undefined ? {} : { cancelAt }),
@@ -354,7 +356,7 @@ export class Asks implements FutureOwner {
     return this.#probe(`has_signal ${name}`, false, () => this.#door.pending.has(name));
   }
 
-  /** H11. What is left to spend. */
+  /** H11. The amount left to spend. */
   remainingBudget(): Remaining {
     this.#door.guard();
     return this.#probe("remaining_budget", {}, () => this.#door.options.remaining() ?? {});
@@ -402,7 +404,7 @@ export class Asks implements FutureOwner {
     return positionId(this.sessionId, id);
   }
 
-  /** Close the segment and store the state. The caller is suspended for ever: the agent is called anew on the state. */
+  /** Close the segment and store the state. Never settles, as the agent is called again with the state. */
   checkpoint(state: unknown, openTasks: "refuse" | "cancel" | "wait"): Promise<never> {
     this.#door.guard();
     const tasks = this.#door.open.tasks().filter(({ request }) => request === undefined);
@@ -419,7 +421,7 @@ export class Asks implements FutureOwner {
     return new Promise<never>(() => {});
   }
 
-  /** End by a session that takes this one's place. The caller is suspended for ever. */
+  /** End with a successor in this session's place. The promise never settles. */
   endByHandOver(): Promise<never> {
     this.#door.endByHandOver();
     return new Promise<never>(() => {});
@@ -430,7 +432,7 @@ export class Asks implements FutureOwner {
     return this.#door.isCancelRequested();
   }
 
-  /** H11: fixed from one delivery to the next. */
+  /** H11: constant from one delivery to the next. */
   probeNow(): number {
     this.#door.guard();
     return this.#door.now();
@@ -442,7 +444,7 @@ export class Asks implements FutureOwner {
     return this.#random();
   }
 
-  /** Of who leaves everything is withdrawn: a race that is decided by the same outcome has nothing to ask for. */
+  /** Withdraw open futures. A leaving agent needs no command, because everything is withdrawn. */
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
     if (this.#door.isLeaving()) return;
     const open = targets.flatMap((future) => {
@@ -457,7 +459,7 @@ export class Asks implements FutureOwner {
     }
   }
 
-  /** Itself, or the question that its outcome is held back by. */
+  /** The future itself, or the question that holds its outcome back. */
   #standsFor(future: DurableFuture<unknown>): DurableFuture<unknown> {
     const isSo = (this.#door.options.relations.flags & BEHAVIOUR.withdrawsHeld) !== 0;
     return isSo ? (future.heldBy ?? future) : future;
@@ -496,13 +498,13 @@ export class Asks implements FutureOwner {
     return answer;
   }
 
-  /** K2a: a name with an open consuming wait is spoken for. */
+  /** K2a. Refuse a name that an open consuming wait has reserved. */
   #refuseIfConsuming(pattern: string): void {
     const { open } = this.#door;
     if (open.waitCount === 0) return;
     const matches = signalPattern(pattern);
     for (const item of pattern.includes("*") ? open.values() : open.named(pattern)) {
-      // Answers to questions have names that nobody can ask for, and what sessions tell each other is drained by no pattern.
+      // No ask can name the answers to questions, and no pattern drains signals between sessions.
       if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
       if (item.name !== pattern && isReservedName(item.name)) continue;
       throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, callerLine()));
@@ -515,7 +517,7 @@ export class Asks implements FutureOwner {
     return at;
   }
 
-  /** When a wait gives up; `Infinity` is never. */
+  /** The time at which a wait gives up; `Infinity` is never. */
   #momentAfter(ms: number | undefined): number | undefined {
     return ms === undefined || ms === Infinity ? undefined : this.#moment(this.#door.now() + ms);
   }

@@ -1,4 +1,4 @@
-// L5: how much an agent may ask to have recorded, stored or sent at once: what it asks for in one slice is in one batch.
+// L5: the limit for what an agent records, stores or sends at once. All asks of one slice are in one batch.
 
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { expect, test } from "vitest";
@@ -40,7 +40,7 @@ const kinds: { readonly [what: string]: (length: number) => StandAgent } = {
 };
 
 for (const [what, agent] of Object.entries(kinds)) {
-  test(`L5: a slice may ask for so much, and no more: ${what}`, async () => {
+  test(`L5: a slice that asks for more than the limit is refused: ${what}`, async () => {
     const standOf = (length: number) =>
       new KernelStand(agent(length), { limits: { batchChars: MAX }, agents: ["agent"] });
     for (const length of [MAX - 1, MAX]) {
@@ -57,7 +57,7 @@ for (const [what, agent] of Object.entries(kinds)) {
   });
 }
 
-test("L5: an agent that swallows the error cannot go on asking", async () => {
+test("L5: an agent that swallows the error cannot continue to ask", async () => {
   let asked = 0;
   const stubborn = new KernelStand(
     async (ctx) => {
@@ -79,7 +79,7 @@ const echoing: StandAgent = async (ctx) => {
   return ctx.scheduleTask("work", output);
 };
 
-test("L5: what was delivered counts for nobody's asking, and each slice begins anew", async () => {
+test("L5: delivered outcomes do not count as asked, and each slice begins at zero", async () => {
   const stand = new KernelStand(echoing, { limits: { batchChars: MAX } });
   await stand.start();
   stand.seal();
@@ -89,7 +89,7 @@ test("L5: what was delivered counts for nobody's asking, and each slice begins a
   expect(stand.kernel.segmentChars).toBe(0);
 });
 
-test("L5: what is recorded replays under any limit", async () => {
+test("L5: records replay under any limit", async () => {
   const stand = new KernelStand(echoing);
   await stand.start();
   stand.seal();

@@ -1,12 +1,13 @@
-// K7: a checkpoint is a cut. What is open refuses it, is waited for or is withdrawn; what comes after is another kernel.
+// K7: a checkpoint ends a kernel. Open items prevent it, are awaited or are withdrawn, and another kernel
+// follows.
 
 import { KernelStand, type StandAgent, type StandOptions } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import type { AgentContext } from "./context.ts";
 import type { DurableFuture } from "./future.ts";
 
-describe("what a checkpoint does with what is open", () => {
-  test("open tasks refuse it, by name, and nothing is committed", async () => {
+describe("a checkpoint and open items", () => {
+  test("open tasks prevent a checkpoint, by name, and nothing is committed", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.scheduleTask("other");
@@ -23,7 +24,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(() => stand.seal()).toThrow();
   });
 
-  test("told to cancel, it withdraws them in its own batch", async () => {
+  test("a checkpoint with `cancel` withdraws open tasks in its own batch", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       await ctx.scheduleTask("other");
@@ -42,7 +43,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(segment.newTasks).toEqual([]);
   });
 
-  test("told to wait, it lets them finish, their followers not", async () => {
+  test("a checkpoint with `wait` lets open tasks finish, but not the code that follows them", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.scheduleTask("other");
@@ -55,7 +56,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(await stand.failTask(0)).toMatchObject({ type: "checkpointed", turn: 1 });
   });
 
-  test("while it waits, no wait that it is going to withdraw eats a signal", async () => {
+  test("a waiting checkpoint lets no wait that it will withdraw consume a signal", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.waitForSignal("go");
@@ -72,7 +73,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(stand.kernel.pending.all().map(({ name }) => name)).toEqual(["go", "steer"]);
   });
 
-  test("a chain of checkpoints looks at no signal of a backlog again, and loses none", async () => {
+  test("a chain of checkpoints examines no signal of a backlog again, and loses none", async () => {
     let reads = 0;
     const signals = Array.from({ length: 2_000 }, (_, i) => ({
       ...pending(`s${i % 3}`),
@@ -104,7 +105,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(left.slice(0, 3).map(({ signalId }) => signalId)).toEqual(["sig-0", "sig-2", "sig-3"]);
   });
 
-  test("who goes on asking while it waits is told", async () => {
+  test("an agent that asks for more while its checkpoint waits is faulted", async () => {
     const stand = new KernelStand(async (ctx) => {
       ctx
         .scheduleTask("work")
@@ -120,7 +121,7 @@ describe("what a checkpoint does with what is open", () => {
     });
   });
 
-  test("timers, waits and questions are withdrawn in its batch", async () => {
+  test("timers, waits and questions are withdrawn in the checkpoint's batch", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.sleep(5);
       void ctx.waitForSignal("a");
@@ -137,7 +138,7 @@ describe("what a checkpoint does with what is open", () => {
     expect(stand.kernel.open.wakeAt).toBeUndefined();
   });
 
-  test("it stores state, turn, entries and leaf, and a cancel that is under way", async () => {
+  test("a checkpoint stores state, turn, entries and leaf, and a cancel that was requested", async () => {
     const stand = new KernelStand(
       async (ctx) => {
         ctx.appendEntry({ role: "user", content: 1 });
@@ -159,7 +160,7 @@ describe("what a checkpoint does with what is open", () => {
     });
   });
 
-  test("unread signals live through it", async () => {
+  test("unread signals survive a checkpoint", async () => {
     const stand = new KernelStand(async (ctx) => {
       await ctx.waitForSignal("a");
       await ctx.checkpoint("s");
@@ -174,7 +175,7 @@ describe("what a checkpoint does with what is open", () => {
 });
 
 describe("after a checkpoint", () => {
-  test("it never returns: nothing after it runs, whatever the agent does with it", async () => {
+  test("no code of the agent runs after a checkpoint", async () => {
     const reached: string[] = [];
     const stand = new KernelStand(async (ctx) => {
       try {
@@ -189,7 +190,7 @@ describe("after a checkpoint", () => {
     expect(reached).toEqual([]);
   });
 
-  test("a second one, or any other command in the same slice, is a mistake", async () => {
+  test("a second checkpoint, or any other command in the same slice, is a mistake", async () => {
     for (const more of [
       (ctx: AgentContext) => ctx.checkpoint("t"),
       (ctx: AgentContext) => ctx.scheduleTask("work"),
@@ -203,7 +204,7 @@ describe("after a checkpoint", () => {
     }
   });
 
-  test("one that is not awaited, but returned past, is a mistake, and not a state silently lost", async () => {
+  test("a return past a checkpoint that is not awaited is a mistake, so no state is silently lost", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.checkpoint({ precious: true });
       return "gone";
@@ -214,7 +215,7 @@ describe("after a checkpoint", () => {
     });
   });
 
-  test("an error beside it wins: the agent failed", async () => {
+  test("an error beside a checkpoint wins: the agent fails", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.checkpoint("s");
       throw new Error("beside");
@@ -225,7 +226,7 @@ describe("after a checkpoint", () => {
     });
   });
 
-  test("a future of before it is a mistake to use, answered or not, live as after a recovery", async () => {
+  test("a future from before a checkpoint is refused after it, answered or not, live and after a recovery", async () => {
     const kept: DurableFuture<unknown>[] = [];
     const stand = new KernelStand(async (ctx) => {
       kept.push(ctx.scheduleTask("work"));
@@ -260,7 +261,7 @@ describe("after a checkpoint", () => {
     expect(stand.kernel.fault).toBeUndefined();
   });
 
-  test("the next kernel starts on the decoded state, at the next position and number, with other random numbers", async () => {
+  test("the next kernel starts with the decoded state, at the next position and number, with other random numbers", async () => {
     const draws: number[] = [];
     const stand = new KernelStand(async (ctx) => {
       draws.push(ctx.random(), ctx.random());
@@ -295,7 +296,7 @@ describe("after a checkpoint", () => {
 });
 
 describe("progress", () => {
-  test("one reached again with the same state and nothing done since is a mistake", async () => {
+  test("a checkpoint with the same state and nothing done since the last one is a mistake", async () => {
     const stand = new KernelStand(async (ctx) => ctx.checkpoint({ n: 1 }), { state: { n: 1 } });
     expect(await stand.start()).toMatchObject({
       type: "faulted",
@@ -320,7 +321,7 @@ describe("progress", () => {
     expect((await new KernelStand(agent, options).start()).type).toBe("checkpointed");
   });
 
-  test("so is an answered task, on the same state", async () => {
+  test("an answered task is progress, also with the same state", async () => {
     const stand = new KernelStand(
       async (ctx) => {
         await ctx.scheduleTask("work");
@@ -333,7 +334,7 @@ describe("progress", () => {
     expect((await stand.completeTask(0)).type).toBe("checkpointed");
   });
 
-  test("looking for a signal that is not there is none", async () => {
+  test("a look for a signal that is not there is no progress", async () => {
     const stand = new KernelStand(async (ctx) => (ctx.takeSignal("s"), ctx.checkpoint({ n: 1 })), {
       state: { n: 1 },
     });
@@ -341,7 +342,7 @@ describe("progress", () => {
   });
 });
 
-/** The kernel after a checkpoint, as the runtime makes it. */
+/** Makes the kernel after a checkpoint as the runtime does. */
 function after(stand: KernelStand, agent: StandAgent): KernelStand {
   const { kernel } = stand;
   const checkpoint = stand.recorded("checkpoint").at(-1)!;

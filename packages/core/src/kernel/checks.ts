@@ -1,23 +1,25 @@
-// What an author gives, before it is recorded. Numbers first: NaN and Infinity have no JSON, and would stop or spin a timer
-// that others share.
+// `momentOf`, `checkTimeout`, `encodeWithin`: checks of an author's values before they are recorded. Numbers
+// come first, because NaN and Infinity have no JSON, and would stop or spin a timer that others share.
 
 import { LimitError, UsageError } from "../errors/errors.ts";
 import { encodeJson, type JsonText } from "../json/json.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
-/** Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` is none. */
+/**
+ * Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` has none.
+ */
 export function momentOf(time: number): number | undefined {
-  if (typeof time !== "number") return undefined; // A text that was added to a number is one.
+  if (typeof time !== "number") return undefined; // The sum of a text and a number is a text.
   const at = Math.ceil(time);
   return Number.isSafeInteger(at) ? at : undefined;
 }
 
-/** A time-out, where `Infinity` is none. @throws UsageError */
+/** A time-out, where `Infinity` means no time-out. @throws UsageError */
 export function checkTimeout(timeoutMs: number | undefined, whose = "a task"): number | undefined {
   return checkPatience(timeoutMs, `${whose} cannot have a time-out of`);
 }
 
-/** How long a whole task may take, where `Infinity` is without end. @throws UsageError */
+/** How long a whole task may take, where `Infinity` means no limit. @throws UsageError */
 export function checkDeadline(deadlineMs: number | undefined): number | undefined {
   return checkPatience(deadlineMs, "a task cannot have a deadline of");
 }
@@ -28,7 +30,7 @@ function checkPatience(ms: number | undefined, refusal: string): number | undefi
   throw new UsageError(`${refusal} ${ms} ms`, { expected: "a number of milliseconds above 0" });
 }
 
-/** How long who is cancelled has to end by itself, in whole milliseconds. @throws UsageError */
+/** The time that a cancelled session has for its own end, in whole milliseconds. @throws UsageError */
 export function checkGrace(graceMs: number, whose: string): number {
   if (Number.isFinite(graceMs) && graceMs >= 0) return Math.ceil(graceMs);
   throw new UsageError(`${whose} cannot be given ${graceMs} ms to clean up`, {
@@ -37,7 +39,7 @@ export function checkGrace(graceMs: number, whose: string): number {
   });
 }
 
-/** The policy's own fields and nothing else, so that it can be recorded. @throws UsageError */
+/** Only the policy's own fields, so that they can be recorded. @throws UsageError */
 export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undefined {
   if (policy === undefined) return undefined;
   const { maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable } = policy;

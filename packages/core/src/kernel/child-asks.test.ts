@@ -1,4 +1,5 @@
-// What is asked of children is what every storage can keep: what it cannot would be refused with all else that is committed then.
+// Asks for children contain only values that every storage can keep. Otherwise storage would refuse the whole
+// batch.
 
 import { KernelStand } from "@holdfast/testkit/kernel-stand";
 import { expect, test } from "vitest";
@@ -7,7 +8,7 @@ import type { AgentContext } from "./context.ts";
 const options = { agents: ["one"] };
 const one = { type: "local", name: "one" } as const;
 
-test("times of children are whole numbers, and endless ones are none", async () => {
+test("times of children are whole numbers, and `Infinity` is no limit", async () => {
   const stand = new KernelStand(async (ctx) => {
     const child = ctx.spawnAgent(one, 1, { timeoutMs: 1_000 / 3 });
     ctx.spawnAgent(one, 2, { timeoutMs: Infinity });
@@ -43,7 +44,7 @@ const wrong: readonly (readonly [string, (ctx: AgentContext) => unknown])[] = [
   ["Infinity ms to clean up", (ctx) => ctx.cancelChild(ctx.spawnAgent(one), { graceMs: Infinity })],
 ];
 
-test.each(wrong)("%s is refused where it is asked for, and nothing of it is committed", async (what, ask) => {
+test.each(wrong)("%s is refused when it is asked for, and nothing of it is committed", async (what, ask) => {
   const stand = new KernelStand(async (ctx) => {
     await ask(ctx);
   }, options);

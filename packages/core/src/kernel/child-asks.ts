@@ -1,25 +1,25 @@
-// What an agent asks of other sessions: its children, and the one that asked for it.
+// `ChildAsks`: the asks of an agent that concern its children and its parent.
 //
-// Each such ask is a command with an effect on the other session; the effect is applied by the commit that records the command, so
-// it happens exactly once (S5). What others tell this session arrives as signals under the names of `signal-names.ts`.
+// Each such ask is a command with an effect on the other session. The commit that records the command applies
+// the effect, so it happens exactly once (S5). Events and answers of other sessions arrive as signals under
+// the names of `signal-names.ts`.
 //
-//   child-asks-1. A child is named by the position that asked for it: asked again on replay, it is the same child.
-//   child-asks-2. A child's end can be waited for any number of times in a life; it is consumed once.
-//   child-asks-3. A child's request is handled by a task the kernel schedules, and answered when that has an outcome.
-//       The agent sees none of it.
-//   child-asks-4. After a fork, what was asked of children and told by them is another session's; what is recorded of
-//       it still replays.
-//   child-asks-5. A child's end that was heard, before a checkpoint or since, is told again to who waits for it: by the
-//       runtime, which is told here whose it may be.
-//   child-asks-6. A hand-over is an end: the heir is made by the batch that ends this session, so that at any time one
-//       of the two has the place (S4). What the end waits for, it waits for; one that fails or is cancelled before has
-//       no heir.
-//   child-asks-7. One that keeps no journal and starts over asks its parent, answers its children, and tells those of
-//       them that start over, too, anew. What it tells others it tells once, unless it is something else. It takes no
-//       answer to what an earlier life asked.
-//   child-asks-8. A minimal session that asks for another one, asks its parent, or takes signals as a child becomes
-//       persistent by that command, in its commit: no answer is lost with its process. child-asks-7 is for ephemeral
-//       sessions, and for those that began under older rules.
+//   child-asks-1. A child's id is made of the position that asked for it, so replay finds the same child.
+//   child-asks-2. A child's end can be awaited any number of times in a turn; it is consumed once.
+//   child-asks-3. The kernel schedules a task for a child's request, and answers with the task's outcome. The
+//       agent sees none of it.
+//   child-asks-4. After a fork, earlier children and the parent are another session's. Their records replay.
+//   child-asks-5. The runtime redelivers a child's end that was received before, also before a checkpoint, to
+//       a new wait for it. This file tells the runtime which child that may be.
+//   child-asks-6. A hand-over is an end. The batch that ends this session creates the successor, so that one
+//       of the two has the place at any time (S4). The end waits as any end does, and a session that fails or
+//       is cancelled before has no successor.
+//   child-asks-7. A session without a journal that restarts from scratch repeats its requests to the parent
+//       and its answers to children. It repeats its signals to children that restart, too. Any other signal
+//       is sent once, unless its content differs. Answers to requests of an earlier incarnation are dropped.
+//   child-asks-8. A minimal session becomes persistent by the command that creates a child, asks its parent,
+//       or takes signals as a child. No answer is then lost with its process. The rule child-asks-7 is for
+//       ephemeral sessions, and for sessions that began under older rules.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors/errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
@@ -52,35 +52,35 @@ import { limitReached } from "./faults.ts";
 import { DurableFuture, type FutureOwner } from "./future.ts";
 import type { Draft } from "./journal-cursor.ts";
 
-/** Which agent is to be run, and where: on this machine, or on any that has it. Without a coordinator both run in this process. */
+/** An agent and its place: this machine, or any that has it. Without a coordinator: this process. */
 export interface AgentMode<Input = unknown, Output = unknown> {
   readonly type: "local" | "remote";
   readonly name: string;
-  /** Of an agent that may not be known here. */
+  /** The version of an agent that may be unknown here. */
   readonly version?: string;
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
 export interface SpawnOptions {
-  /** `full` by default, and in a session that is ephemeral itself, `ephemeral`. */
+  /** `full` by default; in an ephemeral session, `ephemeral`. */
   readonly persistence?: Persistence;
-  /** What of this session's context the child sees. `none` by default. */
+  /** The part of this session's context that the child sees. `none` by default. */
   readonly shared?: "none" | "conversation" | "conversation_read_only" | { readonly custom: unknown };
-  /** Of the child and those below it, within what those above have. */
+  /** The budget of the child and the sessions below it, within the budgets of the sessions above. */
   readonly budget?: Budget;
-  /** It is cancelled this long after it was asked for. */
+  /** The child is cancelled this long after it was asked for. */
   readonly timeoutMs?: number;
-  /** What becomes of it when this session ends: `cancel` by default. */
+  /** The policy for the end of this session: `cancel` by default. */
   readonly onParentEnd?: ParentEndPolicy;
-  /** The machine it is to run on, as its runner is labelled; `local` stands for this one. */
+  /** The machine to run on, by the label of its runner; `local` means this machine. */
   readonly machine?: string;
   /** Labels that its runner must have, with these values. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** When it fails, ask for it again, with what it had said of its progress. All times counted, the first included. */
+  /** Create a failed child again, with its reported progress. `maxAttempts` includes the first attempt. */
   readonly respawn?: { readonly maxAttempts: number };
 }
 
-/** A child that was asked for. Never thenable: await what `ctx.waitForChild(child)` gives. */
+/** A child that was asked for. Never thenable: await the future that `ctx.waitForChild(child)` returns. */
 export interface ChildHandle<Output = unknown> {
   readonly sessionId: string;
   readonly agentName: string | undefined;
@@ -91,21 +91,21 @@ export class ChildAsks {
   readonly #door: AskDoor;
   #ends: Map<number, DurableFuture<unknown>> | undefined;
   readonly #awaited: Set<number>;
-  /** Whose end was heard in this life. */
+  /** Children whose end was received in this turn. */
   #ended: Set<number> | undefined;
-  /** Children whose ends are waited for by the session's own, and the waits: asked for one by one, at each slice of the end. */
+  /** Children whose end the session's own end waits for, and the waits that its slices have added. */
   #endsAwaited: Set<number> | undefined;
   #endWaits: Set<DurableFuture<unknown>> | undefined;
-  /** Children that keep no journal, and may start over. */
+  /** Children without a journal, which may restart from scratch. */
   #forgetful: Set<number> | undefined;
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
-  /** Of this session so far. */
+  /** The persistence of this session so far. */
   #persistence: Persistence;
   /** Children with a lower number are another session's (child-asks-4). */
   #firstChild = 0;
-  /** Who takes over at the end. */
+  /** The creation of the successor at the end. */
   #heir: (() => CreateSession) | undefined;
 
   constructor(door: AskDoor) {
@@ -122,12 +122,12 @@ export class ChildAsks {
     return this.#children;
   }
 
-  /** Who asked for this session, as far as its agent knows. */
+  /** The parent, as far as the agent knows. */
   get parentId(): string | undefined {
     return this.#parent?.sessionId;
   }
 
-  /** child-asks-7. Whether a signal answers what was asked in another life: then it is read, and nobody hears of it. */
+  /** child-asks-7. Consumes an answer to a request of another incarnation. Returns whether it was one. */
   dropsStale({ signalId, name, payload }: StoredSignal): boolean {
     if (this.life === undefined || repliedRequest(name) === undefined) return false;
     const { life = this.life } = decodeJson(payload) as { readonly life?: number };
@@ -136,7 +136,7 @@ export class ChildAsks {
     return true;
   }
 
-  /** Of a session that keeps no journal: which life of it this is. */
+  /** The incarnation of a session without a journal. */
   get life(): number | undefined {
     return this.#door.options.relations.life;
   }
@@ -150,7 +150,7 @@ export class ChildAsks {
     this.#persistence = "full";
   }
 
-  /** What a child is that is not asked for otherwise. No part of what is asked: told otherwise on replay, it is the same. */
+  /** The persistence of a child whose options name none. It is not hashed, so replay may have another one. */
   get #inherited(): Persistence {
     return this.#persistence === "ephemeral" ? "ephemeral" : "full";
   }
@@ -165,12 +165,12 @@ export class ChildAsks {
     this.#firstChild = this.#door.cursor.id;
   }
 
-  /** Children whose end the session's own waits for, unheard so far. */
+  /** Children whose end this session's end waits for, and which have not ended so far. */
   get awaited(): readonly number[] {
     return [...this.#awaited];
   }
 
-  /** What a child told was heard. */
+  /** Take note of an event from a child. */
   heard(name: string, event: unknown): void {
     const child = tellingChild(name);
     if (child === undefined || !isLastEvent(event as ChildEvent)) return;
@@ -178,7 +178,7 @@ export class ChildAsks {
     if (name === childEndName(child)) this.#awaited.delete(child);
   }
 
-  /** child-asks-5. The number of the child that a wait of this name is for, if its end may have been heard before. */
+  /** child-asks-5. The number of the child behind this name, if its end may be known already. */
   mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
@@ -186,7 +186,7 @@ export class ChildAsks {
     return child;
   }
 
-  /** K13. The session's end waits for that of children it was asked to wait for: asked by the kernel, once the agent returned. */
+  /** K13. Wait for the ends of children with that policy, once the agent has returned. */
   awaitEnds(owner: FutureOwner): void {
     for (const child of this.#awaited) {
       if (this.#endsAwaited?.has(child) === true) continue;
@@ -199,7 +199,7 @@ export class ChildAsks {
     }
   }
 
-  /** Whether the session goes on only because its children do. */
+  /** Whether the session is active only because its children are. */
   get awaitsEnd(): boolean {
     return this.#endWaits !== undefined;
   }
@@ -216,14 +216,14 @@ export class ChildAsks {
     this.reply(request, JSON.stringify({ error: { name: "UsageError", message, code: "usage" } }));
   }
 
-  /** Ask for a child. Answers its session id. */
+  /** Ask for a child. Returns its session id. */
   spawn(mode: AgentMode, input: unknown, options: SpawnOptions, resumedFrom?: unknown): string {
     const name = this.#named("spawnAgent", mode);
     const draft = this.#draftChild(name, input, options, resumedFrom);
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.persisting() });
-    if (this.#door.cursor.slice === "live") this.#children++; // What is recorded is counted already.
+    if (this.#door.cursor.slice === "live") this.#children++; // A recorded child is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
     if ((options.persistence ?? this.#inherited) === "minimal") (this.#forgetful ??= new Set()).add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
@@ -231,7 +231,7 @@ export class ChildAsks {
     return positionId(this.#sessionId, id);
   }
 
-  /** Ask for a session that is to take this one's place: what would have been told to the parent, it tells. child-asks-6. */
+  /** child-asks-6. Ask for a successor, which will notify the parent in this session's place. */
   handOff(mode: AgentMode, input: unknown, options: SpawnOptions): void {
     const name = this.#named("handoffToAgent", mode);
     const draft = this.#draftChild(name, input, options, undefined);
@@ -241,7 +241,7 @@ export class ChildAsks {
     if (this.#door.cursor.slice === "live") this.#described(name);
   }
 
-  /** child-asks-6. It ends now: the id of the session that takes over from it, if one does. */
+  /** child-asks-6. Create the successor, if one was asked for, and return its id. */
   handOver(): string | undefined {
     const heir = this.#heir?.();
     if (heir !== undefined) this.#effect(() => heir);
@@ -259,7 +259,7 @@ export class ChildAsks {
     });
   }
 
-  /** Tell the parent, if there is one. Answers whether there is. */
+  /** Signal the parent, if there is one. Returns whether there is one. */
   tellParent(name: string, event: unknown): boolean {
     const parent = this.#parent;
     this.#door.guard();
@@ -273,13 +273,13 @@ export class ChildAsks {
     return true;
   }
 
-  /** Keep what was said of the progress, also for who looks at the session. */
+  /** Keep the reported progress, also for observers of the session. */
   progressed(data: unknown): void {
     const text = this.#door.encodeFor(data, "progress") ?? "null";
     if (this.#door.cursor.slice === "live") this.#door.segment.setProgress(text);
   }
 
-  /** Answers the number of the request; the answer comes as a signal. */
+  /** Ask the parent. Returns the number of the request; the answer comes as a signal. */
   requestParent(name: string, payload: unknown): number {
     const parent = this.#parent;
     if (parent === undefined) {
@@ -311,7 +311,7 @@ export class ChildAsks {
     });
   }
 
-  /** child-asks-8. The part of a command by which a minimal session becomes persistent. A parent may have sent the signals that it takes. */
+  /** child-asks-8. The part of a command by which a minimal session becomes persistent. */
   persisting(rule: "persistsFamilies" | "persistsListeners" = "persistsFamilies"): Persisting {
     const { flags } = this.#door.options.relations;
     if (this.#persistence !== "minimal" || (flags & BEHAVIOUR[rule]) === 0) return {};
@@ -321,7 +321,7 @@ export class ChildAsks {
     return { persists: true };
   }
 
-  /** K4. Nobody's code is there to throw at: a fault is told at the standstill. */
+  /** K4. The agent's code did not call this, so a fault is remembered and reported at the standstill. */
   #askedByKernel(ask: () => void): void {
     try {
       ask();
@@ -342,7 +342,7 @@ export class ChildAsks {
     this.#effect(() => ({ type: "request_cancel", sessionId: childId, mode, graceMs, ...why }));
   }
 
-  /** child-asks-2. The future of a child's end; `ask` makes it when nobody has waited for it in this life. */
+  /** child-asks-2. The future of a child's end; `ask` makes it for the first wait in this turn. */
   endOf(childId: string, ask: (name: string) => DurableFuture<unknown>): DurableFuture<unknown> {
     const child = this.#numberIn(childId);
     const known = this.#ends?.get(child);
@@ -377,7 +377,7 @@ export class ChildAsks {
     return this.#door.cursor.self;
   }
 
-  /** Which agent is asked for. */
+  /** The name of the agent in `mode`. */
   #named(call: string, mode: AgentMode): string {
     this.#door.guard();
     const name: unknown = (mode as AgentMode | undefined)?.name;
@@ -441,7 +441,7 @@ export class ChildAsks {
     return { kind: shared, sessionId: this.#sessionId, ...(leaf === undefined ? {} : { leaf }) };
   }
 
-  /** A fork must hash what it asks to what its origin's journal says. */
+  /** A fork must hash its asks as its origin's journal does. */
   #asHashed(shared: SharedContext | undefined): SharedContext | undefined {
     const first = this.#door.options.origins?.at(-1);
     return shared === undefined || shared.kind === "custom" || first === undefined
@@ -472,7 +472,7 @@ export class ChildAsks {
     };
   }
 
-  /** Nothing is recorded of what a session asks for that keeps no journal: another life of it is known to ask for the same by this. */
+  /** Identifies an ask across incarnations, because a session without a journal records none. */
   #askedAs({ hash }: DraftChild): number {
     let sum = 0;
     if (this.life !== undefined)
@@ -487,7 +487,7 @@ export class ChildAsks {
     return ref;
   }
 
-  /** What is asked of its place. Which machine this one is does not count: on another it is the same that is asked for. */
+  /** The hash of an ask with its demands, but without this machine: the ask is the same on another. */
   #placedHash(hash: string, { machine, labels }: SpawnOptions): string {
     if (machine === undefined && labels === undefined) return hash;
     return this.#hash(`${hash} ${encodeJson({ machine, labels }, "options") ?? ""}`);

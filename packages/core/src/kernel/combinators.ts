@@ -1,8 +1,9 @@
-// all, allSettled, any, race and select over durable futures and ordinary promises.
+// `Combinators`: all, allSettled, any, race and select over durable futures and ordinary promises.
 //
-// They differ from the ones of `Promise` in one thing: when the answer is known, waits and timers that are still open are
-// withdrawn in the same batch, so that a loser cannot eat the next signal (K2a). Running tasks go on: racing a model call
-// against a signal, again and again, is how a turn is steered. `future.cancel()` stops one.
+// They differ from the functions of `Promise` in one thing. When the answer is known, open waits and timers
+// are withdrawn in the same batch, so that a loser cannot consume the next signal (K2a). Running tasks
+// continue: a turn is steered by racing a model call against a signal, again and again. `future.cancel()`
+// stops a task.
 
 import { DurableFuture, type FutureOwner } from "./future.ts";
 
@@ -10,7 +11,10 @@ type Awaited_<T extends readonly unknown[]> = { -readonly [K in keyof T]: Awaite
 
 export class Combinators {
   readonly #owner: FutureOwner;
-  /** What the promises given out were made of: a combinator that loses a race takes its own waits with it. */
+  /**
+   * The items of each promise that a combinator returned. If that promise loses a race, its own waits are
+   * withdrawn too.
+   */
   readonly #parts = new WeakMap<object, readonly unknown[]>();
 
   constructor(owner: FutureOwner) {
@@ -75,7 +79,9 @@ export class Combinators {
   }
 }
 
-/** A promise of it that `Promise.race` may be given: the guard against racing consuming waits looks at futures only. */
+/**
+ * A plain promise for `Promise.race`, because the guard against racing consuming waits examines futures only.
+ */
 function asPromise(item: unknown): Promise<unknown> {
   return item instanceof DurableFuture ? item.then() : Promise.resolve(item);
 }

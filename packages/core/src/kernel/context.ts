@@ -1,4 +1,5 @@
-// What an agent sees: the kernel in the words of an author. Every method is synchronous or returns a durable future.
+// `AgentContext`: the kernel as an author of agents sees it. Every method is synchronous or returns a durable
+// future.
 
 import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors/errors.ts";
 import { isName } from "../ids.ts";
@@ -35,17 +36,14 @@ export interface TaskType<Input, Output> {
 export interface TaskOptions {
   /** Tasks of one segment with the same key are one task (K1). Handlers get it as `idempotencyKey`. */
   readonly idempotencyKey?: string;
-  /** One attempt may take this long. */
+  /** The time that one attempt may take. */
   readonly timeoutMs?: number;
-  /**
-   * The whole task may take this long from when it is asked for, over all attempts, back-offs and restarts. Milliseconds. It fails with
-   * `task_timeout` then, and no attempt begins after that.
-   */
+  /** The time for the whole task, over all attempts and restarts. The task then fails with `task_timeout`. */
   readonly deadlineMs?: number;
   readonly retry?: RetryPolicy;
 }
 
-/** What an ask may be given beside its data; of which kind it is, is checked where it is used. */
+/** The options of each ask. The code that uses an option checks its value. */
 const PATIENCE: OptionRules = { timeoutMs: anyRule };
 const TASK_OPTIONS: OptionRules = {
   ...PATIENCE,
@@ -90,17 +88,17 @@ const HANDOFF_OPTIONS: OptionRules = {
 const CANCEL_OPTIONS: OptionRules = { hard: flagRule, graceMs: anyRule, reason: textRule };
 
 export interface EntryInput {
-  /** `user`, `assistant`, `tool`, `system`, or a role of yours. */
+  /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
   readonly role: string;
   readonly content: unknown;
-  /** The entry it answers; the one appended last by default. */
+  /** The entry that this entry answers; the last appended entry by default. */
   readonly parentId?: string;
 }
 
 export interface WaitOptions<T> {
   /** Reject with `WaitTimeoutError` after this long, and stop waiting. */
   readonly timeoutMs?: number;
-  /** What the payload must be; otherwise the wait rejects with `invalid_signal`, the signal being consumed. */
+  /** The payload's schema. A signal that does not fit is consumed and rejects with `invalid_signal`. */
   readonly schema?: StandardSchemaV1<unknown, T>;
 }
 
@@ -113,28 +111,28 @@ export interface QuestionOptions<T> extends WaitOptions<T> {
 
 export interface HandoffOptions extends SpawnOptions {
   /**
-   * `wait_for_child`: this session ends when that one does, with its output. `immediate`: it ends as by any return, with
-   * `{ handedOffTo }`, and that one takes its place below its parent, from then on.
+   * `wait_for_child`: this session ends when the other one does, with its output. `immediate`: this session
+   * returns `{ handedOffTo }`, and the other one is its successor below its parent from then on.
    */
   readonly completion?: "wait_for_child" | "immediate";
 }
 
 export interface AgentInfo {
   readonly agentName: string;
-  /** Decoded anew for each kernel, so that agents may change it freely. */
+  /** Decoded for each kernel, so that agents may change it freely. */
   readonly input: unknown;
-  /** The session that asked for this one. */
+  /** The session that created this one. */
   readonly parentId?: string | undefined;
-  /** What the parent shared, when it is a value. */
+  /** The value that the parent shared. */
   readonly shared?: unknown;
-  /** How far the one whose place this session took had said it was. */
+  /** The progress of the session in whose place this one was created. */
   readonly resumedFrom?: unknown;
 }
 
 export class AgentContext<TaskContext = unknown, Input = unknown, State = unknown> {
   readonly agentName: string;
   readonly input: Input;
-  /** The session that asked for this one; `undefined` when nobody did. */
+  /** The session that created this one; `undefined` without a parent. */
   readonly parentId: string | undefined;
   readonly #kernel: Kernel;
   readonly #asks: Asks;
@@ -155,39 +153,39 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.parentId = info.parentId;
   }
 
-  /** Its own; in what a fork goes through again, the id of the session it was made from, as it is recorded. */
+  /** The id of this session; while a fork replays its origin's part, the recorded id of the origin. */
   get sessionId(): string {
     return this.#asks.sessionId;
   }
 
-  /** Plain state: that of the last checkpoint, `undefined` before the first. Typed state: as it is now, frozen. */
+  /** Plain state: that of the last checkpoint, or `undefined`. Typed state: the current one, frozen. */
   get state(): State {
     return this.#asks.state.current as State;
   }
 
-  /** Change fields of typed state, each by its reducer. Stored by the next checkpoint. */
+  /** Change fields of typed state, each by its reducer. The next checkpoint stores them. */
   update(patch: Partial<State> | { readonly [field: string]: unknown }): void {
     this.#asks.updateState(patch);
   }
 
-  /** What the parent gave with `shared: { custom }`. */
+  /** The value that the parent passed as `shared: { custom }`. */
   get shared(): unknown {
     return this.#info.shared;
   }
 
-  /** What the session in whose place this one was asked for had said of its progress. */
+  /** The progress that the session reported in whose place this one was created. */
   get resumedFrom(): unknown {
     return this.#info.resumedFrom;
   }
 
-  /** How many checkpoints came before. */
+  /** The number of checkpoints before. */
   get turn(): number {
     return this.#asks.turn;
   }
 
   // ---- tasks -------------------------------------------------------------------------------------------------------
 
-  /** Ask for a task: at least once, its outcome recorded once. Returns at once; starts when the segment is committed. */
+  /** Ask for a task: at least once, with one recorded outcome. The segment's commit starts it. */
   scheduleTask<I, O>(task: TaskType<I, O>, input: I, options?: TaskOptions): DurableFuture<O>;
   scheduleTask<O = unknown>(kind: string, input?: unknown, options?: TaskOptions): DurableFuture<O>;
   scheduleTask(
@@ -207,7 +205,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     });
   }
 
-  /** A task made of a closure, done in this process. What `fn` returns is recorded; it is not called again once it is. */
+  /** A closure as a task in this process. Once its return value is recorded, it is not called again. */
   run<T>(
     name: string,
     fn: (task: TaskContext) => T | Promise<T>,
@@ -233,7 +231,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.appendEntry(entry);
   }
 
-  /** What a model asks of a tool, as an entry of role `assistant`. */
+  /** Append a model's call of a tool as an entry of role `assistant`. */
   appendToolCall(call: {
     readonly toolCallId: string;
     readonly toolName: string;
@@ -242,7 +240,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.appendEntry({ role: "assistant", content: { type: "tool-call", ...call } });
   }
 
-  /** What the tool answered, as an entry of role `tool`. */
+  /** Append a tool's answer as an entry of role `tool`. */
   appendToolResult(result: {
     readonly toolCallId: string;
     readonly toolName: string;
@@ -252,7 +250,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.appendEntry({ role: "tool", content: { type: "tool-result", ...result } });
   }
 
-  /** The conversation so far, to hand to a task. Handlers find the list of entries in its place. */
+  /** The conversation so far, as input of a task. Task handlers receive the list of entries in its place. */
   conversation(): ConversationRef {
     return new ConversationRef(this.#asks.conversationLeaf());
   }
@@ -260,10 +258,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- checkpoints -------------------------------------------------------------------------------------------------
 
   /**
-   * Store the state and start the next turn: the agent's function is called anew with it as `ctx.state`, live as after a
-   * crash. Never returns. Open tasks refuse it unless told to `wait` for or to `cancel`; timers and waits are withdrawn.
+   * Store the state and start the next turn: the agent is called again with it as `ctx.state`. Never returns.
+   * Open tasks prevent a checkpoint, unless told to `wait` for or to `cancel`. Timers and waits are
+   * withdrawn.
    *
-   * @param state the whole state; typed state may be left out, for what `update` made of it.
+   * @param state the whole state; typed state may be left out, and is then the state that `update` made.
    */
   checkpoint(
     state?: State,
@@ -282,7 +281,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#validated(future, options.schema, `payload of signal "${name}"`);
   }
 
-  /** Settles while a signal of this name is pending; consumes nothing, so it may be raced by anything. */
+  /** Settles while a signal of this name is pending. It consumes nothing, so it may take part in any race. */
   signalReady(name: string, options: { readonly timeoutMs?: number } = {}): DurableFuture<void> {
     this.#checkName(name, "signal");
     this.#asks.checkOptions("signalReady", options, PATIENCE);
@@ -300,14 +299,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.hasSignal(name);
   }
 
-  /** All pending signals whose name matches (`*`: no dot, `**`: anything), in order of arrival, consumed. */
+  /** All pending signals whose name matches, consumed in order. `*` is text without a dot, `**` any. */
   drainSignals<T = unknown>(pattern: string): { readonly name: string; readonly payload: T }[] {
     return this.#asks.takeSignals(pattern, "all") as { name: string; payload: T }[];
   }
 
   /**
-   * Ask a person. The session is `input_required` until `holdfast approve` or, for what has a schema or takes `any`
-   * answer, `holdfast answer`. An answer of another shape is refused where it is given, and not stored.
+   * Ask a person. The session is `input_required` until `holdfast approve` or, for a schema or `any` answer,
+   * `holdfast answer`. An answer of another shape is refused when it is given, and not stored.
    */
   requestInput(
     question: string | { readonly prompt: string; readonly details?: unknown },
@@ -359,7 +358,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   // ---- other sessions ----------------------------------------------------------------------------------------------
 
-  /** Have an agent run as a child of this session, from the commit of this segment on: `ctx.spawnAgent(local("name"), input)`. */
+  /** Run an agent as a child, from this segment's commit on: `ctx.spawnAgent(local("name"), input)`. */
   spawnAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: SpawnOptions = {}): ChildHandle<O> {
     this.#asks.checkOptions("spawnAgent", options, SPAWN_OPTIONS);
     const sessionId = this.#children.spawn(mode, input, options);
@@ -370,7 +369,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     });
   }
 
-  /** A child asked for before, also before the last checkpoint, by its session id. */
+  /** A child of this session by its session id, also one that was asked for before the last checkpoint. */
   child<O = unknown>(sessionId: string): ChildHandle<O> {
     this.#children.numberOf(sessionId);
     return Object.freeze({ sessionId, agentName: undefined });
@@ -387,7 +386,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#children.endOf(sessionId, ask) as DurableFuture<O>;
   }
 
-  /** The next thing the child tells: a signal, its progress, that it is blocked, or its end. */
+  /** The next event of the child: a signal, its progress, that it is blocked, or its end. */
   waitForChildEvent(
     child: ChildHandle,
     options: { readonly timeoutMs?: number } = {},
@@ -404,7 +403,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     ) as DurableFuture<ChildEvent>;
   }
 
-  /** Signal a child, or who took its place, exactly once after any crash. */
+  /** Signal a child, or its successor, exactly once after any crash. */
   signalChild(child: ChildHandle, name: string, payload?: unknown): void {
     this.#checkName(name, "signal");
     this.#children.tellChild(child.sessionId, name, payload);
@@ -419,21 +418,21 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children.cancel(child.sessionId, hard ? "hard" : "graceful", graceMs, reason);
   }
 
-  /** Tell the parent something, as a child event. Answers whether there is a parent; one that has ended hears nothing. */
+  /** Signal the parent, as a child event. Returns whether there is one; an ended one receives nothing. */
   signalParent(name: string, payload?: unknown): boolean {
     this.#checkName(name, "signal");
     return this.#children.tellParent(name, { type: "signal", name, payload: payload ?? null });
   }
 
-  /** Say how far it is: to the parent, to who looks at the session, and to the one that is asked for in its place. */
+  /** Report progress to the parent, to observers, and as `ctx.resumedFrom` to a session in its place. */
   reportProgress(data: unknown): void {
     this.#children.tellParent("progress", { type: "progress", data: data ?? null });
     this.#children.progressed(data);
   }
 
   /**
-   * Ask a handler of the parent's agent: a task of the parent's, done with what the parent has. Rejects with `session_ended`
-   * when the parent has ended, or ends before it answers.
+   * Ask a handler of the parent's agent. The handler is a task of the parent, with the parent's access.
+   * Rejects with `session_ended` when the parent has ended, or ends before it answers.
    */
   requestFromParent<T = unknown>(
     name: string,
@@ -460,7 +459,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     });
   }
 
-  /** Let another agent go on: `return ctx.handoffToAgent(local("name"), input)`. */
+  /** Let another agent continue: `return ctx.handoffToAgent(local("name"), input)`. */
   handoffToAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: HandoffOptions = {}): Promise<O> {
     this.#asks.checkOptions("handoffToAgent", options, HANDOFF_OPTIONS);
     const { completion = "wait_for_child", ...spawning } = options;
@@ -470,7 +469,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.endByHandOver();
   }
 
-  /** What is left to spend, by whoever of the sessions that pay has least; what has no limit is absent. */
+  /** The amount left to spend, by the payer that has least. Amounts without a limit are absent. */
   remainingBudget(): Remaining {
     return this.#asks.remainingBudget();
   }
@@ -487,7 +486,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#asks.cancelRequested;
   }
 
-  /** Waits and timers asked of the context given to `fn` live through a graceful cancel, until its deadline. */
+  /** Run `fn` with a context whose waits and timers survive a graceful cancel, until its deadline. */
   cleanup<T>(fn: (ctx: AgentContext<TaskContext, Input, State>) => Promise<T>): Promise<T> {
     return fn(new AgentContext<TaskContext, Input, State>(this.#kernel, this.#info, true));
   }
@@ -510,14 +509,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.#combine.race.bind(this.#combine);
   }
 
-  /** The first of several, by its key: `const { key, value } = await ctx.select({ done: task, stop: signal })`. */
+  /** The first one, by its key: `const { key, value } = await ctx.select({ done: task, stop: signal })`. */
   get select(): Combinators["select"] {
     return this.#combine.select.bind(this.#combine);
   }
 
   // ------------------------------------------------------------------------------------------------------------------
 
-  /** What a child's end is for who waits for its output; another child's, when it is to be asked for again. */
+  /** The output of a child, from its last event. If the child is created again, the other child's output. */
   async #outputOf(
     child: Spawned,
     event: ChildEvent,
@@ -573,7 +572,7 @@ function parentHasEnded(request: string, parentId: string): HoldfastError {
   });
 }
 
-/** A handle that knows how to ask for the child again. */
+/** A handle that contains how to ask for the child again. */
 interface Spawned extends ChildHandle {
   readonly respawn?: {
     readonly mode: AgentMode;

@@ -1,7 +1,8 @@
-// Where the conversation ends, as a kernel must know it: the last entry, how many there are, and which numbers are entries.
+// `ConversationTip`: the end of the conversation, as a kernel needs it. It has the last entry, the count, and
+// the numbers that are entries.
 //
-// The entries themselves are storage's. Of those before the checkpoint not even the numbers are here: only that they are lower
-// than the first of this kernel's life.
+// Storage has the entries themselves. Even the numbers of entries before the checkpoint are not here. They
+// are known to be lower than the first number of this kernel.
 
 import { positionIn } from "../ids.ts";
 
@@ -25,7 +26,7 @@ export class ConversationTip {
     this.#count = life.entryCount;
   }
 
-  /** Number of the entry appended last. */
+  /** Number of the last entry. */
   get leaf(): number | undefined {
     return this.#leaf;
   }
@@ -34,16 +35,16 @@ export class ConversationTip {
     return this.#count;
   }
 
-  /** An entry was appended by the command of this number. Answers its index in the conversation. */
+  /** Count an entry that the command of this number appended. Returns its index in the conversation. */
   appended(id: number): number {
     this.#ids.add(id);
     this.#leaf = id;
     return this.#count++;
   }
 
-  /** The number in an entry's id; `undefined` when it is no entry of this session. */
+  /** The number in an entry's id; `undefined` when this session has no such entry. */
   numberOf(entryId: string): number | undefined {
-    // Those of before the checkpoint are not in memory: storage knows them.
+    // Entries from before the checkpoint are not in memory, but storage has them.
     const isKnown = (id: number | undefined): boolean =>
       id !== undefined && (id < this.#baseId || this.#ids.has(id));
     return this.#names.map((name) => positionIn(entryId, name)).find(isKnown);

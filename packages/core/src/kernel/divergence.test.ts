@@ -1,4 +1,4 @@
-// K5: an agent that asks for something else than its journal holds is stopped, with both sides, and nothing is committed.
+// K5: an agent whose asks differ from its journal is stopped, with both sides, and nothing is committed.
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
@@ -63,7 +63,7 @@ const agent =
     return "done";
   };
 
-/** The journal of the unchanged agent up to where it waits for the answer to its question. */
+/** The journal of the unchanged agent, up to the wait for an answer to its question. */
 async function record(): Promise<JournalRecord[]> {
   const stand = new KernelStand(agent());
   await stand.start();
@@ -106,7 +106,7 @@ const CORPUS: readonly (readonly [string, Changes, number, string, string])[] = 
   ["another signal", { signal: "stop" }, 8, 'wait for signal "go"', 'wait for signal "stop"'],
   ["another question", { question: "really?" }, 10, '"prompt":"sure?"', '"prompt":"really?"'],
   ["not awaiting what was awaited", { notAwaited: true }, 4, "the outcome of task 2", "timer for"],
-  // Tasks that nobody observed are awaited (K13), so it is seen only after them.
+  // Tasks that no code observed are awaited (K13), so the divergence is found only after them.
   ["an end where it went on", { endEarly: true }, 6, "timer for", "complete"],
   ["an error where it went on", { throwEarly: true }, 4, "the outcome of task 2", "withdrawing"],
   ["a checkpoint where it went on", { checkpointEarly: true }, 4, "the outcome of task 2", "withdrawing"],
@@ -120,7 +120,7 @@ const DRIFT: ReadonlySet<string> = new Set([
 ]);
 
 describe("changed code against a recorded journal", () => {
-  test("of long inputs both sides show the place where they part", async () => {
+  test("both sides of a divergence in long inputs show the place where they differ", async () => {
     const run = (tail: string) => async (ctx: AgentContext) => {
       await ctx.scheduleTask("work", { text: `${"a".repeat(4_000)}${tail}` });
     };
@@ -145,27 +145,27 @@ describe("changed code against a recorded journal", () => {
     expect(fault.recorded).toContain(expected);
     expect(fault.attempted).toContain(got);
     expect(fault.recorded).not.toBe(fault.attempted);
-    // Advised only where it can help: the same kind of command, asked for with another input.
+    // The advice is given only where it can help: for a command of the same kind with another input.
     expect(fault.fix?.includes("accept-drift")).toBe(DRIFT.has(name));
     expect(mayAcceptDrift(recordError(fault))).toBe(DRIFT.has(name));
-    // A hash is shown only beside another hash: of two different things it would say nothing.
+    // A hash is shown only beside another hash, because alone it would say nothing.
     if (!DRIFT.has(name) && !fault.attempted.includes("withdrawing")) {
       expect(fault.recorded).not.toMatch(/with input [\w-]{8}$/);
       expect(fault.attempted).not.toMatch(/with input [\w-]{8}$/);
     }
-    // Nothing is committed: not even when asked, and there are no outcomes to keep.
+    // Nothing can be committed, and there are no outcomes to keep.
     expect(() => stand.seal()).toThrow(NondeterminismError);
     expect(stand.kernel.salvage(1).records).toEqual([]);
     expect(stand.journal).toEqual(recorded);
 
-    // The old code resumes as if nothing had been.
+    // The old code resumes without a trace of the divergence.
     const old = new KernelStand(agent(), { recorded });
     expect(await old.replay()).toEqual({ type: "open" });
     old.answer(5, true);
     expect(await old.deliverOwn()).toMatchObject({ type: "ended", ending: { output: '"done"' } });
   });
 
-  test("what was asked with an option that there is not, when that was let pass, goes on", async () => {
+  test("an unknown option in a recorded ask replays, and in a new ask is refused", async () => {
     const run = (options: object) => async (ctx: AgentContext) => {
       await ctx.scheduleTask("work", 1, options);
       await ctx.scheduleTask("work", 2, options);
@@ -175,12 +175,12 @@ describe("changed code against a recorded journal", () => {
     before.seal();
     const stand = new KernelStand(run({ timeout: 5 }), { recorded: before.journal });
     expect(await stand.replay()).toEqual({ type: "open" });
-    // What is asked for anew is looked at.
+    // The first new ask is checked.
     expect((await stand.completeTask(0)).type).toBe("faulted");
     expect(stand.kernel.fault?.message).toContain('no option "timeout"');
   });
 
-  test("one more at the very end of the journal, where the process died, is seen too", async () => {
+  test("a command more than the journal has is found at the journal's end as well", async () => {
     const recorded = await record();
     const stand = new KernelStand(
       async (ctx, input) => {
@@ -211,7 +211,7 @@ describe("changed code against a recorded journal", () => {
     });
   });
 
-  test("an end that the journal does not hold is seen, at its very end as well", async () => {
+  test("an end that the journal does not have is found at the journal's end as well", async () => {
     const recorded = (await record()).slice(0, 4);
     const stand = new KernelStand(
       async (ctx) => {
@@ -225,7 +225,7 @@ describe("changed code against a recorded journal", () => {
     expect(stand.kernel.fault).toMatchObject({ code: "nondeterminism", recorded: "nothing more" });
   });
 
-  test("a swallowed divergence still cannot commit, and the agent gets no further", async () => {
+  test("a swallowed divergence cannot commit, and the agent gets no further", async () => {
     const recorded = await record();
     const reached: string[] = [];
     const stand = new KernelStand(
@@ -246,7 +246,7 @@ describe("changed code against a recorded journal", () => {
     expect(() => stand.seal()).toThrow(NondeterminismError);
   });
 
-  test("an outcome without an open future is a divergence: never asked, of another type, or delivered twice", async () => {
+  test("an outcome without an open future is a divergence: never asked for, of another type, or delivered twice", async () => {
     const waits: StandAgent = async (ctx) => {
       void ctx.sleep(5);
       await ctx.scheduleTask("work");
@@ -279,7 +279,7 @@ describe("changed code against a recorded journal", () => {
     expect((await stand.replay())?.type).toBe("faulted");
   });
 
-  test("limits are checked for new commands only: a journal above today's limits still replays", async () => {
+  test("limits hold for new commands only: a journal above today's limits still replays", async () => {
     const recorded = await record();
     const limits = { recordsPerCheckpoint: 1 };
     const stand = new KernelStand(agent(), { recorded, limits });
@@ -288,7 +288,7 @@ describe("changed code against a recorded journal", () => {
     expect(await stand.deliverOwn()).toMatchObject({ type: "faulted", fault: { code: "limit_exceeded" } });
   });
 
-  test("so do the limits on payloads, entries and commands per slice", async () => {
+  test("limits on payloads, entries and commands per slice hold for new commands only", async () => {
     const many: StandAgent = async (ctx) => {
       for (let i = 0; i < 20; i++) ctx.appendEntry({ role: "user", content: "x".repeat(100) });
       for (let i = 0; i < 20; i++) void ctx.scheduleTask("work", "y".repeat(100));
@@ -306,7 +306,7 @@ describe("changed code against a recorded journal", () => {
 describe("accepting drift", () => {
   const drifting: Changes = { input: { n: 9 }, otherEntry: true, sleepMs: 60, question: "really?" };
 
-  test("recorded results stand for changed inputs of the same kind, and their positions are told once", async () => {
+  test("recorded results are used for changed inputs of the same kind, and their positions are returned once", async () => {
     const recorded = await record();
     const stand = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
     expect(await stand.replay()).toEqual({ type: "open" });
@@ -322,7 +322,7 @@ describe("accepting drift", () => {
     },
   );
 
-  test("once noted it stands for later replays, which need not accept it again; other places still diverge", async () => {
+  test("drift that was noted is accepted on later replays, while other places still diverge", async () => {
     const recorded = await record();
     const first = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
     await first.replay();
@@ -337,14 +337,14 @@ describe("accepting drift", () => {
     expect((await further.replay())?.type).toBe("faulted");
   });
 
-  test("without it the same change diverges", async () => {
+  test("a change that is not accepted as drift diverges", async () => {
     const stand = new KernelStand(agent(drifting), { recorded: await record() });
     expect((await stand.replay())?.type).toBe("faulted");
   });
 });
 
 describe("the same code", () => {
-  test("replays any prefix of its journal that ends at a commit, and goes on to the same journal", async () => {
+  test("the same code replays any prefix of its journal that ends at a commit, and continues to the same journal", async () => {
     const stand = new KernelStand(agent());
     const lengths: number[] = [];
     const seal = () => {

@@ -1,11 +1,11 @@
-// K13 and cancellation: how a session ends, and what is open then.
+// K13 and cancellation: the ways in which a session ends, and what happens to its open items.
 
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import { BEHAVIOUR } from "../session/session.ts";
 
 describe("K13: on return", () => {
-  test("tasks nobody ever observed are awaited, and then it completes with what it returned", async () => {
+  test("tasks that no code ever observed are awaited, and then the session completes with the returned output", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.scheduleTask("other");
@@ -19,7 +19,7 @@ describe("K13: on return", () => {
     expect(stand.seal().records.map(({ type }) => type)).toEqual(["task_completed", "complete"]);
   });
 
-  test("the failure of one fails the session", async () => {
+  test("the failure of such a task fails the session", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.scheduleTask("other");
@@ -37,7 +37,7 @@ describe("K13: on return", () => {
     });
   });
 
-  test("one that failed before it returned, unobserved, does not: it could have looked", async () => {
+  test("a task that failed unobserved before the return does not fail the session", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       await ctx.scheduleTask("other");
@@ -49,7 +49,7 @@ describe("K13: on return", () => {
     expect(await stand.completeTask(1)).toEqual(ended("output"));
   });
 
-  test("observed open tasks, timers, waits and questions are withdrawn in the batch that ends it", async () => {
+  test("observed open tasks, timers, waits and questions are withdrawn in the batch that ends the session", async () => {
     const stand = new KernelStand(async (ctx) => {
       const loser = ctx.scheduleTask("work");
       void ctx.waitForSignal("s");
@@ -79,7 +79,7 @@ describe("K13: on return", () => {
       return ctx.handoffToAgent({ type: "local", name: "next" }, 1, { completion: "immediate" });
     };
 
-    test("the heir is made by the batch that ends it, and not before what it left is done", async () => {
+    test("the successor is created by the batch that ends the session, and not before its tasks are done", async () => {
       const stand = new KernelStand(handsOver, { agents });
       expect(await stand.start()).toEqual({ type: "open" });
       expect(stand.seal()).toMatchObject({ newTasks: [{ kind: "work" }], effects: [] });
@@ -98,7 +98,7 @@ describe("K13: on return", () => {
       });
     });
 
-    test("also when another process goes on in between", async () => {
+    test("the successor is created also when another process continues the session in between", async () => {
       const first = new KernelStand(handsOver, { agents });
       await first.start();
       first.seal();
@@ -109,7 +109,7 @@ describe("K13: on return", () => {
       expect(stand.seal().effects).toMatchObject([{ type: "create_session", sessionId: "ses_test-1" }]);
     });
 
-    test("nobody takes over from one that fails by what it left", async () => {
+    test("a session that fails by an unobserved task has no successor", async () => {
       const stand = new KernelStand(handsOver, { agents });
       await stand.start();
       expect(stand.seal().effects).toEqual([]);
@@ -117,7 +117,7 @@ describe("K13: on return", () => {
       expect(stand.seal().effects).toEqual([]);
     });
 
-    test("nor from one that was cancelled before", async () => {
+    test("a session that was cancelled before its end has no successor", async () => {
       const stand = new KernelStand(handsOver, { agents });
       await stand.start();
       stand.seal();
@@ -129,7 +129,7 @@ describe("K13: on return", () => {
       expect(stand.seal().effects).toEqual([]);
     });
 
-    test("an agent that nobody knows is told at once, with the line", async () => {
+    test("a hand-over to an unknown agent is refused at once, with the line", async () => {
       const stand = new KernelStand(handsOver);
       expect(await stand.start()).toMatchObject({
         type: "faulted",
@@ -138,14 +138,14 @@ describe("K13: on return", () => {
     });
   });
 
-  test("without an output there is none", async () => {
+  test("an agent that returns nothing has no output", async () => {
     expect(await new KernelStand(async () => {}).start()).toEqual({
       type: "ended",
       ending: { type: "returned", output: undefined },
     });
   });
 
-  test("who goes on asking beside a return is told, and nothing of it is committed", async () => {
+  test("an agent that asks for more beside its return is faulted, and nothing of it is committed", async () => {
     const stand = new KernelStand(async (ctx) => {
       void Promise.resolve()
         .then(() => Promise.resolve())
@@ -162,7 +162,7 @@ describe("K13: on return", () => {
 });
 
 describe("K13: on throw", () => {
-  test("all are cancelled, observed or not, and the error is recorded with its cause", async () => {
+  test("all open items are cancelled, observed or not, and the error is recorded with its cause", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.scheduleTask("work");
       void ctx.sleep(9);
@@ -182,7 +182,7 @@ describe("K13: on throw", () => {
     expect(segment.withdrawnTasks).toEqual([0]);
   });
 
-  test("before the first await, and with something that is no error", async () => {
+  test("an agent may throw before its first await, and a value that is no error", async () => {
     const sync = new KernelStand(() => {
       throw new Error("at once");
     });
@@ -194,7 +194,7 @@ describe("K13: on throw", () => {
     });
   });
 
-  test("an ended session takes nothing more", async () => {
+  test("an ended session accepts no outcome", async () => {
     const stand = new KernelStand(async () => 1);
     await stand.start();
     expect(stand.kernel.closed).toBe(true);
@@ -207,7 +207,7 @@ describe("K13: on throw", () => {
 });
 
 describe("a graceful cancel", () => {
-  test("is one delivery: open waits and timers reject, running tasks go on, the output is kept", async () => {
+  test("a graceful cancel is one delivery: open waits and timers reject, running tasks continue, the output is kept", async () => {
     const agent: StandAgent = async (ctx) => {
       const task = ctx.scheduleTask("work");
       const codes = await Promise.all(
@@ -241,7 +241,7 @@ describe("a graceful cancel", () => {
     expect(await new KernelStand(agent, { recorded: stand.journal }).replay()).toEqual(live);
   });
 
-  test("later waits reject by counted deliveries of their own, and after the limit they hang", async () => {
+  test("later waits reject by counted deliveries of their own, and hang after the limit", async () => {
     let rejected = 0;
     const agent: StandAgent = async (ctx) => {
       for (;;) {
@@ -268,7 +268,7 @@ describe("a graceful cancel", () => {
     expect(await stand.deliverDue(Number.MAX_SAFE_INTEGER)).toBeUndefined();
   });
 
-  test("after the limit timers hang as well", async () => {
+  test("timers hang after the limit as well", async () => {
     const stand = new KernelStand(
       async (ctx) => {
         for (;;) await ctx.sleep(1).catch(() => {});
@@ -281,7 +281,7 @@ describe("a graceful cancel", () => {
     expect(await stand.deliverDue(Number.MAX_SAFE_INTEGER)).toBeUndefined();
   });
 
-  test("waits asked inside ctx.cleanup live through it, those beside it do not", async () => {
+  test("a wait inside ctx.cleanup survives a graceful cancel, and a wait beside it does not", async () => {
     const agent: StandAgent = async (ctx) => {
       const outside = ctx.waitForSignal("s").catch((error: { code: string }) => error.code);
       const inside = await ctx.cleanup(async (c) => {
@@ -349,7 +349,7 @@ describe("a graceful cancel", () => {
     expect(await stand.completeTask(0)).toEqual(ended("whole"));
   });
 
-  test("a second one changes nothing", async () => {
+  test("a second graceful cancel changes nothing", async () => {
     const stand = new KernelStand(async (ctx) => {
       await ctx.sleep(5).catch(() => {});
       return ctx.cleanup((c) => c.waitForSignal("s"));
@@ -362,7 +362,7 @@ describe("a graceful cancel", () => {
     expect(await stand.deliverOwn()).toEqual(ended("done"));
   });
 
-  test("a kernel that begins under one rejects its waits, and does not hear of it again", async () => {
+  test("a kernel that begins under a cancel rejects its waits, and is not told of the cancel again", async () => {
     const stand = new KernelStand(
       async (ctx) => [
         ctx.isCancellationRequested(),

@@ -1,9 +1,9 @@
-// What an agent adds to its conversation: entries under each other, in the batch that asks for them.
+// Entries that an agent appends to its conversation: each has a parent, and is in the batch that asks for it.
 
 import { KernelStand } from "@holdfast/testkit/kernel-stand";
 import { expect, test } from "vitest";
 
-test("what a model asks of a tool and what that answers are entries, each under the one before it", async () => {
+test("a model's tool call and the tool's result are entries, each under the one before it", async () => {
   const call = { toolCallId: "c1", toolName: "search" };
   let ids: readonly string[] = [];
   const stand = new KernelStand(async (ctx) => {

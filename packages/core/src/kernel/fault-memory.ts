@@ -1,13 +1,13 @@
-// What went wrong in a kernel's life, once and for all.
+// `FaultMemory`: remembers the first fault of a kernel.
 //
-//   K4.  A fault is remembered: an agent that catches it cannot make it undone, and its kernel never seals again.
+//   K4. A fault is remembered: an agent that catches it cannot undo it, and its kernel never seals again.
 
 import { HoldfastError } from "../errors/errors.ts";
 
 export class FaultMemory {
   #first: HoldfastError | undefined;
 
-  /** The first fault: what came after it is its consequence. */
+  /** The first fault; later ones are its consequences. */
   get first(): HoldfastError | undefined {
     return this.#first;
   }
@@ -16,13 +16,16 @@ export class FaultMemory {
     this.#first ??= fault;
   }
 
-  /** Remember an error of ours, so that an agent that swallows it cannot commit (K4), and give it back to be thrown. */
+  /** Remember an error of ours, and return it to be thrown. An agent that swallows it cannot commit (K4). */
   fail<E extends HoldfastError>(fault: E): E {
     this.remember(fault);
     return fault;
   }
 
-  /** The same for whatever was thrown: what is not ours, as what an author's reducer throws, is the author's to catch. */
+  /**
+   * The same for any thrown value. An error that is not ours, such as an error of an author's reducer, is the
+   * author's to catch.
+   */
   failWith(thrown: unknown): unknown {
     return HoldfastError.is(thrown) ? this.fail(thrown) : thrown;
   }

@@ -1,4 +1,4 @@
-// The errors a kernel raises against an agent, in one place, so that their words are alike.
+// The errors that a kernel raises against an agent, in one place, so that their texts are alike.
 
 import { HoldfastError, LimitError, UsageError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
@@ -7,7 +7,7 @@ import { callerLine } from "./caller.ts";
 import type { KernelOptions } from "./kernel-options.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 
-/** @param cause what the awaited promise was rejected with, if it was. */
+/** @param cause the reason with which the awaited promise was rejected, if it was. */
 function nonDurableAwait(message: string, line: string | undefined, cause?: unknown): HoldfastError {
   return new HoldfastError("non_durable_await", message, {
     ...at(line),
@@ -17,7 +17,10 @@ function nonDurableAwait(message: string, line: string | undefined, cause?: unkn
   });
 }
 
-/** K2: somebody asked outside a slice. Usually the agent, after it awaited what is not durable; or one of its tasks. */
+/**
+ * K2. An ask outside a slice. Usually the agent asked after it awaited something that is not durable, or one
+ * of its tasks asked.
+ */
 export function strayFault(
   message: string,
   line: string | undefined,
@@ -29,7 +32,10 @@ export function strayFault(
   return nonDurableAwait(message, line ?? outsideCall, cause);
 }
 
-/** The context is the agent's: a task runs outside of replay, where nothing it asked for could be found again. */
+/**
+ * A task used the agent's context. A task runs outside of replay, where none of its asks could be found
+ * again.
+ */
 function contextInsideTask(task: string, line: string | undefined): HoldfastError {
   return new HoldfastError("non_durable_await", `ctx was used inside the handler of task "${task}"`, {
     ...at(line),
@@ -41,7 +47,7 @@ function contextInsideTask(task: string, line: string | undefined): HoldfastErro
 
 export const ENDED_ASTRAY = "the agent ended after awaiting something that is not durable";
 
-/** What the engine throws at code that is wrong, and what it gives us that cannot be recorded. */
+/** Errors that the engine throws at wrong code, and values of the agent that cannot be recorded. */
 export function isMistake(thrown: unknown): thrown is Error {
   try {
     if (!(thrown instanceof Error)) return false;
@@ -139,7 +145,10 @@ export function openTasksRefuseCheckpoint(
   });
 }
 
-/** K7: the agent is called anew at the top after a checkpoint, so one it reaches unconditionally never ends. */
+/**
+ * K7. After a checkpoint the agent is called again from the top, so a checkpoint that it reaches
+ * unconditionally never ends.
+ */
 export function checkpointWithoutProgress(line: string | undefined): UsageError {
   return new UsageError(
     "ctx.checkpoint() was reached again with the same state and nothing done since the last one",
@@ -151,7 +160,7 @@ export function checkpointWithoutProgress(line: string | undefined): UsageError 
   );
 }
 
-/** K7: it would drop the state without a word. */
+/** K7. The state would be lost silently. */
 export function checkpointNotAwaited(): UsageError {
   return new UsageError("the agent returned although it had called ctx.checkpoint() and not awaited it", {
     expected: "a checkpoint is the last thing a turn does; it never returns",

@@ -1,38 +1,42 @@
-// What an agent awaits. It settles only inside a slice, by a delivery; until then it hangs (K4).
+// `DurableFuture`: the answer that an agent awaits. It settles only inside a slice, by a delivery; until then
+// it hangs (K4).
 
 import { CancelledError, UsageError } from "../errors/errors.ts";
 
-/** What a future stands for. `task` and `timer` may be raced by anything; the consuming ones only by `ctx.race` (K2a). */
+/**
+ * The type of the awaited answer. Any race may include `task` and `timer`; only `ctx.race` may include the
+ * consuming types (K2a).
+ */
 export type FutureType = "task" | "timer" | "signal" | "signal_ready" | "input";
 
 /** As the type of `Promise` has it, so that `catch((error: Error) => …)` compiles here too. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Reason = any;
 
-/** What a future needs of its kernel. */
+/** The functions of a kernel that its futures use. */
 export interface FutureOwner {
-  /** Whether the segment this future belongs to is over (a checkpoint, the end). */
+  /** Whether the segment of this future is over (a checkpoint, the end). */
   readonly closed: boolean;
-  /** Stop wanting answers; records one `withdraw`. Open futures reject with `CancelledError`. */
+  /** Withdraw asks and record one `withdraw`. Open futures reject with `CancelledError`. */
   withdraw(targets: readonly DurableFuture<unknown>[]): void;
 }
 
 /**
- * The answer of a task, timer or wait. Implements `Promise`; nothing starts before the segment is committed (K3).
- * A rejection nobody awaits yet never ends the process.
+ * The answer of a task, timer or wait. Implements `Promise`; nothing starts before the segment is committed
+ * (K3). A rejection that no code awaits yet never ends the process.
  */
 export class DurableFuture<T> implements Promise<T> {
   readonly [Symbol.toStringTag] = "DurableFuture";
-  /** Its command's number. */
+  /** The number of its command. */
   readonly id: number;
   readonly type: FutureType;
-  /** Words for errors: `task "read-file"`. */
+  /** The name for errors: `task "read-file"`. */
   readonly label: string;
   readonly #owner: FutureOwner;
   readonly #resolvers = Promise.withResolvers<unknown>();
   #observed = false;
   #settled = false;
-  /** @internal The question that its outcome waits for (K14). */
+  /** @internal The question that holds the outcome back (K14). */
   heldBy: DurableFuture<unknown> | undefined;
   #fulfilled = false;
   #map: ((value: unknown) => Promise<unknown>) | undefined;
@@ -44,7 +48,7 @@ export class DurableFuture<T> implements Promise<T> {
     this.label = label;
   }
 
-  /** Whether anybody ever asked for the answer (K13). */
+  /** Whether any code ever asked for the answer (K13). */
   get observed(): boolean {
     return this.#observed;
   }
@@ -83,14 +87,17 @@ export class DurableFuture<T> implements Promise<T> {
   }
 
   /**
-   * Stop wanting the answer: a running task is aborted once this is committed, and whoever awaits the future gets a
-   * `CancelledError`. Does nothing when it is already answered.
+   * Withdraw the ask. A running task is aborted once this is committed, and code that awaits the future gets
+   * a `CancelledError`. Does nothing when the future is already answered.
    */
   cancel(): void {
     if (!this.#settled) this.#owner.withdraw([this]);
   }
 
-  /** @internal The same future, whose value goes through `map` first: it stays withdrawable and known to races. */
+  /**
+   * @internal The same future, with `map` applied to its value. It can still be withdrawn, and races still
+   * know it.
+   */
   mapped<U>(map: (value: T) => Promise<U>): DurableFuture<U> {
     this.#map = map as (value: unknown) => Promise<unknown>;
     return this as unknown as DurableFuture<U>;
@@ -127,7 +134,10 @@ export class DurableFuture<T> implements Promise<T> {
 
 const ignore = (): void => {};
 
-/** Errors of ours have a fixed stack: the process that saw it happen and the one that replays it must not differ. */
+/**
+ * Errors of ours have a fixed stack, which must not differ between the process that saw the error and the
+ * process that replays it.
+ */
 function fixStack(error: Error): Error {
   error.stack = `${error.name}: ${error.message}`;
   return error;

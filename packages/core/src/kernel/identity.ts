@@ -1,4 +1,5 @@
-// What makes two commands the same command (K1): type, kind, name and the hash of the input. And how they read in errors.
+// `identityOf`, `describeSides`: the identity of a command (K1), made of type, kind, name and the hash of the
+// input. And its text in errors.
 
 import type { CommandRecord, JournalRecord } from "../journal/record.ts";
 import { isCommand } from "../journal/record.ts";
@@ -74,7 +75,10 @@ function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
   }
 }
 
-/** What each side of a divergence asks for: with the inputs, where the journal keeps them, and where they part. */
+/**
+ * The two sides of a divergence: with the inputs, where the journal keeps them, and the place where they
+ * differ.
+ */
 export function describeSides(
   recorded: JournalRecord | undefined,
   attempted: Omit<CommandRecord, "seq" | "id">,
@@ -87,7 +91,10 @@ export function describeSides(
   return [withPayload(recorded, before, from), withPayload(attempted, now, from)];
 }
 
-/** Without a payload by its sort: a hash says nothing to people, unless another one stands beside it. */
+/**
+ * A command without a payload is described by its sort. Its hash is shown only beside another hash, because
+ * alone it says nothing to people.
+ */
 function withInput(command: Omit<CommandRecord, "seq" | "id">): string {
   if (command.payload !== undefined) return withPayload(command, command.payload, 0);
   return "hash" in command ? sortOf(command) : identityOf(command).trim();
@@ -97,7 +104,7 @@ function withPayload(command: Omit<CommandRecord, "seq" | "id">, payload: string
   return `${sortOf(command)} with ${PAYLOADS[command.type] ?? "input"} ${excerpt(payload, place)}`;
 }
 
-/** What the payload of a command is called, where it is not its input. */
+/** The name of a command's payload, where it is not the input. */
 const PAYLOADS: { readonly [type in CommandRecord["type"]]?: string } = {
   checkpoint: "state",
   complete: "output",
@@ -112,7 +119,7 @@ function firstDifference(a: string, b: string): number {
 
 const EXCERPT_CHARS = 240;
 
-/** A text around a place in it. */
+/** The part of a text around a place in it. */
 function excerpt(text: string, place: number): string {
   if (text.length <= EXCERPT_CHARS) return text;
   const from = Math.max(0, Math.min(place - EXCERPT_CHARS / 4, text.length - EXCERPT_CHARS));
@@ -120,7 +127,7 @@ function excerpt(text: string, place: number): string {
   return `${from === 0 ? "" : `… (from character ${from}) `}${part}${from + EXCERPT_CHARS < text.length ? "…" : ""}`;
 }
 
-/** A record in words, for the two sides of a divergence. */
+/** A description of a record, for the two sides of a divergence. */
 export function describeRecord(record: JournalRecord | undefined): string {
   if (record === undefined) return "nothing more";
   if (isCommand(record)) return withInput(record);

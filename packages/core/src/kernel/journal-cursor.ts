@@ -1,12 +1,16 @@
-// Where a kernel stands in its journal, and whether what is asked there is what is recorded there.
+// `JournalCursor`: the position of a kernel in its journal, and the comparison of each ask with the record
+// there.
 //
-//   K1.  A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands are numbered apart
-//        from the journal's positions (`seq`), which events and notes take too: what a crash adds moves no id.
-//   journal-cursor-3. Replay and first execution run the same lines: they differ only in whether the journal already
-//       holds a record.
-//   K5.  A command that is not the recorded one is a divergence, with both sides; limits are for new commands only.
+//   K1. A command's number (`id`) is claimed when the agent asks, before anything can interleave. Commands
+//       have numbers of their own, apart from the journal's positions (`seq`), which events and notes take
+//       too. Records that a crash adds therefore move no id.
+//   journal-cursor-3. Replay and first execution run the same lines. They differ only in whether the journal
+//       already holds a record.
+//   K5. A command that differs from the recorded one is a divergence, with both sides. Limits are for new
+//       commands only.
 //
-// It does not know what a record means, nor who asks: the kernel decides what comes, this decides whether it fits.
+// This file does not know what a record means, or which code asks. The kernel chooses the next record, and
+// the cursor decides whether it fits.
 
 import { InvariantError, NondeterminismError } from "../errors/errors.ts";
 import {
@@ -31,7 +35,7 @@ export class JournalCursor {
   readonly #segment: Segment;
   readonly #faults: FaultMemory;
   readonly #drifted: number[] = [];
-  /** Positions at which a person has accepted drift before. */
+  /** Positions at which a person accepted drift before. */
   readonly #accepted: ReadonlySet<number>;
   /** Position of the next record in the journal. */
   #seq: number;
@@ -40,7 +44,7 @@ export class JournalCursor {
   #self: string;
   #slice: "none" | "replay" | "live" = "none";
   #sliceCommands = 0;
-  /** How long the segment's texts were before the agent went on in this slice. */
+  /** Length of the segment's texts before the agent ran in this slice. */
   #charsBefore = 0;
 
   constructor(options: KernelOptions, segment: Segment, faults: FaultMemory) {
@@ -63,27 +67,27 @@ export class JournalCursor {
     return this.#id;
   }
 
-  /** The slice that is open: over what is recorded, or over what is new. */
+  /** The open slice: over recorded events, or over new ones. */
   get slice(): "none" | "replay" | "live" {
     return this.#slice;
   }
 
-  /** X4. The session that what is asked for here is named by: a fork's origin, until the `forked` event. */
+  /** X4. The session whose id names what is asked for here: a fork's origin, until the `forked` event. */
   get self(): string {
     return this.#self;
   }
 
-  /** Whether anything recorded is left. */
+  /** Whether any record is left. */
   get replaying(): boolean {
     return this.#seq - this.#options.baseSeq < this.#options.recorded.length;
   }
 
-  /** What is recorded here; nothing beyond the journal's end. */
+  /** The record at this position; `undefined` beyond the journal's end. */
   get here(): JournalRecord | undefined {
     return this.#options.recorded[this.#seq - this.#options.baseSeq];
   }
 
-  /** What is recorded at the position passed last. */
+  /** The record at the position that was passed last. */
   get passed(): JournalRecord | undefined {
     return this.#options.recorded[this.#seq - 1 - this.#options.baseSeq];
   }
@@ -127,9 +131,9 @@ export class JournalCursor {
   }
 
   /**
-   * Claim the next position for a command; in replay, check that it is the recorded one (K1, K5).
+   * Claim the next position for a command; in replay, check that the command is the recorded one (K1, K5).
    *
-   * @param lineOf finds the agent's line for a divergence; absent when the agent is not what asks.
+   * @param lineOf finds the agent's line for a divergence; absent when the kernel itself asks.
    */
   append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): { readonly id: number } {
     this.#countCommand();
@@ -153,7 +157,10 @@ export class JournalCursor {
     return { id };
   }
 
-  /** What is asked for in one slice is in one batch. Only of a live slice, as with all limits (K5). */
+  /**
+   * Refuse a slice whose asks are too large, because they are all in one batch. Only live slices are checked,
+   * as with all limits (K5).
+   */
   refuseIfLarge(): void {
     const { batchChars } = this.#options.limits;
     if (this.#segment.chars - this.#charsBefore <= batchChars) return;
@@ -167,15 +174,18 @@ export class JournalCursor {
     );
   }
 
-  /** Positions whose recorded results stand for changed inputs; noted once, when the replay is over. */
+  /** Positions whose recorded results are used for changed inputs; noted once, when the replay is over. */
   takeDrift(): readonly number[] {
     return this.#drifted.splice(0);
   }
 
-  /** A batch ends at a standstill, so the journal does too: more commands than it holds would have been in it (K5). */
+  /**
+   * A batch ends at a standstill, and the journal ends with a batch. More commands than it holds would have
+   * been in that batch (K5).
+   */
   checkReplayEnd(): void {
-    // Replay slices only advance over recorded positions, so there is nothing beyond; what is left is checked by
-    // `nextRecorded`. Kept as an assertion of that reasoning.
+    // Replay slices only advance over recorded positions, so there is nothing beyond; `nextRecorded` checks
+    // what is left. This assertion records that reasoning.
     const length = this.#options.baseSeq + this.#options.recorded.length;
     if (this.#seq !== length)
       this.#faults.remember(
@@ -214,7 +224,7 @@ export class JournalCursor {
     this.#drifted.push(this.#seq);
   }
 
-  /** Limits are for new commands only: what is recorded replays under any (K5). */
+  /** Limits are for new commands only: records replay under any limit (K5). */
   #countCommand(): void {
     if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
       const { commandsPerSlice } = this.#options.limits;
@@ -230,7 +240,10 @@ export class JournalCursor {
   }
 }
 
-/** X4. Whose the records behind a position are: what the next `forked` event says, or their end's. */
+/**
+ * X4. The owner of the records behind a position: the session that the next `forked` event or the journal's
+ * end names.
+ */
 function selfAfter({ sessionId, recorded, origins, forkPending }: KernelOptions, seq: number): string {
   const next = recorded.find((record) => record.type === "forked" && record.seq > seq);
   if (next?.type === "forked") return next.from;

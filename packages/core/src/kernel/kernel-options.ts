@@ -1,4 +1,5 @@
-// What a kernel is made of: the part of a journal it lives on, and the world as it may know it.
+// `KernelOptions`: the part of a journal that a kernel replays, and the functions by which it knows its
+// surroundings.
 
 import type { CancelNotice, JournalRecord, Repeat } from "../journal/record.ts";
 import type { Limits } from "../limits.ts";
@@ -12,9 +13,9 @@ import type { SessionState } from "./session-state.ts";
 
 export interface KernelOptions {
   readonly sessionId: string;
-  /** `seq` of the first record of this kernel's life: 0, or one past the checkpoint's. */
+  /** `seq` of this kernel's first record: 0, or one past the checkpoint's. */
   readonly baseSeq: number;
-  /** Number of the first command of this kernel's life. */
+  /** Number of this kernel's first command. */
   readonly baseId: number;
   /** The journal from `baseSeq` on. */
   readonly recorded: readonly JournalRecord[];
@@ -25,43 +26,48 @@ export interface KernelOptions {
   readonly entryCount: number;
   readonly leaf: number | undefined;
   readonly cancel: CancelNotice | undefined;
-  /** When the last checkpoint was: nothing new is told to have been before it, whatever the wall clock says since. */
+  /** Time of the last checkpoint. New deliveries are never earlier, whatever the wall clock says. */
   readonly notBefore?: number;
   /** As the last checkpoint left it. */
   readonly state: SessionState;
   readonly relations: Relations;
   /** As the last checkpoint left them. */
   readonly repeats: readonly Repeat[];
-  /** Ids of the sessions this one was forked from, nearest first: their entries are its own. */
+  /** Ids of the sessions that this one was forked from, nearest first: their entries are its own. */
   readonly origins?: readonly string[];
-  /** Whether it has yet to hear that it is a fork: then the end of `recorded` is its origin's. */
+  /**
+   * Whether the session is still to be told that it is a fork. The end of `recorded` is then its origin's.
+   */
   readonly forkPending?: boolean;
   readonly hash: Hash;
   readonly limits: Limits;
-  /** Traits of a task kind; `undefined` when nobody here can do it. */
+  /** Traits of a task kind; `undefined` when no process here can perform it. */
   readonly describeTask: (kind: string) => Omit<TaskTraits, "cost"> | undefined;
   readonly taskKinds: () => readonly string[];
   readonly describeAgent: DescribeAgent;
   readonly agentNames: () => readonly string[];
-  /** What runners of this machine are labelled with, where there are several: children asked for as `local` run there. */
+  /**
+   * The label of this machine's runners, where there are several machines. Children that are asked for as
+   * `local` run there.
+   */
   readonly machine?: string | undefined;
-  /** The kind of task that handles this request of a child; `undefined` when none does. */
+  /** The kind of task that handles this request of a child; `undefined` when there is none. */
   readonly handlerOf: (request: string) => string | undefined;
-  /** What is left to spend, when anybody pays. */
+  /** The amount left to spend, if an account pays for the session. */
   readonly remaining: () => Remaining | undefined;
-  /** Whether a wait remembers its line: taking a stack for each costs a tenth of a round trip of signals. */
+  /** Whether a wait remembers its line. A stack for each wait costs a tenth of a round trip of signals. */
   readonly development: boolean;
-  /** Let recorded results stand for changed inputs of the same kind (K5). */
+  /** Use recorded results for changed inputs of the same kind (K5). */
   readonly acceptDrift: boolean;
-  /** Called once when a fault arises outside a slice, where nobody is looking. Must not throw. */
+  /** Called once when a fault arises outside a slice, where no caller would see it. Must not throw. */
   readonly onStrayFault: () => void;
-  /** What is known of the code that runs this very moment, for the words of a fault outside a slice. */
+  /** Facts about the code that is running at this moment, for the message of a fault outside a slice. */
   readonly whereabouts?: () => Whereabouts;
 }
 
 export interface Whereabouts {
-  /** The task whose handler it is. */
+  /** The task whose handler is running. */
   readonly task: string | undefined;
-  /** Where the agent last called something outside, such as `fetch`. */
+  /** The place where the agent last called something outside, such as `fetch`. */
   readonly outsideCall: string | undefined;
 }

@@ -1,17 +1,17 @@
-// The agent kernel: outcomes in, commands out.
+// `Kernel`: replays and drives one agent. Outcomes go in, commands come out.
 //
-// Pure. It knows no clock, storage, process or timer. It has two doors: `deliver` pushes one outcome in, inside a slice;
-// `seal` takes out what was asked for since the last seal. The runtime opens and closes slices and decides what to deliver.
-// What agents ask for is in `asks.ts`, its place in the journal (K1, K3) in `journal-cursor.ts`, what a segment leaves behind
-// in `segment.ts`; here is when which of them has its turn.
+// Pure: it knows no clock, storage, process or timer. It has two doors. `deliver` takes one outcome inside a
+// slice, and `seal` returns everything that was asked for since the last seal. The runtime opens and closes
+// slices and decides what to deliver. `asks.ts` has the asks of agents, `journal-cursor.ts` their places in
+// the journal (K1, K3), `segment.ts` the contents of a segment. This file decides when each is used.
 //
 //   K2.  Outcomes are delivered one at a time, each in a slice of its own; a command outside a slice is a fault.
 //   K4.  An unanswered wait never settles. A fault is remembered: `seal` refuses even if the agent caught it.
 //   K5.  An outcome or an end that is not the recorded one is a divergence, with both sides.
 //   K7.  A checkpoint or an end closes the kernel; what comes after is another kernel.
 //   H11. The agent's present is that of the last delivery, and what arrives in a slice is seen from the next on.
-//   K14. The same call with the same result again and again is told, and then handed over only when a person allows it.
-//   K13. After a return, tasks nobody observed are awaited, until a cancel; everything else is withdrawn.
+//   K14. Repeats of a call with the same result are first warned about, and later held for a person.
+//   K13. After a return, unobserved tasks are awaited until a cancel; everything else is withdrawn.
 
 import { CancelledError, HoldfastError, invariant, recordError, WaitTimeoutError } from "../errors/errors.ts";
 import { decodeJson, type JsonText } from "../json/json.ts";
@@ -52,9 +52,9 @@ import { Segment, type SealedSegment } from "./segment.ts";
 import type { CheckpointRequest, Ending, Standstill } from "./standstill.ts";
 
 export class Kernel {
-  /** What the agent may ask for: for its context. */
+  /** The asks of the agent, for its context. */
   readonly asks: Asks;
-  /** What it may ask of other sessions. */
+  /** The asks of the agent that concern other sessions. */
   readonly children: ChildAsks;
   /** K14. */
   readonly repeats: RepeatGuard;
@@ -69,7 +69,7 @@ export class Kernel {
     isDropped: (signal) => this.children.dropsStale(signal),
     onFirst: (name) => this.#open.noteArrived(name),
   });
-  /** Arrived while a slice is open: a probe must answer the same until its end (H11). */
+  /** Signals that arrived while a slice is open. A probe must answer the same until its end (H11). */
   readonly #offered: StoredSignal[] = [];
 
   #closed = false;
@@ -163,19 +163,19 @@ export class Kernel {
     return !this.#segment.isEmpty;
   }
 
-  /** How long all texts are that a seal would take. */
+  /** The length of all texts that a seal would take. */
   get segmentChars(): number {
     return this.#segment.chars;
   }
 
-  /** Epoch milliseconds of the last delivery: what the agent takes for the present (H11). Before one, of the last checkpoint. */
+  /** The agent's present (H11): the time of the last delivery or, before one, of the last checkpoint. */
   get now(): number {
     return Math.max(this.#now, this.#options.notBefore ?? 0);
   }
 
   /**
-   * The next recorded outcome, passing over notes; `undefined` when the journal is used up, or when the agent asked for
-   * fewer commands than it holds (then `fault` is set).
+   * The next recorded outcome; notes are applied on the way. `undefined` at the journal's end, or when the
+   * agent asked for fewer commands than recorded (then `fault` is set).
    */
   nextRecorded(): EventRecord | undefined {
     for (;;) {
@@ -207,7 +207,7 @@ export class Kernel {
   deliver(event: Draft<EventRecord> | EventRecord, start?: () => Promise<unknown>): void {
     invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
     this.#cursor.passEvent(event);
-    this.#now = Math.max(this.#now, event.at); // The wall clock may go back; what the agent sees of it does not.
+    this.#now = Math.max(this.#now, event.at); // The wall clock may go back; the agent's present does not.
     this.#deliveries++;
     switch (event.type) {
       case "started":
@@ -273,7 +273,7 @@ export class Kernel {
     }
   }
 
-  /** End the slice: the agent stands still. Tells where. */
+  /** End the slice: the agent is at a standstill. Returns which one. */
   closeSlice(): Standstill {
     invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: no slice to close`);
     try {
@@ -306,7 +306,7 @@ export class Kernel {
   }
 
   /**
-   * Everything since the last seal: what to commit. Call at a standstill.
+   * Everything since the last seal, to be committed. Call at a standstill.
    *
    * @throws the fault, if there is one.
    */
@@ -316,7 +316,7 @@ export class Kernel {
     return this.#segment.seal(this.#cursor.seq);
   }
 
-  /** After a fault: what of the segment is to be kept (K6). */
+  /** The part of the segment that is kept after a fault (K6). */
   salvage(at: number): SealedSegment {
     return this.#segment.salvage(at);
   }
@@ -328,12 +328,12 @@ export class Kernel {
     this.#open.readNote(this.#cursor.addNote(note));
   }
 
-  /** Positions whose recorded results stand for changed inputs, once. */
+  /** Positions whose recorded results are used for changed inputs. Each is returned once. */
   takeDrift(): readonly number[] {
     return this.#cursor.takeDrift();
   }
 
-  /** Fault the session from outside: it stood on nothing durable for too long. */
+  /** Fault the session from outside: it was blocked on nothing durable for too long. */
   faultStandingOnNothing(): void {
     const what = `the agent of session ${this.#sessionId} awaits something that is not durable, and nothing else`;
     this.#faults.remember(strayFault(what, this.#options.whereabouts?.().outsideCall));
@@ -347,8 +347,8 @@ export class Kernel {
   }
 
   /**
-   * The next outcome that is known without asking anybody: an open wait whose signal is pending, or one asked after a
-   * graceful cancel. In the order the waits were asked.
+   * The next outcome that the kernel itself knows: of an open wait whose signal is pending, or of a wait
+   * after a graceful cancel. In the order in which the waits were asked for.
    */
   nextOwn(at: number): Draft<EventRecord> | undefined {
     const item = this.#answeredWait();
@@ -361,12 +361,12 @@ export class Kernel {
     return { type: "signal_received", wait, signalId: signal.signalId, at, payload: signal.payload };
   }
 
-  /** Whether `nextOwn` would give something. */
+  /** Whether `nextOwn` would return an outcome. */
   get hasOwn(): boolean {
     return this.#answeredWait() !== undefined || this.#hasRequest();
   }
 
-  /** Not once the agent asked for a checkpoint or has ended: the next life's, or nobody's. Children it waits for still ask. */
+  /** No request is handled after an asked checkpoint, or after an end that awaits no children. */
   #hasRequest(): boolean {
     if (!this.#pending.hasRequest || this.#checkpoint !== undefined) return false;
     return this.#ending === undefined || this.children.awaitsEnd;
@@ -379,7 +379,7 @@ export class Kernel {
     return { type: "request_received", child: requestingChild(signal.name), signalId, at, payload };
   }
 
-  /** None once the agent asked for a checkpoint, which withdraws them all: what came for them is the next life's. */
+  /** `undefined` once a checkpoint was asked for, which leaves the signals of waits to the next turn. */
   #answeredWait(): OpenItem | undefined {
     if (this.#open.waitCount === 0 || this.#checkpoint !== undefined) return undefined;
     return this.#open.firstAnswered((item) => this.#isToBeCancelled(item), this.#pending);
@@ -400,12 +400,12 @@ export class Kernel {
       : { type: "wait_timed_out", wait: id, at: now };
   }
 
-  /** What is open, for those who start tasks, arm timers and tell people. Not to be changed. */
+  /** The open items, for starting tasks, arming timers and showing waits. Not to be changed. */
   get open(): Pick<OpenItems, "get" | "tasks" | "taskCount" | "unanswered" | "waits" | "wakeAt"> {
     return this.#open;
   }
 
-  /** Signals nobody has consumed yet: the next kernel's, after a checkpoint. */
+  /** Signals that are not consumed yet. After a checkpoint they are the next kernel's. */
   get pending(): PendingSignals {
     return this.#pending;
   }
@@ -432,8 +432,8 @@ export class Kernel {
   }
 
   /**
-   * K4. A mistake in the agent's code is a fault, not its end: the session parks with nothing of the segment committed, and goes
-   * on with code that is mended. Once it is being cancelled there is nothing to go on to.
+   * K4. A mistake in the agent's code is a fault and not its end. Nothing of the segment is committed and the
+   * session parks, until the code is fixed. A session that is being cancelled ends instead.
    */
   #threw(error: unknown): Ending {
     if (this.#cancel === undefined && isMistake(error))
@@ -441,9 +441,9 @@ export class Kernel {
     return { type: "threw", error: recordError(error) };
   }
 
-  /** K14. Whether a person is asked before this outcome is handed over. */
+  /** K14. Whether a person is asked before this outcome is delivered. */
   #isHeldBack(item: OpenItem, outcome: TaskOutcome, handOver: () => void): boolean {
-    // Whoever is ending, or is being ended, does not go round in circles any more.
+    // An agent that is ending or being cancelled does not loop any more.
     const isEnding = this.#ending ?? this.#checkpoint ?? this.#cancel ?? this.#faults.first;
     const asks = isEnding === undefined ? this.asks : undefined;
     const isLive = this.#cursor.slice === "live";
@@ -451,11 +451,11 @@ export class Kernel {
       return this.repeats.holdsBack({ item, outcome, handOver, asks, isLive, self: this.#cursor.self });
     } catch (error) {
       if (this.#faults.first === undefined) throw error;
-      return true; // K4. Nobody asked there when it was recorded: the fault is told at the standstill.
+      return true; // K4. The recorded run asked nothing here: the fault is reported at the standstill.
     }
   }
 
-  /** Apply what the agent has done as a whole in this slice: a checkpoint or its end. */
+  /** Apply what the agent did to its session in this slice: a checkpoint or its end. */
   #settleSegment(): void {
     if (this.#checkpoint !== undefined && this.#ending === undefined) {
       const { taskCount, requestCount } = this.#open;
@@ -502,7 +502,7 @@ export class Kernel {
     this.#closed = true;
   }
 
-  /** What another session waited for is nobody's here; a task it had open is asked for anew, or not wanted. */
+  /** Separate a fork from its origin: waits on others reject, and open tasks run again or are cancelled. */
   #goOnAlone(seed: number, tasks: "rerun" | "cancel"): void {
     this.asks.reseed(seed);
     this.children.goOnAlone(seed);
@@ -518,7 +518,7 @@ export class Kernel {
     this.#withdrawQuietly([...this.#open.values()].map((item) => item.future));
   }
 
-  /** Withdraw without answering anybody: what awaits them hangs with the closed segment. */
+  /** Withdraw without settling the futures. Code that awaits them hangs with the closed segment. */
   #withdrawQuietly(futures: readonly DurableFuture<unknown>[]): void {
     if (futures.length === 0) return;
     this.#cursor.append({ type: "withdraw", targets: futures.map((future) => future.id) });
@@ -536,7 +536,7 @@ export class Kernel {
     }
   }
 
-  /** Take an open item out because its answer is here. Without one it is a divergence: an outcome nobody asked for. */
+  /** Take an open item out because its answer is here. An outcome without an open item is a divergence. */
   #close(id: number, ...types: readonly DurableFuture<unknown>["type"][]): OpenItem | undefined {
     const item = this.#open.get(id);
     if (item === undefined || !types.includes(item.future.type)) {
@@ -561,7 +561,7 @@ export class Kernel {
   }
 
   #encode(value: unknown, what: string): JsonText | undefined {
-    // What is recorded replays under any limit (K5).
+    // Records replay under any limit (K5).
     return encodeWithin(
       value,
       what,
@@ -569,7 +569,7 @@ export class Kernel {
     );
   }
 
-  /** K2, K4: nobody may ask outside a slice, nor go on after a fault, a checkpoint or the end. */
+  /** K2, K4. Refuse asks outside a slice, and after a fault, a checkpoint or the end. */
   #guard(): void {
     if (this.#faults.first !== undefined) throw this.#faults.first;
     if (this.#cursor.slice === "none")
@@ -582,7 +582,7 @@ export class Kernel {
     throw this.#faults.fail(askedTooLate(after, callerLine()));
   }
 
-  /** Whether the agent asked for a checkpoint or has ended: it may ask for nothing more. */
+  /** Whether the agent asked for a checkpoint or has ended. It may then ask for nothing more. */
   get #isLeaving(): boolean {
     return this.#closed || this.#checkpoint !== undefined || this.#ending !== undefined;
   }

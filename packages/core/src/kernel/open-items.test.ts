@@ -6,7 +6,7 @@ import { OpenItems, type OpenItem, type OpenTask } from "./open-items.ts";
 const owner: FutureOwner = { closed: false, withdraw() {} };
 
 describe("open items", () => {
-  test("counts, what is due and when to wake agree with a plain list, whatever is added and removed", () => {
+  test("counts, due items and wake-up time agree with a plain list, whatever is added and removed", () => {
     const type = fc.constantFrom<FutureType>("task", "timer", "signal", "signal_ready", "input");
     const time = fc.option(fc.nat(50), { nil: undefined });
     const name = fc.constantFrom("a", "b", "c", "d");
@@ -68,7 +68,7 @@ describe("open items", () => {
           else if ("look" in each) check();
           else if ("shelter" in each) open.onlySheltered = true;
           else {
-            // As the kernel does: what is open and not sheltered is dropped with the request.
+            // As the kernel does: open items that are not sheltered are dropped with the request.
             open.isCancelled = true;
             for (const [id, { task, sheltered }] of model) {
               if (task !== undefined || sheltered === true) continue;
@@ -83,7 +83,7 @@ describe("open items", () => {
     );
   });
 
-  test("a delivery among 2,000 timers and waits looks at none of the others", () => {
+  test("a delivery among 2,000 timers and waits examines none of the others", () => {
     const open = new OpenItems();
     let reads = 0;
     const count = 2_000;
@@ -114,7 +114,7 @@ describe("open items", () => {
     expect(reads).toBeLessThan(20 * count);
   });
 
-  test("a person is told what each wait is for, and tasks are not among them", () => {
+  test("the list of waits says what each wait is for, and leaves out tasks", () => {
     const open = new OpenItems();
     open.add(item(0, "task"));
     open.add(item(1, "timer", 500));
@@ -130,7 +130,7 @@ describe("open items", () => {
   });
 });
 
-/** Among items of the same moment, the item that was asked first. */
+/** Among items of the same time, the item that was asked for first. */
 function earliest(
   items: readonly OpenItem[],
   timeOf: (item: OpenItem) => number | undefined,

@@ -1,7 +1,7 @@
-// What an agent has asked for and not been answered, in the order it asked.
+// `OpenItems`: the asks of an agent that have no answer yet, in the order in which it asked.
 //
-// A plain collection: it knows what is open and when it is due, and decides nothing. Looking for what is due or answered costs
-// nothing while only tasks are open, and O(log n) in the waits and timers that are.
+// A plain collection, which knows what is open and when it is due, and decides nothing. Finding due or
+// answered items costs nothing while only tasks are open, and O(log n) in the open waits and timers.
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
@@ -23,15 +23,17 @@ export interface OpenTask {
   readonly timeoutMs: number | undefined;
   /** How long the whole task may take, from when it was asked for; whole milliseconds. */
   readonly deadlineMs: number | undefined;
-  /** The same as a moment, in epoch milliseconds. */
+  /** The end of that time, in epoch milliseconds. */
   deadlineAt: number | undefined;
   readonly closure: ((task: unknown) => unknown) | undefined;
   /** Whether its repeats are counted, as it is recorded. */
   readonly guarded: boolean;
-  /** The attempt that is to run next, or was running when the process ended. */
+  /** The attempt that runs next, or that was running when the process ended. */
   attempt: number;
   retryAt: number | undefined;
-  /** How many attempts died with their process: after one the outcome is kept before it is delivered (K6). */
+  /**
+   * How many attempts died with their process. After one, the outcome is kept before it is delivered (K6).
+   */
   lost: number;
   /** An outcome that is stored but not delivered. */
   kept:
@@ -43,7 +45,7 @@ export interface OpenTask {
     | undefined;
   /** Whether its input refers to the conversation. */
   hasConversation: boolean;
-  /** The child's request it handles: its outcome is the answer. */
+  /** The child's request that the task handles: the task's outcome is the answer. */
   readonly request?: ChildRequest;
 }
 
@@ -54,20 +56,20 @@ export interface OpenItem {
   readonly name?: string;
   /** When a timer fires, or a wait gives up. */
   readonly at?: number | undefined;
-  /** When the session is cancelled for want of an answer. */
+  /** The time at which the session is cancelled if the question has no answer. */
   readonly cancelAt?: number | undefined;
   /** The question to a person. */
   readonly prompt?: string;
   readonly answer?: AnswerShape;
   /** As of the wait. */
   readonly life?: number;
-  /** Asked inside `ctx.cleanup`: a graceful cancel leaves it alone. */
+  /** Asked inside `ctx.cleanup`: a graceful cancel does not affect it. */
   readonly sheltered?: boolean;
-  /** Where it was asked, for errors; only in development. */
+  /** The line that asked, for errors; only in development. */
   readonly lineOf?: (() => string | undefined) | undefined;
 }
 
-/** Where a wait or a timer stands. */
+/** The place of a wait or a timer in the queues. */
 interface Places {
   readonly answer: Place<OpenItem>;
   readonly due: Place<OpenItem> | undefined;
@@ -77,19 +79,24 @@ interface Places {
 export class OpenItems {
   readonly #items = new Map<number, OpenItem>();
   #tasks = 0;
-  /** Those of the tasks that handle a request of a child. */
+  /** The number of tasks that handle a request of a child. */
   #requests = 0;
-  /** Of waits and timers. */
+  /** The places of waits and timers. */
   readonly #places = new Map<number, Places>();
   readonly #answered = new AnsweredWaits<OpenItem>();
   readonly #due = new WakeQueue<Place<OpenItem>>();
   readonly #cancels = new WakeQueue<Place<OpenItem>>();
   #waits: readonly Wait[] | undefined;
-  /** Answer no waits and timers but those asked inside `ctx.cleanup`: the others hang, after a cancel and its patience. */
+  /**
+   * Answer only waits and timers that were asked for inside `ctx.cleanup`. After a cancel and its patience
+   * the others hang.
+   */
   onlySheltered = false;
-  /** It cannot be cancelled for want of an answer any more: such a question stays open until its session ends. */
+  /** A cancel was requested already. A question without an answer then stays open until its session ends. */
   isCancelled = false;
-  /** A cancel came after the agent had returned: no code of it is left that would use the outcome of a task. */
+  /**
+   * A cancel came after the agent had returned: no agent code is left that could use the outcome of a task.
+   */
   #isReturnCancelled = false;
 
   requestCancel(isAfterReturn: boolean): void {
@@ -109,7 +116,7 @@ export class OpenItems {
     return this.#requests;
   }
 
-  /** How many are waits or timers. */
+  /** The number of waits and timers. */
   get waitCount(): number {
     return this.#items.size - this.#tasks;
   }
@@ -156,14 +163,14 @@ export class OpenItems {
     return item;
   }
 
-  /** A signal of this name is pending, and none was. */
+  /** A signal of this name is now pending, and none was before. */
   noteArrived(name: string): void {
     this.#answered.arrived(name);
   }
 
   /**
-   * The wait that was asked first of those whose signal is pending, or that are to be cancelled. One that is neither becomes so by
-   * `noteArrived` alone, and is not looked at before.
+   * The first wait, in the order of asking, whose signal is pending or that is to be cancelled. Any other
+   * wait can only become such a wait by `noteArrived`, and is not examined before.
    */
   firstAnswered(
     isToBeCancelled: (item: OpenItem) => boolean,
@@ -202,12 +209,14 @@ export class OpenItems {
     return [...this.#items.values()].flatMap((item) => item.task ?? []);
   }
 
-  /** The earliest moment a timer fires, a wait gives up, or a question is given up with its session. */
+  /**
+   * The earliest time at which a timer fires, a wait gives up, or a question is given up with its session.
+   */
   get wakeAt(): number | undefined {
     return earlier(this.#earliest()?.at, this.#earliestCancel()?.cancelAt);
   }
 
-  /** The question that was to be answered by `now`, or the session cancelled. */
+  /** A question whose session is to be cancelled, because it had to be answered by `now`. */
   unanswered(now: number): OpenItem | undefined {
     const first = this.#earliestCancel();
     return first !== undefined && (first.cancelAt ?? 0) <= now ? first : undefined;
@@ -219,7 +228,7 @@ export class OpenItems {
     return first !== undefined && (first.at ?? 0) <= now ? first : undefined;
   }
 
-  /** What a fact that was not delivered says of a task. */
+  /** Apply a note about a task. */
   readNote(note: NoteRecord): void {
     if (note.type !== "attempt_failed" && note.type !== "attempt_lost" && note.type !== "outcome_kept")
       return;
@@ -235,7 +244,10 @@ export class OpenItems {
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 
-  /** Waits for what other sessions tell this one, and what it does for them; with `tasks`, its own tasks too. */
+  /**
+   * Waits for events of other sessions, and tasks that answer requests; with `tasks`, the session's own tasks
+   * too.
+   */
   ofOthers(tasks: boolean): OpenItem[] {
     return [...this.#items.values()].filter((item) =>
       item.task === undefined
@@ -244,7 +256,9 @@ export class OpenItems {
     );
   }
 
-  /** Forget all attempts of tasks but those that are done. Answers which are to be done again, their time counted from `now`. */
+  /**
+   * Forget all attempts of tasks that are not done. Returns these tasks, with their time counted from `now`.
+   */
   startOver(now: number): OpenTask[] {
     const again = this.tasks().filter((task) => !isDone(task));
     for (const task of again) {
@@ -261,7 +275,7 @@ export class OpenItems {
   #earliest(): OpenItem | undefined {
     for (let place = this.#due.first(); place !== undefined; place = this.#due.first()) {
       if (!this.hangs(place.item)) return place.item;
-      this.#due.set(place, Infinity); // What hangs once hangs to the end.
+      this.#due.set(place, Infinity); // An item that hangs once hangs to the end.
     }
     return undefined;
   }
@@ -270,7 +284,10 @@ export class OpenItems {
     return this.isCancelled ? undefined : this.#cancels.first()?.item;
   }
 
-  /** What a person is told the session waits for. Tasks are not among them. The same list as long as nothing of it changes. */
+  /**
+   * The waits of the session, as people are told of them. Tasks are left out. The list stays the same object
+   * while nothing in it changes.
+   */
   waits(): readonly Wait[] {
     return (this.#waits ??= this.#listWaits());
   }

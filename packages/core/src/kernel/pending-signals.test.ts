@@ -4,7 +4,7 @@ import type { StoredSignal } from "../session/changes.ts";
 import { PendingSignals, signalPattern } from "./pending-signals.ts";
 
 describe("pending signals", () => {
-  test("are taken first in, first out, per name, each once, whatever the order of sends and takes", () => {
+  test("signals are taken first in, first out, per name, each once, in any order of sends and takes", () => {
     const names = ["a", "b", "c.d"];
     const step = fc.record({ name: fc.constantFrom(...names), send: fc.boolean() });
     fc.assert(
@@ -28,7 +28,7 @@ describe("pending signals", () => {
     );
   });
 
-  test("are drained in the order they came, over all names that match, and the others stay", () => {
+  test("signals are drained in order of arrival, over all names that match, and the others stay", () => {
     const pending = new PendingSignals({ isDropped: () => false, onFirst: () => {} });
     for (const [order, name] of ["ci.b", "stop", "ci.a", "ci.b", "ci.a.x"].entries())
       pending.add(signal(name, order));
@@ -75,7 +75,7 @@ describe("patterns", () => {
     );
   });
 
-  test("a pattern of many stars answers at once", () => {
+  test("a pattern of many stars is matched at once", () => {
     const matches = signalPattern("*a".repeat(50) + "b");
     expect(matches("a".repeat(200))).toBe(false);
   }, 2_000);

@@ -1,4 +1,5 @@
-// The signals a session has been sent and not yet consumed, as its kernel sees them: first in, first out, per name.
+// `PendingSignals`: the signals of a session that are not consumed, as its kernel sees them. They are first
+// in, first out, per name.
 
 import { isReservedName, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import { Fifo } from "../collections/fifo.ts";
@@ -6,9 +7,9 @@ import type { StoredSignal } from "../session/changes.ts";
 import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
 export interface PendingSignalsHost {
-  /** Whether a signal is none of this session's. */
+  /** Whether a signal is dropped, because it is for another incarnation. */
   isDropped(signal: StoredSignal): boolean;
-  /** A signal of this name is pending, and none was. */
+  /** A signal of this name is now pending, and none was before. */
   onFirst(name: string): void;
 }
 
@@ -27,7 +28,10 @@ export class PendingSignals {
     this.#host = host;
   }
 
-  /** Add signals that are stored, or take those of the kernel before a checkpoint: a backlog is not looked through again. */
+  /**
+   * Add stored signals, or take over those of the kernel before a checkpoint, so that a backlog is not
+   * examined again.
+   */
   begin(signals: readonly StoredSignal[] | PendingSignals): void {
     if (!(signals instanceof PendingSignals)) {
       for (const signal of signals) this.add(signal);
@@ -37,7 +41,7 @@ export class PendingSignals {
     [signals.#byName, signals.#requests, signals.#chars] = [new Map(), new WakeQueue(), 0];
   }
 
-  /** How long all payloads are. */
+  /** The length of all payloads. */
   get chars(): number {
     return this.#chars;
   }
@@ -68,7 +72,7 @@ export class PendingSignals {
     return signal;
   }
 
-  /** Whether a child asks something. */
+  /** Whether a request of a child is pending. */
   get hasRequest(): boolean {
     return this.#requests.first() !== undefined;
   }
@@ -85,7 +89,7 @@ export class PendingSignals {
     return [...this.#byName.values()].flatMap((queue) => [...queue]).sort((a, b) => a.order - b.order);
   }
 
-  /** All whose name matches, in the order they arrived. What sessions tell each other is no signal to those who drain. */
+  /** All signals whose name matches, in the order they arrived. Signals between sessions are left out. */
   drain(pattern: string): StoredSignal[] {
     const matches = signalPattern(pattern);
     const names = [...this.#byName.keys()].filter((name) => matches(name) && !isReservedName(name));
@@ -107,7 +111,10 @@ export function signalPattern(pattern: string): (name: string) => boolean {
   return (name) => matchesParts(parts, name);
 }
 
-/** Step by step over the parts, keeping every length of `name` they can match: a regular expression may take for ever. */
+/**
+ * Match part by part, with every length of `name` that the parts so far can match. A regular expression might
+ * take very long.
+ */
 function matchesParts(parts: readonly string[], name: string): boolean {
   let reached = Array.from({ length: name.length + 1 }, (_, length) => length === 0);
   for (const part of parts) {

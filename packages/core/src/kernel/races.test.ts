@@ -1,10 +1,11 @@
-// K2a and the combinators: what may be raced, by what, and that no acknowledged signal is ever eaten.
+// K2a and the combinators: which items may be raced, by which function, and that no acknowledged signal is
+// ever lost.
 
 import { KernelStand, type StandAgent } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import type { AgentContext } from "./context.ts";
 
-describe("a signal name with an open consuming wait is spoken for", () => {
+describe("a signal name with an open consuming wait is reserved", () => {
   const holders: readonly (readonly [string, (ctx: AgentContext) => unknown])[] = [
     ["waitForSignal", (ctx) => ctx.waitForSignal("ci.x")],
     ["waitForSignal with a time-out", (ctx) => ctx.waitForSignal("ci.x", { timeoutMs: 5 })],
@@ -39,7 +40,7 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     );
   }
 
-  test("other names are not: neither others, nor patterns that do not match", async () => {
+  test("other names stay free, and so do patterns that do not match", async () => {
     const stand = new KernelStand(async (ctx) => {
       void ctx.waitForSignal("ci.x");
       void ctx.waitForSignal("ci.y");
@@ -55,7 +56,7 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     expect((await stand.start()).type).toBe("ended");
   });
 
-  test("the answer to a question is not drained away", async () => {
+  test("the answer to a question cannot be drained", async () => {
     const stand = new KernelStand(async (ctx) => {
       const question = ctx.requestInput("sure?");
       await ctx.signalReady("go");
@@ -68,7 +69,7 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     expect(await stand.deliverAllOwn()).toEqual(ended([["go"], "yes"]));
   });
 
-  test("a wait for a child stands in the way of no pattern, and no pattern takes what the child tells", async () => {
+  test("a wait for a child conflicts with no pattern, and no pattern takes the child's signals", async () => {
     const stand = new KernelStand(
       async (ctx) => {
         const child = ctx.spawnAgent({ type: "local", name: "one" });
@@ -88,7 +89,7 @@ describe("a signal name with an open consuming wait is spoken for", () => {
     expect(await stand.deliverAllOwn()).toEqual(ended([["go"], completed, 7]));
   });
 
-  test("once the wait is answered, timed out or withdrawn, the name is free again", async () => {
+  test("a name is free again once its wait is answered, timed out or withdrawn", async () => {
     const stand = new KernelStand(async (ctx) => {
       await ctx.waitForSignal("s");
       await ctx.waitForSignal("s", { timeoutMs: 5 }).catch(() => {});
@@ -140,7 +141,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(await stand.deliverOwn()).toEqual(ended([null, "mine"]));
   });
 
-  test.each(races)("ctx.%s: the winner may be the wait, and running tasks go on", async (_name, race) => {
+  test.each(races)("ctx.%s: the winner may be the wait, and running tasks continue", async (_name, race) => {
     const stand = new KernelStand(async (ctx) => [await race(ctx), await ctx.scheduleTask("other")]);
     await stand.start();
     stand.seal();
@@ -154,7 +155,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(stand.kernel.open.tasks().map(({ kind }) => kind)).toEqual(["work", "other"]);
   });
 
-  test("a losing combinator withdraws what it was made of, however deep", async () => {
+  test("a losing combinator withdraws its own items, however deep", async () => {
     const stand = new KernelStand(async (ctx) => {
       await ctx.race([
         ctx.all([ctx.waitForSignal("a"), ctx.race([ctx.waitForSignal("b"), ctx.sleep(900)])]),
@@ -207,7 +208,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(await stand.deliverOwn()).toEqual(ended("mine"));
   });
 
-  test("ctx.any passes over errors, and rejects only when all do", async () => {
+  test("ctx.any ignores errors, and rejects only when all items do", async () => {
     const agent: StandAgent = (ctx) =>
       ctx
         .any([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)])
@@ -224,7 +225,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(await none.failTask(1)).toEqual(ended(2));
   });
 
-  test("ctx.all gives all outputs in order, and on the first error withdraws what is left", async () => {
+  test("ctx.all returns all outputs in order, and withdraws the rest on the first error", async () => {
     const agent: StandAgent = async (ctx) => {
       const [task, signal, plain] = await ctx.all([ctx.scheduleTask("work"), ctx.waitForSignal("go"), 7]);
       return [task, signal, plain];
@@ -247,7 +248,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(await bad.deliverOwn()).toEqual(ended("mine"));
   });
 
-  test("ctx.allSettled tells of each, and withdraws nothing", async () => {
+  test("ctx.allSettled reports each outcome, and withdraws nothing", async () => {
     const stand = new KernelStand(async (ctx) => {
       const settled = await ctx.allSettled([
         ctx.scheduleTask("work"),
@@ -265,7 +266,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(stand.seal().records.map(({ type }) => type)).not.toContain("withdraw");
   });
 
-  test("when all are there at once nothing is withdrawn twice and the first by order wins", async () => {
+  test("items that are answered at once are not withdrawn, and the first by order wins", async () => {
     const stand = new KernelStand(async (ctx) => {
       const a = ctx.scheduleTask("work", "a");
       const b = ctx.scheduleTask("work", "b");
@@ -278,7 +279,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
     expect(await stand.completeTask(0, "a")).toEqual(ended("b"));
   });
 
-  test("whoever awaits a withdrawn future is told, and nobody is left hanging on it unhandled", async () => {
+  test("code that awaits a withdrawn future gets an error, and no rejection is left unhandled", async () => {
     const stand = new KernelStand(async (ctx) => {
       const wait = ctx.waitForSignal("go");
       const other = wait.then(
@@ -295,7 +296,7 @@ describe("ctx.race, any and select withdraw the losers in the same batch", () =>
 });
 
 describe("native combinators are safe with tasks, timers and signalReady", () => {
-  test("Promise.race of all three: a signal that comes later is still there for takeSignal", async () => {
+  test("Promise.race of all three leaves a later signal for takeSignal", async () => {
     const stand = new KernelStand(async (ctx) => {
       const ready = ctx.signalReady("go");
       const winner = await Promise.race([ctx.scheduleTask("work"), ctx.sleep(5), ready]);

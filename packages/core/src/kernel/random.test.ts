@@ -5,7 +5,7 @@ import { seededRandom } from "./random.ts";
 const anySeed = fc.integer({ min: 0, max: 0xffff_ffff });
 
 describe("seeded randomness", () => {
-  test("is the same for the same seed and stream, and stays within 32 bits", () => {
+  test("numbers are the same for the same seed and stream, and stay within 32 bits", () => {
     fc.assert(
       fc.property(anySeed, fc.nat(1_000_000), (seed, stream) => {
         const [a, b] = [draw(seed, stream, 50), draw(seed, stream, 50)];
@@ -31,13 +31,13 @@ describe("seeded randomness", () => {
     expect(seen.size).toBeGreaterThan(3_990);
   });
 
-  test("is spread evenly: every sixteenth gets its share", () => {
+  test("numbers are spread evenly: every sixteenth gets its share", () => {
     const counts = Array.from({ length: 16 }, () => 0);
     for (const value of draw(12_345, 3, 160_000)) counts[value >>> 28]!++;
     for (const count of counts) expect(Math.abs(count - 10_000)).toBeLessThan(600);
   });
 
-  test("is the generator that sessions were recorded with", () => {
+  test("the generator is the one that sessions were recorded with", () => {
     // A change here would give every running session other random numbers on its next replay.
     expect(draw(42, 0, 4)).toEqual([3704290710, 166753127, 957952423, 1464233848]);
   });

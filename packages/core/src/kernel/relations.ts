@@ -1,25 +1,32 @@
-// What a session has to do with others, as its kernel knows it.
+// `Relations`: the facts about a session's relations to other sessions that its kernel needs.
 
 import type { AgentRef, ParentRef, Persistence, SharedContext } from "../session/session.ts";
 
 export interface Relations {
   readonly parent: ParentRef | undefined;
   readonly depth: number;
-  /** Children asked for before this kernel's life. */
+  /** The number of children that were asked for before this turn. */
   readonly children: number;
-  /** Of those, whose end the session's own waits for, unheard so far. */
+  /**
+   * Children of an earlier turn whose end the session's own end waits for, and which have not ended so far.
+   */
   readonly awaited: readonly number[];
-  /** Of a session that keeps no journal: the token of the claim that this life of it began under. In each it asks under the same numbers. */
+  /**
+   * The incarnation of a session without a journal: the token of the claim under which it began. Each
+   * incarnation asks under the same numbers.
+   */
   readonly life?: number;
   readonly shared: SharedContext | undefined;
-  /** How much of this session survives its process. Children of an ephemeral one are ephemeral, unless asked for otherwise. */
+  /**
+   * How much of this session survives its process. Children of an ephemeral session are ephemeral by default.
+   */
   readonly persistence: Persistence;
-  /** Behaviour flags and format that children get. */
+  /** Behaviour flags and format of the children. */
   readonly flags: number;
   readonly format: number;
 }
 
-/** A session nobody asked for, which has asked for none. */
+/** A session without a parent and without children. */
 export const NO_RELATIONS: Relations = {
   parent: undefined,
   depth: 0,
@@ -31,5 +38,5 @@ export const NO_RELATIONS: Relations = {
   format: 1,
 };
 
-/** What is known here of an agent that is to be run as a child; `undefined` when it is not known. */
+/** Describes an agent that a child is to run; `undefined` when the agent is unknown here. */
 export type DescribeAgent = (name: string) => AgentRef | undefined;

@@ -1,10 +1,12 @@
-// How often a task was asked for with the same input and had the same result, one time after another, and what follows (K14).
+// `RepeatGuard`: counts how often the same call of a task had the same result in a row, warns, and asks a
+// person (K14).
 //
-//   repeat-guard-1. Decided by what was delivered alone, so that a replay counts, and asks, the same.
-//   repeat-guard-2. Bounded: of the calls that were seen longest ago nothing is known any more.
-//   repeat-guard-3. Only of tasks that wanted it when they were asked for, in sessions that began with it.
+//   repeat-guard-1. Only deliveries decide, so that a replay counts, and asks, the same.
+//   repeat-guard-2. The memory is bounded: the calls that were seen longest ago are forgotten.
+//   repeat-guard-3. Only tasks that were guarded when they were asked for count, in sessions that began with
+//                   this behaviour.
 //
-// It knows no journal: the question it asks is a command like one of the agent's.
+// This file knows no journal: its question is a command like one of the agent's.
 
 import { TaskFailedError, type RecordedError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
@@ -17,21 +19,21 @@ import type { Draft } from "./journal-cursor.ts";
 import type { KernelOptions } from "./kernel-options.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 
-/** How often until somebody is told, and until a person is asked. */
+/** The counts at which a warning is noted, and at which a person is asked. */
 const REPEATS = { warned: 5, asked: 10 } as const;
 
 type TaskEvent = Extract<EventRecord, { type: "task_completed" | "task_failed" }>;
 export type TaskOutcome = TaskEvent | Draft<TaskEvent>;
 
-/** An outcome that was delivered, before the agent has it. */
+/** An outcome that was delivered to the kernel, but not to the agent yet. */
 interface Delivered {
   readonly item: OpenItem;
   readonly outcome: TaskOutcome;
   readonly handOver: () => void;
-  /** Where to ask; absent when nothing may be asked any more. */
+  /** The asks of the agent; absent when it may ask for nothing any more. */
   readonly asks: Pick<Asks, "requestInput"> | undefined;
   readonly isLive: boolean;
-  /** The session that the task is named by. */
+  /** The session whose id names the task. */
   readonly self: string;
 }
 
@@ -45,17 +47,20 @@ export class RepeatGuard {
     for (const repeat of options.repeats) this.#seen.set(repeat.call, repeat);
   }
 
-  /** For the next life. */
+  /** The counts for the next turn. */
   get seen(): readonly Repeat[] {
     return [...this.#seen.values()];
   }
 
-  /** What is to be noted for people, once. */
+  /** Warnings to be noted for people; each is returned once. */
   takeWarnings(): readonly string[] {
     return this.#warnings.splice(0);
   }
 
-  /** Count it. Answers whether a person is asked, and it is handed over only when that one allows it. */
+  /**
+   * Count the outcome. Returns whether a person is asked; the outcome is then delivered only when that person
+   * allows it.
+   */
   holdsBack({ item: { task, future }, outcome, handOver, asks, isLive, self }: Delivered): boolean {
     if (task === undefined || !this.#isGuarded(task)) return false;
     const { hash } = this.#options;
@@ -75,7 +80,7 @@ export class RepeatGuard {
           future.reject(taskFailure(self, task, outcome.attempt, error));
           return;
         }
-        this.#seen.delete(call); // Count anew.
+        this.#seen.delete(call); // Begin the count again.
         handOver();
       },
       (error: Error) => future.reject(error),
@@ -90,7 +95,7 @@ export class RepeatGuard {
     return (relations.flags & BEHAVIOUR.guardsRepeats) !== 0 && describeTask(kind)?.guardRepeats === true;
   }
 
-  /** How often the call has had this result now. */
+  /** The number of times in a row that the call has had this result. */
   #count(call: string, result: string): number {
     const before = this.#seen.get(call);
     const count = before?.result === result ? before.count + 1 : 1;
@@ -112,7 +117,7 @@ export function taskFailure(
   return new TaskFailedError({ taskId, kind, attempts }, recorded as RecordedError);
 }
 
-/** As `holdfast approve` answers. */
+/** The answer of `holdfast approve`. */
 function isApproved(answer: unknown): boolean {
   return typeof answer === "object" && answer !== null && "approved" in answer && answer.approved === true;
 }

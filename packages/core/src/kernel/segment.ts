@@ -1,39 +1,43 @@
-// What one segment leaves behind: gathered while the agent goes on, taken out whole to be committed.
+// `Segment`: the records, effects and tasks of one segment, gathered while the agent runs, and taken out
+// whole for the commit.
 //
-//   K3.  A task is handed over only with the segment that asked for it: nothing starts before its batch is committed.
-//   K6.  A fault takes nothing back from the world: outcomes that were delivered are salvaged as notes, the rest is dropped.
+//   K3. A task is handed over only with the segment that asked for it: nothing starts before its batch is
+//       committed.
+//   K6. A fault cannot undo what was done outside. Outcomes that were delivered are salvaged as notes, and
+//       the rest is dropped.
 //
-// It knows no journal to compare with and no open items: what replay has recorded already is not given to it.
+// This file has no journal to compare with and no open items. Callers do not pass it what replay found
+// recorded.
 
 import { isNote, isOutcome, type JournalRecord, type NoteRecord } from "../journal/record.ts";
 import type { JsonText } from "../json/json.ts";
 import type { Effect, NewEntry } from "../session/changes.ts";
 import type { OpenTask } from "./open-items.ts";
 
-/** What one segment leaves behind. */
+/** The contents of one segment. */
 export interface SealedSegment {
   readonly firstSeq: number;
   readonly records: readonly JournalRecord[];
   readonly entries: readonly NewEntry[];
   readonly consumed: readonly string[];
   readonly effects: readonly Effect[];
-  /** What was last said of the progress. */
+  /** The last reported progress. */
   readonly progress: JsonText | undefined;
-  /** Whether everything is to survive from here on. */
+  /** Whether everything of the session survives from here on. */
   readonly enablesPersistence: boolean;
-  /** Tasks to start once this is committed, and positions whose attempts are to be aborted. */
+  /** Tasks to start once the segment is committed, and positions whose attempts are to be aborted. */
   readonly newTasks: readonly OpenTask[];
   readonly withdrawnTasks: readonly number[];
 }
 
 const NONE: readonly never[] = [];
 
-/** The sessions that effects make. */
+/** The ids of the sessions that effects create. */
 export function createdBy(effects: readonly Effect[]): string[] {
   return effects.flatMap((effect) => (effect.type === "create_session" ? effect.sessionId : []));
 }
 
-/** The segment that goes on, and every one after it: `seal` closes one and begins the next. */
+/** The current segment, and every one after it: `seal` closes one and begins the next. */
 export class Segment {
   #firstSeq: number;
   #records: JournalRecord[] = [];
@@ -54,7 +58,7 @@ export class Segment {
     return this.#records.length === 0;
   }
 
-  /** How long all its texts are: of outcomes, commands, entries, effects, and the progress. */
+  /** The length of all its texts: outcomes, commands, entries, effects and the progress. */
   get chars(): number {
     return this.#chars;
   }
@@ -69,12 +73,12 @@ export class Segment {
     this.#chars += entry.content.length;
   }
 
-  /** A signal that is gone once this is committed. */
+  /** A signal that the commit consumes. */
   consume(signalId: string): void {
     this.#consumed.push(signalId);
   }
 
-  /** Done to another session by the commit. */
+  /** An effect that the commit has on another session. */
   addEffect(effect: Effect): void {
     this.#effects.push(effect);
     this.#chars += charsOf(effect);
@@ -93,7 +97,10 @@ export class Segment {
     this.#newTasks.add(task);
   }
 
-  /** Its outcome is no longer wanted: one of this segment never starts, an older one is to be aborted. */
+  /**
+   * Drop a task whose outcome is no longer wanted. A task of this segment never starts; the attempt of an
+   * older one is aborted.
+   */
   withdrawTask(task: OpenTask): void {
     if (!this.#newTasks.delete(task)) this.#withdrawnTasks.push(task.id);
   }
@@ -130,7 +137,10 @@ export class Segment {
   }
 }
 
-/** Of what could not be committed: the task outcomes in it, as notes, and its notes themselves, so that no effect is lost (K6). */
+/**
+ * The part of an uncommitted segment that is kept: its task outcomes, as notes, and its own notes. No effect
+ * outside is lost then (K6).
+ */
 export function salvaged(firstSeq: number, records: readonly JournalRecord[], at: number): SealedSegment {
   const notes: NoteRecord[] = [];
   for (const record of records) {

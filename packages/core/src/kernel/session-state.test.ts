@@ -1,4 +1,4 @@
-// What typed state may be, and what a checkpoint stores of it.
+// Typed state: the values that it may have, and the part that a checkpoint stores.
 
 import { expect, test } from "vitest";
 import { LimitError } from "../errors/errors.ts";
@@ -7,7 +7,7 @@ import { migrateState, SessionState } from "./session-state.ts";
 
 const encode = (value: unknown, what: string) => encodeWithin(value, what, 1_000);
 
-test("session-state-2: changes that are larger than any payload may be are stored as the whole they make", () => {
+test("session-state-2: changes that are larger than the largest payload are stored as the whole state", () => {
   let state = new SessionState({ version: 1, initial: () => ({ text: "" }) }, undefined);
   state.begin(undefined);
   state.update({ text: "x".repeat(400) }, encode);
@@ -19,7 +19,7 @@ test("session-state-2: changes that are larger than any payload may be are store
   expect(() => state.seal(undefined, encode)).toThrow(LimitError);
 });
 
-test("json-2: what JSON would change without a word is no state, neither to begin with nor migrated", () => {
+test("json-2: a value that JSON would silently change is refused as initial and as migrated state", () => {
   for (const wrong of [new Date(0), Number.NaN, new Map([[1, 2]])]) {
     const definition = { version: 2, initial: () => ({ wrong }), migrate: () => ({ wrong }) };
     const refused = "cannot be recorded";

@@ -1,23 +1,24 @@
-// A session's state as its agent sees and changes it, from one checkpoint to the next (K7).
+// `SessionState`: a session's state as its agent sees and changes it, from one checkpoint to the next (K7).
 //
-// *Plain* state is a value given to each checkpoint whole. *Typed* state has a definition: it is read at `ctx.state`, changed by
-// `ctx.update`, and a checkpoint stores what changed.
+// *Plain* state is a value that is passed whole to each checkpoint. *Typed* state has a definition. The agent
+// reads it as `ctx.state` and changes it by `ctx.update`, and a checkpoint stores the changes.
 //
-//   session-state-1. Changes are data (`append`, `merge`, `replace` of a field), so that what was stored is rebuilt
-//       without the author's code. A reducer of the author's own is stored as what it made of the field.
-//   session-state-2. Changes are stored whole again once they are larger than the whole was: what is stored in all is
-//       linear in what was changed, and what is read at a wake-up is at most twice the state.
-//   session-state-3. Typed state is frozen: live and recovered are the same value, and a change that would not be
-//       stored is an error.
+//   session-state-1. Changes are data (`append`, `merge`, `replace` of a field), so that stored state is
+//                    rebuilt without the author's code. The result of an author's own reducer is stored as
+//                    the new value of the field.
+//   session-state-2. State is stored whole again once the changes since are larger than it. The stored amount
+//                    is therefore linear in the changes, and a wake-up reads at most twice the state.
+//   session-state-3. Typed state is frozen, so the live and the recovered value are the same. A change that
+//                    would not be stored is an error.
 //
-// It knows no journal: where a checkpoint stands is told to it.
+// This file knows no journal: the caller says where a checkpoint is.
 
 import { HoldfastError, toError, UsageError } from "../errors/errors.ts";
 import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
 import { shown } from "../options.ts";
 import { validateNow, type StandardSchemaV1 } from "../standard-schema.ts";
 
-/** What is made of a field and what `ctx.update` is given for it. */
+/** The way in which `ctx.update` combines a field with the given value. */
 export type Reducer<Value = unknown> =
   | "append"
   | "merge"
@@ -25,35 +26,38 @@ export type Reducer<Value = unknown> =
   | ((current: Value, patch: unknown) => Value);
 
 export interface StateDefinition<State = unknown, Input = unknown> {
-  /** A whole number, raised when the shape changes. */
+  /** A whole number, which the author raises when the shape changes. */
   readonly version: number;
   /** The state before the first checkpoint. */
   readonly initial: (input: Input) => State;
   readonly schema?: StandardSchemaV1<unknown, State>;
   /** `replace` for fields that are not named. */
   readonly reducers?: { readonly [Field in keyof State]?: Reducer<State[Field]> };
-  /** A state of an older version as one of this. */
+  /** The conversion of a state of an older version to this one. */
   readonly migrate?: (state: unknown, fromVersion: number) => State;
 }
 
-/** How a field changed. */
+/** A change of one field. */
 type StateChange = readonly ["append" | "merge" | "replace", string, unknown];
 
-/** Where the state stood at the last checkpoint. */
+/** The state of the last checkpoint. */
 export interface StoredState {
   readonly value: unknown;
-  /** Its text, when it is plain. */
+  /** The text of plain state. */
   readonly text?: JsonText;
-  /** Of the definition it was stored under. */
+  /** The version of the definition under which it was stored. */
   readonly version?: number;
-  /** The checkpoint that holds it whole, how large it was there, and how large the changes since are. */
+  /**
+   * The checkpoint that holds the state whole, the size of the state there, and the size of the changes
+   * since.
+   */
   readonly base?: { readonly seq: number; readonly wholeChars: number; readonly changedChars: number };
 }
 
-/** What a checkpoint stores of it. */
+/** The part of a checkpoint that is stored for the state. */
 export interface SealedState {
   readonly payload: JsonText;
-  /** `seq` of the checkpoint that holds the whole, when `payload` is changes. */
+  /** `seq` of the checkpoint that holds the whole state, when `payload` is changes. */
   readonly base?: number;
   readonly version?: number;
 }
@@ -77,7 +81,7 @@ export class SessionState {
     return this.#value;
   }
 
-  /** How long its texts are, as they are stored. */
+  /** The length of its texts, as they are stored. */
   get chars(): number {
     const { text, base } = this.#stored ?? {};
     return text?.length ?? (base === undefined ? 0 : base.wholeChars + base.changedChars);
@@ -87,7 +91,7 @@ export class SessionState {
     return this.#definition !== undefined;
   }
 
-  /** Before the first checkpoint: what the definition begins with. */
+  /** Set the initial state of the definition, before the first checkpoint. */
   begin(input: unknown): void {
     if (this.#definition === undefined || this.#stored !== undefined) return;
     const text = encodeJson(this.#definition.initial(input), "the initial state");
@@ -99,7 +103,7 @@ export class SessionState {
     this.#value = deepFreeze(this.#checked(decodeJson(text)));
   }
 
-  /** Change fields. @throws what a reducer throws, leaving the state as it was. */
+  /** Change fields. @throws the error of a reducer, with the state unchanged. */
   update(patch: unknown, encode: Encode): void {
     const definition = this.#definition;
     if (definition === undefined) {
@@ -134,7 +138,7 @@ export class SessionState {
     this.#changes.push(...changes);
   }
 
-  /** What a checkpoint stores: of plain state what it was given, of typed state what changed. */
+  /** The part that a checkpoint stores: the given value of plain state, and the changes of typed state. */
   seal(given: unknown, encode: Encode): SealedState {
     if (this.#definition === undefined) return this.#keep({ payload: encode(given, "state") ?? "null" });
     const version = this.#definition.version;
@@ -144,7 +148,7 @@ export class SessionState {
     }
     const base = this.#stored?.base;
     if (base !== undefined && this.#stored?.version === version) {
-      // No limit holds for these: the whole is stored where they are larger than that (session-state-2).
+      // No limit holds for the changes: larger ones are stored as the whole state (session-state-2).
       const payload = encodeJson(this.#changes, "changes of the state") ?? "[]";
       if (base.changedChars + payload.length <= base.wholeChars)
         return this.#keep({ payload, base: base.seq, version });
@@ -152,14 +156,14 @@ export class SessionState {
     return this.#keep({ payload: encode(this.#value, "state") ?? "null", version });
   }
 
-  /** Whether the last `seal` says anything else than the checkpoint before it. */
+  /** Whether the last `seal` differs from the checkpoint before it. */
   get hasChanged(): boolean {
     const sealed = this.#sealed?.state;
     if (sealed === undefined) return false;
     return sealed.base === undefined ? sealed.payload !== this.#stored?.text : this.#changes.length > 0;
   }
 
-  /** The state after the checkpoint that was sealed last, which stands at `seq`. */
+  /** The state after the checkpoint that was sealed last, which is at `seq`. */
   after(seq: number): SessionState {
     const sealed = this.#sealed;
     if (sealed === undefined) return this;
@@ -177,7 +181,9 @@ export class SessionState {
   }
 }
 
-/** How the state stands after a checkpoint. `value` is what it is then; plain state is decoded anew from its text. */
+/**
+ * The stored state after a checkpoint. `value` is the new state; plain state is decoded again from its text.
+ */
 function afterCheckpoint(
   { payload, base, version }: SealedState,
   seq: number,
@@ -195,7 +201,7 @@ function afterCheckpoint(
     : { value, version, base: stands };
 }
 
-/** The state that checkpoints hold: the first whole, the others its changes. */
+/** The state of a list of checkpoints: the first holds it whole, the others hold its changes. */
 export function readState(
   payloads: readonly JsonText[],
   checkpoint: { readonly seq: number; readonly base?: number; readonly schemaVersion?: number },
@@ -217,7 +223,7 @@ export function readState(
 }
 
 /**
- * A stored state as the definition of today has it.
+ * A stored state in the shape of the current definition.
  *
  * @throws HoldfastError `state_version` naming both versions; the stored state stays as it is.
  */
@@ -258,7 +264,7 @@ export function migrateState(
   }
 }
 
-/** What would be lost or taken apart without a word. @throws UsageError */
+/** Refuse a value that the reducer would silently lose or take apart. @throws UsageError */
 function checkChange(how: StateChange[0], field: string, current: unknown, value: unknown): void {
   if (how === "replace") return;
   const isFit = how === "append" ? Array.isArray(current) : isRecord(current);
@@ -298,7 +304,7 @@ function changed(current: unknown, how: StateChange[0], value: unknown): unknown
   }
 }
 
-/** Also a field named `__proto__` is a field. */
+/** A field named `__proto__` is a field, too. */
 function define(target: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }

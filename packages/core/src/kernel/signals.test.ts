@@ -1,4 +1,4 @@
-// S1, H11: signals are consumed by the batch that uses them, first in first out; probes replay what they answered.
+// S1, H11: the batch that uses signals consumes them, first in first out. Probes replay their answers.
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import type { StoredSignal } from "../session/changes.ts";
 
 describe("S1: waits and signals", () => {
-  test("one that came first is there for a later wait, and one wait takes one signal, in order", async () => {
+  test("a signal that came first is there for a later wait, and one wait takes one signal, in order", async () => {
     const stand = new KernelStand(async (ctx) => [
       await ctx.waitForSignal("s"),
       await ctx.waitForSignal("s"),
@@ -22,7 +22,7 @@ describe("S1: waits and signals", () => {
     expect(stand.seal().consumed).toEqual(["sig_1", "sig_3", "sig_2"]);
   });
 
-  test("each signal satisfies exactly one consumer, first in first out per name, whatever consumes it", async () => {
+  test("each signal satisfies exactly one consumer, first in first out per name, whichever consumer it is", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom("send a", "send b", "deliver"), { maxLength: 25 }),
@@ -71,7 +71,7 @@ describe("S1: waits and signals", () => {
     );
   });
 
-  test("a signal without a payload is undefined to a wait, and null to who takes it: live as on replay", async () => {
+  test("a signal without a payload is undefined to a wait and null to a take, live and on replay", async () => {
     const agent: StandAgent = async (ctx) => {
       const waited = await ctx.waitForSignal("go");
       return [
@@ -119,7 +119,7 @@ describe("S1: waits and signals", () => {
     expect(await stand.deliverOwn()).toEqual(ended(["wait_timed_out", "late"]));
   });
 
-  test("a time-out of Infinity is none", async () => {
+  test("a time-out of Infinity is no time-out", async () => {
     const stand = new KernelStand(async (ctx) =>
       ctx.race([
         ctx.waitForSignal("s", { timeoutMs: Infinity }),
@@ -131,7 +131,7 @@ describe("S1: waits and signals", () => {
     expect(JSON.stringify(stand.seal().records)).not.toContain("null");
   });
 
-  test("a payload that does not match its schema rejects the wait, the signal being consumed", async () => {
+  test("a payload that does not match its schema rejects the wait, and the signal is consumed", async () => {
     const schema = {
       "~standard": {
         version: 1,
@@ -229,7 +229,7 @@ describe("H11: probes replay the same, whatever has arrived since", () => {
     return stand;
   }
 
-  test("for any times at which signals came, and any that came later", async () => {
+  test("probes replay for any times of signals before, and any signals after", async () => {
     const names = fc.array(fc.constantFrom("s", "d.1", "d.2", "other"), { maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(fc.array(names, { minLength: 4, maxLength: 4 }), names, async (signalsAt, later) => {
@@ -257,7 +257,7 @@ describe("H11: probes replay the same, whatever has arrived since", () => {
     );
   });
 
-  test("at every commit of the way, too: half replayed, half lived", async () => {
+  test("probes replay from every commit on, with half of the agent replayed and half live", async () => {
     const signalsAt = [["s"], ["d.1", "s"], [], ["s", "d.2"]];
     const whole = await live(signalsAt);
     for (let commits = 1; commits < whole.segments.length; commits++) {
@@ -306,7 +306,7 @@ describe("H11: probes replay the same, whatever has arrived since", () => {
     }
   });
 
-  test("a probe that keeps its answer records nothing, a changed one does", async () => {
+  test("a probe with an unchanged answer records nothing, and a changed answer is recorded", async () => {
     const stand = new KernelStand(async (ctx) => {
       for (let i = 0; i < 50; i++) ctx.hasSignal("s");
       await ctx.scheduleTask("work");
@@ -361,7 +361,7 @@ describe("H11: probes replay the same, whatever has arrived since", () => {
     ).toEqual(lived);
   });
 
-  test("now is fixed from one delivery to the next, and never goes back, though the clock does", async () => {
+  test("now is constant from one delivery to the next, and never goes back when the clock does", async () => {
     const agentOf: StandAgent = async (ctx) => {
       const times = [ctx.now()];
       for (let i = 0; i < 3; i++) {

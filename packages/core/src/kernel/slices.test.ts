@@ -1,4 +1,4 @@
-// K1 to K4: where commands stand, when an agent may ask, when anything starts, and what a suspended agent cannot do.
+// K1 to K4: positions of commands, when an agent may ask, when tasks start, and limits of a suspended agent.
 
 /* oxlint-disable unicorn/no-unnecessary-await, typescript/await-thenable, unicorn/no-single-promise-in-promise-methods -- agents do */
 
@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import type { AgentContext } from "./context.ts";
 
 describe("K1: positions", () => {
-  test("commands are numbered in the order they were asked, in the segment they were asked in", async () => {
+  test("commands are numbered in the order they were asked for, in their segment", async () => {
     const stand = new KernelStand(async (ctx) => {
       const first = ctx.scheduleTask("work", { n: 1 });
       ctx.appendEntry({ role: "user", content: "hello" });
@@ -34,7 +34,7 @@ describe("K1: positions", () => {
     expect(stand.journal.flatMap((record) => ("id" in record ? record.id : []))).toEqual([0, 1, 2, 3]);
   });
 
-  test("two equal tasks on purpose are two tasks, run twice, with an answer each", async () => {
+  test("two equal tasks are two tasks, run twice, with an answer each", async () => {
     const stand = new KernelStand(async (ctx) => {
       const before = await ctx.scheduleTask("test");
       await ctx.scheduleTask("edit");
@@ -50,7 +50,7 @@ describe("K1: positions", () => {
     expect(await stand.completeTask(2, "green")).toEqual(ended(["red", "green"]));
   });
 
-  test("tasks of one idempotency key are one task", async () => {
+  test("tasks with one idempotency key are one task", async () => {
     const stand = new KernelStand(async (ctx) => {
       const a = ctx.scheduleTask("work", 1, { idempotencyKey: "k" });
       const b = ctx.scheduleTask("work", 1, { idempotencyKey: "k" });
@@ -64,7 +64,7 @@ describe("K1: positions", () => {
   test.each([
     ["another kind", "other", 1],
     ["another input", "work", 2],
-  ])("one key for %s is a mistake, not the other's answer", async (_name, kind, input) => {
+  ])("one key for %s is a mistake, and not answered by the other task", async (_name, kind, input) => {
     const stand = new KernelStand(async (ctx) => {
       const a = ctx.scheduleTask("work", 1, { idempotencyKey: "k" });
       const b = ctx.scheduleTask(kind, input, { idempotencyKey: "k" });
@@ -76,7 +76,7 @@ describe("K1: positions", () => {
     });
   });
 
-  test("an unknown kind names the known ones, and nothing is committed", async () => {
+  test("an unknown kind is refused with the known kinds, and nothing is committed", async () => {
     const stand = new KernelStand(async (ctx) => ctx.scheduleTask("nope"));
     const stands = await stand.start();
     expect(stands).toMatchObject({
@@ -88,7 +88,7 @@ describe("K1: positions", () => {
   });
 });
 
-/** Ways to wait for something that no journal knows. */
+/** Ways to wait for something that is in no journal. */
 const HOPS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ["setTimeout", () => new Promise((resolve) => setTimeout(resolve, 0))],
   ["setImmediate", () => new Promise((resolve) => setImmediate(resolve))],
@@ -120,7 +120,7 @@ const NESTED: readonly (readonly [
 
 describe("K2: a command asked outside a slice is a fault, every time", () => {
   for (const [where, body] of NESTED) {
-    test.each(HOPS)(`in ${where}, after %s`, async (_name, hop) => {
+    test.each(HOPS)(`an ask in ${where}, after %s, is a fault`, async (_name, hop) => {
       for (let round = 0; round < 5; round++) {
         const stand = new KernelStand((ctx) => body(ctx, hop));
         await stand.start();
@@ -136,7 +136,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     });
   }
 
-  test("every way of asking is caught, not only tasks", async () => {
+  test("every kind of ask is caught, not only tasks", async () => {
     const asks: ((ctx: AgentContext) => unknown)[] = [
       (ctx) => ctx.run("x", () => 1),
       (ctx) => ctx.sleep(1),
@@ -167,7 +167,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     }
   });
 
-  test("a key that looks like a conversation is data, and refused beside one", async () => {
+  test("a key that looks like a conversation is data, and is refused beside a conversation", async () => {
     const beside = (own: object) =>
       new KernelStand(async (ctx) => ctx.scheduleTask("work", { chat: ctx.conversation(), own })).start();
     expect(await beside({ conversation: 5 })).toEqual({ type: "open" });
@@ -177,7 +177,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     });
   });
 
-  test("so is ending after such a hop, with an output or an error", async () => {
+  test("an end after such a hop is a fault, with an output or an error", async () => {
     for (const end of [
       () => "done",
       () => {
@@ -197,7 +197,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     }
   });
 
-  test("ticks and microtasks, however many, are no hop", async () => {
+  test("any number of ticks and microtasks is no hop", async () => {
     const stand = new KernelStand(async (ctx) => {
       for (let i = 0; i < 1_000; i++) await null;
       await new Promise<void>((resolve) => process.nextTick(resolve));
@@ -210,7 +210,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     expect(await stand.completeTask(0)).toEqual(ended("there"));
   });
 
-  test("an agent that stands on nothing durable is told apart, and can be faulted for it", async () => {
+  test("an agent that is blocked on nothing durable is distinguished, and can be faulted", async () => {
     const stand = new KernelStand(() => new Promise(() => {}));
     expect(await stand.start()).toEqual({ type: "nothing" });
     stand.kernel.faultStandingOnNothing();
@@ -221,7 +221,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
     expect(() => stand.seal()).toThrow();
   });
 
-  test("a slice cannot be opened twice, closed twice, sealed or delivered to from outside", async () => {
+  test("a slice cannot be opened twice, closed twice, sealed, or delivered to from outside", async () => {
     const stand = new KernelStand(async (ctx) => ctx.scheduleTask("work"));
     expect(() => stand.kernel.closeSlice()).toThrow(/no slice/);
     expect(() => stand.kernel.deliver({ type: "started", at: 1 })).toThrow(/outside a slice/);
@@ -232,7 +232,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
 });
 
 describe("K3: nothing starts before its batch is committed", () => {
-  test("tasks are handed out by the seal, not when they are asked for", async () => {
+  test("tasks are handed out by the seal, and not when they are asked for", async () => {
     let ran = 0;
     const stand = new KernelStand(async (ctx) => {
       void ctx.run("a", () => ran++);
@@ -246,7 +246,7 @@ describe("K3: nothing starts before its batch is committed", () => {
     expect(ran).toBe(0);
   });
 
-  test("a task asked for and cancelled in one segment never starts", async () => {
+  test("a task that is asked for and cancelled in one segment never starts", async () => {
     const stand = new KernelStand(async (ctx) => {
       const task = ctx.scheduleTask("work");
       task.cancel();
@@ -258,7 +258,7 @@ describe("K3: nothing starts before its batch is committed", () => {
     expect(segment.withdrawnTasks).toEqual([]);
   });
 
-  test("a task cancelled later is named, so that its attempt can be aborted; its answer then comes from nobody", async () => {
+  test("a task that is cancelled later is named for its abort, and gets no answer", async () => {
     const stand = new KernelStand(async (ctx) => {
       const task = ctx.scheduleTask("work");
       await ctx.waitForSignal("stop");
@@ -272,7 +272,7 @@ describe("K3: nothing starts before its batch is committed", () => {
     expect(stand.seal().withdrawnTasks).toEqual([0]);
   });
 
-  test("agents see what was decoded from recorded bytes, never what was passed in", async () => {
+  test("agents see values decoded from recorded bytes, and never the original values", async () => {
     const given = { at: new URL("file:///a"), list: [1] };
     let seen: unknown;
     const stand = new KernelStand(
@@ -291,7 +291,7 @@ describe("K3: nothing starts before its batch is committed", () => {
     expect(stand.seal().newTasks[0]?.input).toBe('{"at":"file:///a","list":[1]}');
   });
 
-  test("a rejection nobody awaits yet never ends the process", async () => {
+  test("a rejection that no code awaits yet never ends the process", async () => {
     const unhandled: unknown[] = [];
     const others = process.listeners("unhandledRejection");
     process.removeAllListeners("unhandledRejection");
@@ -314,7 +314,7 @@ describe("K3: nothing starts before its batch is committed", () => {
     }
   });
 
-  test("the error of a task has a fixed stack, so that the process that saw it and the one that replays it agree", async () => {
+  test("the error of a task has a fixed stack, which is the same live and on replay", async () => {
     const agent: StandAgent = async (ctx) => ctx.scheduleTask("work").catch((error: Error) => error.stack);
     const live = new KernelStand(agent);
     await live.start();
@@ -327,7 +327,7 @@ describe("K3: nothing starts before its batch is committed", () => {
 });
 
 describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () => {
-  test("an unanswered wait never settles: no finally, no catch, nothing after it runs", async () => {
+  test("an unanswered wait never settles: no finally, no catch, and nothing after it runs", async () => {
     const after: string[] = [];
     const stand = new KernelStand(async (ctx) => {
       try {
@@ -386,14 +386,14 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     ],
     ["a second wait on a name", (ctx: AgentContext) => (void ctx.waitForSignal("s"), ctx.waitForSignal("s"))],
     ["a state that is no JSON", (ctx: AgentContext) => ctx.checkpoint(new Map())],
-  ])("%s, swallowed, still faults the segment", async (_name, misuse) => {
+  ])("%s faults the segment, also when it is swallowed", async (_name, misuse) => {
     const stand = new KernelStand(
       async (ctx) => {
         ctx.appendEntry({ role: "user", content: "said before" });
         try {
           void misuse(ctx);
         } catch {
-          // The agent looks away.
+          // The agent swallows the error.
         }
         return "fine";
       },
@@ -405,7 +405,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     expect(() => stand.seal()).toThrow(stand.kernel.fault!.message);
   });
 
-  test("an output that is no JSON is a mistake in the agent's code, which says where", async () => {
+  test("an output that is no JSON is a mistake in the agent's code, reported with its place", async () => {
     const stand = new KernelStand(async () => ({ deep: [1, 2n] }));
     expect(await stand.start()).toMatchObject({
       type: "faulted",
@@ -414,7 +414,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     expect(() => stand.seal()).toThrow();
   });
 
-  test("what the engine throws at wrong code is one too, with its line; once it is being cancelled it is an end", async () => {
+  test("an error of the engine at wrong code is a mistake with its line, and an end while the session is cancelled", async () => {
     const agent: StandAgent = async (_ctx, input) => (input as { a: { b: number } }).a.b;
     expect(await new KernelStand(agent, { input: {} }).start()).toMatchObject({
       type: "faulted",
@@ -430,7 +430,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     });
   });
 
-  test("a slice may ask so much, and no more", async () => {
+  test("a slice may ask for a limited number of commands", async () => {
     const asking =
       (count: number): StandAgent =>
       async (ctx) => {
@@ -444,7 +444,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
       type: "faulted",
       fault: { code: "limit_exceeded", message: expect.stringContaining("commandsPerSlice") },
     });
-    // Also when it swallows the error and goes on asking for ever.
+    // An agent that swallows the error and asks again and again is faulted, too.
     const stubborn = new KernelStand(
       async (ctx) => {
         for (let i = 0; i < 100_000; i++) {
@@ -459,7 +459,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     expect(stubborn.kernel.salvage(1).records).toEqual([]);
   });
 
-  test("what was delivered into a faulted segment is kept as notes, and replays as if it had never been asked for", async () => {
+  test("outcomes of a faulted segment are kept as notes, and replay as if they had never been asked for", async () => {
     const broken: StandAgent = async (ctx) => {
       const [a] = await Promise.all([ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)]);
       return ctx.scheduleTask("nope", a);
@@ -486,7 +486,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     ]);
   });
 
-  test("notes of a faulted segment are kept too: an outcome stored for safety is not lost because a neighbour faults", async () => {
+  test("notes of a faulted segment are kept, too, so no stored outcome is lost when another ask faults", async () => {
     const stand = new KernelStand(async (ctx) => {
       const [first] = [ctx.scheduleTask("work", 1), ctx.scheduleTask("work", 2)];
       await first;
@@ -511,7 +511,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
   });
 });
 
-// ---- what agents are made of -------------------------------------------------------------------------------------
+// ---- agents for the tests above ----------------------------------------------------------------------------------
 
 async function callee(ctx: AgentContext, hop: () => Promise<unknown>): Promise<unknown> {
   await hop();
@@ -541,7 +541,7 @@ function messageHop(): Promise<void> {
   });
 }
 
-/** Wait until the stray fault is there; it is an error of the test if it never comes. */
+/** Wait until the stray fault is there. A fault that never comes fails the test. */
 async function settledFault(stand: KernelStand): Promise<void> {
   for (let i = 0; i < 2_000 && stand.kernel.fault === undefined; i++)
     await new Promise((resolve) => setTimeout(resolve, 0));

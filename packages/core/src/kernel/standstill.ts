@@ -1,4 +1,5 @@
-// Where an agent stands when nothing of it runs, and how it ended.
+// `Standstill`, `Ending`: the condition of an agent when none of its code runs, and the way in which it
+// ended.
 
 import type { HoldfastError, RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
@@ -8,15 +9,15 @@ export type Ending =
   | {
       readonly type: "returned";
       readonly output: JsonText | undefined;
-      /** The session that took this one's place. */
+      /** The successor of the session. */
       readonly handedOffTo?: string;
     }
   | { readonly type: "threw"; readonly error: RecordedError };
 
-/** Where the agent stands after a slice. */
+/** The condition of the agent after a slice. */
 export type Standstill =
   | { readonly type: "open" }
-  /** It awaits nothing that is durable and has not ended. */
+  /** The agent awaits nothing that is durable and has not ended. */
   | { readonly type: "nothing" }
   | { readonly type: "faulted"; readonly fault: HoldfastError }
   | { readonly type: "checkpointed"; readonly state: SessionState; readonly turn: number }

@@ -1,4 +1,5 @@
-// What adapters make of consequences is proved by the conformance suite (ST27). Here: which there are, and which not.
+// The conformance suite proves what adapters make of consequences (ST27). These tests prove which
+// consequences there are, and which there are not.
 
 import { describe, expect, test } from "vitest";
 import { NO_AMOUNT, openAccount } from "../session/budget.ts";
@@ -50,7 +51,7 @@ describe("an end", () => {
       { type: "timed_out", output: 2 },
     ],
   ];
-  test.each(events)("consequences-1: %j is told twice, under two names, as the last", (more, event) => {
+  test.each(events)("consequences-1: %j is reported twice, as the last event", (more, event) => {
     expect(told(row(), row(more))).toEqual([
       ["ses-parent", "child:4", event],
       ["ses-parent", "child-end:4", event],
@@ -58,7 +59,7 @@ describe("an end", () => {
     expect(isLastEvent(event as never)).toBe(true);
   });
 
-  test("consequences-1: a session that had ended before, or has a successor, tells no end", () => {
+  test("consequences-1: a session that had ended before, or has a successor, reports no end", () => {
     const ended = row({ status: "failed" });
     expect(consequencesOf(ended, { ...ended, updatedAt: 9 }, 10)).toEqual([]);
     expect(told(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
@@ -91,7 +92,7 @@ describe("while it lives", () => {
     expect(consequencesOf(after, { ...after, turn: 2 }, 10)).toEqual([]);
   });
 
-  test("consequences-3: a cancel for a budget is told before the end it leads to", () => {
+  test("consequences-3: a cancel for a budget is reported before the end that it leads to", () => {
     const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
     const cancel = { mode: "graceful", deadlineAt: 60, cause: "budget_exceeded", exhausted } as const;
     const after = row({ status: "cancelling", cancel });
@@ -106,7 +107,7 @@ describe("while it lives", () => {
     ]);
   });
 
-  test("consequences-3: a pause is told, with the limit when that is why", () => {
+  test("consequences-3: a pause is reported, with the limit if the limit is its cause", () => {
     const paused = row({ status: "paused", pauseReason: "poison" });
     expect(told(row(), paused)).toEqual([["ses-parent", "child:4", { type: "blocked", reason: "poison" }]]);
     expect(told(paused, { ...paused, turn: 2 })).toEqual([]);
@@ -116,18 +117,18 @@ describe("while it lives", () => {
     ]);
   });
 
-  test.each<SessionStatus>(["working", "waiting", "input_required"])("%s concerns nobody else", (status) => {
+  test.each<SessionStatus>(["working", "waiting", "input_required"])("%s concerns only itself", (status) => {
     expect(consequencesOf(row({ status: "submitted" }), row({ status }), 10)).toEqual([]);
   });
 
-  test("without a parent nobody is told anything", () => {
+  test("a session without a parent notifies no session", () => {
     const alone = createSession(creation, 0);
     expect(told(alone, { ...alone, status: "completed" })).toEqual([]);
     expect(told(alone, { ...alone, status: "paused", pauseReason: "poison" })).toEqual([]);
   });
 });
 
-test("low is news once, and not from one that has ended", () => {
+test("a low budget is reported once, and not by a session that has ended", () => {
   const account = { ...openAccount({ maxTokens: 100 }), spent: { ...NO_AMOUNT, tokens: 95 } };
   expect(becameLow(account)).toBe(true);
   expect(becameLow({ ...account, low: true })).toBe(false);
@@ -135,7 +136,7 @@ test("low is news once, and not from one that has ended", () => {
   expect(tellLow(row({ status: "completed" }), account)).toEqual([]);
 });
 
-test("a cancel goes on below a session that was asked for itself", () => {
+test("a cancel of a child reaches the sessions below the child", () => {
   const below = row({ depth: 2, parent });
   const after = row({ depth: 2, parent, status: "cancelling", cancel: { mode: "graceful", deadlineAt: 30 } });
   expect(cancelled(below, after)).toMatchObject([{ all: true, request: { mode: "graceful", graceMs: 20 } }]);

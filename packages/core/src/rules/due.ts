@@ -1,11 +1,11 @@
-// From when on there is something to do for a session, as every storage tells it (ST18). storage-rules-4 is a promise of `storage-rules.ts`.
+// `dueAt`, `lookAt`: the time from which a session has something to do, for every storage (ST18).
 
 import type { Claim } from "./claims.ts";
 import { isLost, overdueAt, type Session } from "../session/session.ts";
 
 /**
- * From when on there is something to do for a session that nobody else does (ST18): `-Infinity` for now, `Infinity` for
- * never without an arrival. A claimed one is its claimer's until the lease has passed.
+ * The time from which a session has something to do that no process is doing (ST18). `-Infinity` is now, and
+ * `Infinity` is never without an arrival. A claimed session is its holder's until the lease has passed.
  *
  * @param answered whether a signal that the session waits for is pending.
  */
@@ -16,14 +16,15 @@ export function dueAt(session: Session, claim: Claim, answered: boolean): number
 
 function readyFrom(session: Session, answered: boolean): number {
   if (session.move !== undefined) return Infinity;
-  // Who looks after it finds that it is lost, whatever it waits for; its driver has it claimed.
+  // The next process that claims it finds that it is lost, whatever it waits for. Its own driver has it
+  // claimed.
   if (isLost(session) && session.status !== "paused") return -Infinity;
   switch (session.status) {
     case "submitted":
     case "working":
       return -Infinity;
     case "cancelling":
-      // In its clean-up it waits like any other; before that it stands on nothing (storage-rules-4).
+      // During its clean-up it waits like any other session; before that it has no waits (batches-4).
       if (session.waits.length === 0) return -Infinity;
       return answered ? -Infinity : (session.wakeAt ?? Infinity);
     case "waiting":
@@ -37,7 +38,7 @@ function readyFrom(session: Session, answered: boolean): number {
   }
 }
 
-/** When `due` has to look at a session for the next time: it is due then, or its time is up. */
+/** The next time at which `due` must examine a session: it is due then, or its deadline has passed. */
 export function lookAt(session: Session, claim: Claim, answered: boolean): number {
   return Math.min(dueAt(session, claim, answered), overdueAt(session));
 }

@@ -1,5 +1,5 @@
-// What the conformance suite proves of every adapter is proved there. Here: that the rules are pure, in which order they
-// speak, and what no adapter can be asked from outside.
+// The conformance suite proves the rules for every adapter. These tests prove that the rules are pure, the
+// order of their checks, and facts that no adapter shows from outside.
 
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../limits.ts";
@@ -22,7 +22,7 @@ const creation: CreateSession = {
   format: 1,
 };
 
-/** Frozen, so that a rule that changes what it was given throws. */
+/** Frozen, so that a rule that changes its arguments throws. */
 function row(more: Partial<Session> = {}): Session {
   return Object.freeze({ ...createSession(creation, 0), ...more });
 }
@@ -52,7 +52,7 @@ describe("claims", () => {
     expect(isHeld(NO_CLAIM, -Infinity)).toBe(false);
   });
 
-  test("a claim is refused while another holds it, and to nobody else", () => {
+  test("a claim is refused while another owner holds it, and only then", () => {
     expect(refuseClaim(row(), held, { owner: "owner-2", now: 99 })).toEqual({
       status: "busy",
       owner: "owner-1",
@@ -62,7 +62,7 @@ describe("claims", () => {
     expect(refuseClaim(row(), NO_CLAIM, { owner: "owner-2", now: 0 })).toBeUndefined();
   });
 
-  test("the end of the session is said before who held it", () => {
+  test("the end of the session is reported before the holder of its claim", () => {
     const asked = { owner: "owner-2", now: 0 };
     expect(refuseClaim(row({ status: "failed" }), held, asked)).toEqual({
       status: "ended",
@@ -70,13 +70,13 @@ describe("claims", () => {
     });
   });
 
-  test("nothing is released that was never claimed", () => {
+  test("a session that was never claimed cannot be released", () => {
     expect(decideRelease(row(), NO_CLAIM, { token: NO_CLAIM.token })).toBe("fenced");
     expect(decideRelease(row(), held, { token: 3 })).toBe("released");
     expect(decideRelease(row(), held, { token: 2 })).toBe("fenced");
   });
 
-  test("nor what is used, by who wants it only unused", () => {
+  test("a release with ifUnchanged is fenced after the claim was used", () => {
     const given = row({ nextSeq: 4, updatedAt: 9 });
     const asked = { token: 3, ifUnchanged: { nextSeq: 4, updatedAt: 9 } };
     expect(decideRelease(given, held, asked)).toBe("released");
@@ -103,7 +103,7 @@ describe("signals", () => {
     });
   });
 
-  test("one signal more than the limit is refused by name, and a duplicate is a duplicate also there", () => {
+  test("a signal above the limit is refused by the limit's name, and a duplicate stays a duplicate", () => {
     const pending = LIMITS.signalsPending;
     expect(decideSignal(row(), signal, { isSeen: () => false, pending: pending - 1 }, 9).result.status).toBe(
       "stored",
@@ -115,7 +115,7 @@ describe("signals", () => {
     expect(decideSignal(row(), signal, { isSeen: () => true, pending }, 9).result.status).toBe("duplicate");
   });
 
-  test("a session that has ended says so even of a signal it once took", () => {
+  test("a session that has ended answers so also for a signal that it once took", () => {
     const ended = row({ status: "completed" });
     const { result } = decideSignal(ended, signal, { isSeen: () => true, pending: 0 }, 9);
     expect(result).toEqual({ status: "ended", sessionStatus: "completed" });
@@ -137,7 +137,7 @@ describe("cancelling", () => {
     graceMs: 50,
   };
 
-  test("a graceful cancel of a paused session takes the pause away and keeps what it has done", () => {
+  test("a graceful cancel of a paused session removes the pause and keeps its work", () => {
     const before = row({
       status: "paused",
       pauseReason: "poison",
@@ -170,7 +170,7 @@ describe("cancelling", () => {
     }
   });
 
-  test("time is up at the deadline, not before, and only once", () => {
+  test("a deadline has passed at its time, not before, and acts only once", () => {
     const before = row({ status: "cancelling", cancel: { mode: "graceful", deadlineAt: 60 } });
     expect(actOverdue(before, 59)).toBeUndefined();
     const ended = actOverdue(before, 60);
@@ -181,7 +181,7 @@ describe("cancelling", () => {
 });
 
 describe("batches", () => {
-  test("who is fenced learns nothing else, and costs no look-up", () => {
+  test("a fenced batch learns nothing else, and costs no look-up", () => {
     const ended = row({ status: "completed", nextSeq: 5 });
     for (const token of [-1, 0, 2, 4]) {
       expect(refuseBatch(ended, held, { ...batch, token, consumed: ["x"] }, unasked)).toEqual({
@@ -193,7 +193,7 @@ describe("batches", () => {
     });
   });
 
-  test("what the journal holds is committed, whatever became of session and claim", () => {
+  test("a batch that the journal holds is committed, whatever became of session and claim", () => {
     const released: Claim = { token: 3, until: -Infinity, losses: 0 };
     const answer = { status: "committed", inbox: 6 };
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), held, batch, allHeld)).toEqual(answer);
@@ -203,12 +203,12 @@ describe("batches", () => {
     expect(refuseBatch(row({ nextSeq: 1, inbox: 6 }), released, batch, allHeld)).toEqual(answer);
   });
 
-  test("an ended session refuses before anything is looked at", () => {
+  test("an ended session refuses a batch before anything is looked up", () => {
     const refusal = refuseBatch(row({ status: "failed" }), held, { ...batch, consumed: ["sig-1"] }, unasked);
     expect(refusal).toEqual({ status: "invalid", reason: "session ses-1 has ended as failed" });
   });
 
-  test("the journal is looked into only where it reaches as far as the batch", () => {
+  test("the journal is read only where it reaches as far as the batch", () => {
     expect(refuseBatch(row(), held, batch, unasked)).toBeUndefined();
     const longer = { ...batch, records: [...batch.records, { type: "started", seq: 1, at: 1 } as const] };
     expect(refuseBatch(row({ nextSeq: 1 }), held, longer, unasked)).toMatchObject({ status: "invalid" });
@@ -260,13 +260,13 @@ describe("batches", () => {
     expect(before).toMatchObject({ status: "waiting", waits, wakeAt: 9, nextSeq: 0 });
   });
 
-  test("a batch without a patch moves the journal and nothing else", () => {
+  test("a batch without a patch changes the journal's length and nothing else", () => {
     const before = row({ status: "paused", pauseReason: "by_user", wakeAt: 9 });
     expect(applyBatch(before, batch, 20)).toEqual({ ...before, nextSeq: 1, updatedAt: 20 });
   });
 });
 
-describe("what is due", () => {
+describe("due sessions", () => {
   const waiting = row({ status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }], wakeAt: 50 });
   const cancel = { mode: "graceful", deadlineAt: 30 } as const;
 
@@ -278,14 +278,14 @@ describe("what is due", () => {
     expect(dueAt(row({ status: "cancelled" }), NO_CLAIM, true)).toBe(Infinity);
   });
 
-  test("a claimed one not before its lease ends, a released one as if it had never been claimed", () => {
+  test("a claimed session is not due before its lease ends, and a released one is due as if it had never been claimed", () => {
     expect(dueAt(row(), held, false)).toBe(100);
     expect(dueAt(waiting, { ...held, until: 20 }, false)).toBe(50);
     expect(dueAt(row(), { ...held, until: Infinity }, true)).toBe(Infinity);
     expect(dueAt(row(), { token: 3, until: 100, losses: 0 }, false)).toBe(-Infinity);
   });
 
-  test("one that is being cancelled is looked at by its deadline, claimed or paused or not", () => {
+  test("a session that is being cancelled is examined at its deadline, whether claimed or paused or not", () => {
     expect(lookAt(row({ status: "cancelling", cancel }), held, false)).toBe(30);
     expect(lookAt(row({ status: "paused", cancel }), NO_CLAIM, false)).toBe(30);
     expect(lookAt(row({ status: "cancelling", cancel }), NO_CLAIM, false)).toBe(-Infinity);

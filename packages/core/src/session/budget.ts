@@ -98,7 +98,7 @@ export function openAccount(limits: Budget): Account {
 
 /**
  * B1. Whether every payer admits an amount. A payer that refuses decides, before any payer that only makes it
- *     wait.
+ * wait.
  */
 export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
   let queued = false;

@@ -1,4 +1,4 @@
-// A wall clock that does what it likes, and the steady one over it.
+// `SteadyClock` over a wall clock that is set at random.
 
 import fc from "fast-check";
 import { TestClock } from "@holdfast/testkit/test-runtime";
@@ -8,7 +8,7 @@ import { SteadyClock } from "./steady-clock.ts";
 const HOUR_MS = 60 * 60_000;
 
 describe("D3: a steady clock", () => {
-  test("goes on as before when the wall clock is set back, and is drawn to it by one part in a hundred", () => {
+  test("a wall clock that is set back moves the steady clock by at most one part in a hundred", () => {
     const { wall, steady, began } = open();
     wall.jump(-HOUR_MS);
     expect(steady.now()).toBe(began);
@@ -18,7 +18,7 @@ describe("D3: a steady clock", () => {
     expect(steady.now()).toBe(wall.now());
   });
 
-  test("is not moved by a wall clock that is set forward until it is told to follow", () => {
+  test("a wall clock that is set forward does not move the steady clock until a step follows it", () => {
     const { wall, steady, began } = open();
     wall.jump(HOUR_MS);
     wall.stall(1_000);
@@ -29,7 +29,7 @@ describe("D3: a steady clock", () => {
     expect(steady).toMatchObject({ setForwardMs: 0, steps: 1 });
   });
 
-  test("is drawn forward to a wall clock that is a little ahead", () => {
+  test("the steady clock moves forward to a wall clock that is a little ahead", () => {
     const { wall, steady, began } = open();
     wall.jump(500);
     wall.stall(10_000);
@@ -37,15 +37,15 @@ describe("D3: a steady clock", () => {
     expect(steady.now()).toBe(began + 10_100);
   });
 
-  test("goes back by no step", () => {
+  test("a step never goes back", () => {
     const { steady, began } = open();
     steady.step(-HOUR_MS);
     expect(steady).toMatchObject({ steps: 0 });
     expect(steady.now()).toBe(began);
   });
 
-  // Whatever is done to the wall clock, and however often either is asked.
-  test("never goes back, and between steps passes as the monotonic clock does to one part in a hundred", () => {
+  // The wall clock is set at random, and both clocks are read at random.
+  test("the steady clock never goes back, and between steps passes like the monotonic clock to one part in a hundred", () => {
     const moves = fc.array(
       fc.oneof(
         fc.record({ type: fc.constant("passes" as const), ms: fc.integer({ min: 0, max: 60_000 }) }),
@@ -67,7 +67,7 @@ describe("D3: a steady clock", () => {
           const passedMs = type === "passes" ? ms : 0;
           expect(now).toBeGreaterThanOrEqual(before);
           if (steady.steps === steps) {
-            // One for the fraction that is not told.
+            // One millisecond for the fraction that is not shown.
             expect(now - before).toBeGreaterThanOrEqual(Math.floor(passedMs * 0.99) - 1);
             expect(now - before).toBeLessThanOrEqual(Math.ceil(passedMs * 1.01) + 1);
           } else expect(Math.abs(now - wall.now())).toBeLessThanOrEqual(1);

@@ -1,14 +1,16 @@
-// A wall clock made steady: the time by which whoever serves a storage decides about leases and timers.
+// `SteadyClock`: a wall clock made steady. A process that serves a storage decides about leases and timers by
+// this time.
 //
-//   steady-clock-1. It never goes back.
-//   steady-clock-2. It goes as the monotonic clock does, drawn towards the wall clock by at most one part in `DRAW`: a
-//       lease lasts what it should, however the wall clock is set. One that was set back by an hour is met again after
-//       a hundred hours.
-//   steady-clock-3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept: timers are to
-//       follow it at once, and leases are not to pass by it. So it is followed by `step` alone, for whoever carries the
-//       leases over.
+//   steady-clock-1. The clock never goes back.
+//   steady-clock-2. The clock advances as the monotonic clock does, and moves towards the wall clock by at
+//                   most one part in `DRAW`. A lease therefore lasts as long as it should, however the wall
+//                   clock is set. A wall clock that was set back by an hour is met again after a hundred
+//                   hours.
+//   steady-clock-3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept.
+//                   Timers should follow it at once, but leases should not pass because of it. Only `step`
+//                   follows such a clock, for a caller that extends the leases first.
 //
-// It knows neither leases nor storage.
+// This file knows neither leases nor storage.
 
 import type { Clock } from "../ports/clock.ts";
 
@@ -44,17 +46,20 @@ export class SteadyClock implements Clock {
     return offMs > SET_MS ? offMs : 0;
   }
 
-  /** It is going to step by so much: what is to hold then is as of then from now on. */
+  /**
+   * Prepare a step of this length. From now on, leases that are to survive the step are given as of the time
+   * after it.
+   */
   prepare(ms: number): void {
     this.#comingMs = ms;
   }
 
-  /** How far the step goes that is prepared; 0 when none is. */
+  /** The length of the prepared step; 0 when none is prepared. */
   get comingMs(): number {
     return this.#comingMs;
   }
 
-  /** Go forward by so much, or not at all. */
+  /** Go forward by this length, or not at all. */
   step(ms: number): void {
     this.#comingMs = 0;
     if (ms <= 0) return;
@@ -62,7 +67,7 @@ export class SteadyClock implements Clock {
     this.#steps++;
   }
 
-  /** How often it has gone forward by a step. */
+  /** The number of steps so far. */
   get steps(): number {
     return this.#steps;
   }

@@ -1,17 +1,18 @@
-// What a change is certain to be about, before it is worked out: sessions, and whatever else has an identity.
+// `namedBy`: the sessions and other things that a change names, known before the change is applied.
 //
-//   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time: what they turn
-//       out to touch besides (a parent that is told of an end, a payer) is storage's affair.
+//   named-by-1. Changes that name nothing in common may be applied in any order, and at the same time. A
+//               change may also affect a session that it does not name, such as a notified parent or a payer;
+//               the storage handles that.
 
 import type { Change, Effect } from "../session/changes.ts";
 
 /**
- * `known`: a session it speaks of as being there. `made`: one it makes. `thing`: a schedule, a document or the audit, none of which is
- * named like a session.
+ * `known`: a session that the change treats as existing. `made`: a session that it creates. `thing`: a
+ * schedule, a document or the audit, whose names differ from those of sessions.
  */
 export type NameKind = "known" | "made" | "thing";
 
-/** All rows of the audit are one chain: each follows from the one before. */
+/** All rows of the audit are one chain: each follows from the row before. */
 const AUDIT = "thing:audit";
 
 export function eachName(change: Change | Effect, visit: (name: string, kind: NameKind) => void): void {

@@ -1,19 +1,21 @@
-// One session as a file: what `holdfast export` writes and `holdfast import` reads. Format: docs/session-format.md.
+// `exportLines`, `SessionFile`: one session as a file, which `holdfast export` writes and `holdfast import`
+// reads. docs/session-format.md describes the format.
 //
-//   session-file-1. Writing holds a page at a time. The session may go on meanwhile: what is written is how it stood
-//       when its row was read.
-//   session-file-2. Reading takes nothing before the checksum of the last line was seen to fit, and everything then: it
-//       is stored as one change.
-//   session-file-3. Signals that nobody has read travel along, under their ids; who stores the session stores them in
-//       the same transaction.
-//   session-file-4. Children and parents do not. A copy under another id has its entries' old ids, and so the chance
-//       and the hashes that go with them, by being a fork of the old one from position 0.
-//   session-file-5. A copy is on no move, whatever the session was: so what was frozen for a place that is gone lives
-//       on, under another id.
-//   session-file-6. A checksum that fits says nothing of who wrote it: what is read is checked to the last field, as
-//       what comes over a wire.
+//   session-file-1. Writing holds one page at a time. The session may continue meanwhile: the file has its
+//                   state when its row was read.
+//   session-file-2. Reading accepts nothing before the checksum of the last line is found to fit, and then
+//                   everything. The session is stored by one change.
+//   session-file-3. Unread signals are part of the file, under their ids, and are stored in the session's
+//                   transaction.
+//   session-file-4. Children and parents are not part of the file. A copy under another id is a fork of the
+//                   old session from position 0. Its entries therefore keep their old ids, and the randomness
+//                   and hashes that depend on the ids.
+//   session-file-5. A copy is on no move, even if the session was. A session that was frozen for a
+//                   destination that is gone can thus continue under another id.
+//   session-file-6. A checksum that fits does not say which program wrote it. The file is checked to the last
+//                   field, like a value from a connection.
 //
-// It knows no file: lines go out, lines come in.
+// This file opens no files: lines go out, and lines come in.
 
 import { CorruptRecordError, HoldfastError, NotFoundError, UsageError } from "../errors/errors.ts";
 import { isSessionId } from "../ids.ts";
@@ -26,7 +28,7 @@ import { NO_AMOUNT } from "../session/budget.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
 import { entriesOf, recordsOf } from "./whole-session.ts";
 
-/** SHA-256 over texts as UTF-8, one after the other: what `createHash("sha256")` of Node gives. */
+/** SHA-256 over texts as UTF-8, one after the other, as `createHash("sha256")` of Node computes it. */
 export interface RunningHash {
   update(text: string): unknown;
   digest(encoding: "hex"): string;
@@ -50,7 +52,8 @@ export async function* exportLines(
     hash.update(`${line}\n`);
     return `${line}\n`;
   };
-  // Before the row: what is consumed in between is found in the journal, what arrives in between is not part of the file.
+  // Read before the row. Signals consumed in between are found in the journal, and signals that arrive in
+  // between are not part of the file.
   const pending = await reader.pendingSignals(sessionId);
   const session = await reader.session(sessionId);
   if (session === undefined) {
@@ -77,8 +80,8 @@ function consumedBy(record: JournalRecord): readonly string[] {
 }
 
 /**
- * The session of a file, as it is to be stored, from its lines without their ends. The last line is held back: it is not part of
- * what it vouches for.
+ * The session of a file, as it is to be stored, from its lines without their ends. The last line is held
+ * back, because its checksum does not cover itself.
  */
 export class SessionFile {
   readonly #where: string;
@@ -96,7 +99,10 @@ export class SessionFile {
     this.#hash = hash;
   }
 
-  /** @throws CorruptRecordError when it is damaged, HoldfastError `version_unsupported` when it is of another version. */
+  /**
+   * @throws CorruptRecordError when the file is damaged, HoldfastError `version_unsupported` when it is of
+   * another version.
+   */
   take(line: string): void {
     const last = this.#held;
     this.#held = line;
@@ -124,8 +130,8 @@ export class SessionFile {
   }
 
   /**
-   * @param wanted an id to store it under, instead of its own.
-   * @throws CorruptRecordError when it is damaged, UsageError when it cannot have that id.
+   * @param wanted an id to store the session under, instead of its own.
+   * @throws CorruptRecordError when the file is damaged, UsageError when the session cannot have that id.
    */
   end(wanted: string | undefined): ImportSession {
     const sum = `{"sha256":"${this.#hash.digest("hex")}"}`;
@@ -150,7 +156,7 @@ export class SessionFile {
       session: {
         ...session,
         inbox: 0,
-        // What was reserved for running tasks is reserved again when they start again.
+        // Running tasks reserve their amounts again when they start again.
         ...(account === undefined ? {} : { account: { ...account, reserved: NO_AMOUNT } }),
       },
       records: this.#records,
@@ -198,7 +204,7 @@ function readHeader(line: string, at: string): Header {
     });
   }
   if (typeof header.session !== "object" || header.session === null) throw notASession(at);
-  refuseNewerSession(header.session, at); // Before its records are decoded: types of a newer format are unknown here.
+  refuseNewerSession(header.session, at); // Before its records are decoded, because types of a newer format are unknown here.
   return header as Header;
 }
 

@@ -1,5 +1,6 @@
-// A session's journal and entries from their beginning, a page at a time: as long as its row said when it was read, although the
-// session may go on meanwhile. What is read is never changed, only added to.
+// The journal and the entries of a session from their beginning, a page at a time. They end where the row
+// said when it was read, although the session may continue meanwhile. Records and entries never change; new
+// ones are only added.
 
 import { CorruptRecordError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
@@ -24,13 +25,13 @@ export function entriesOf(reader: StorageReader, { sessionId, entryCount }: Sess
   );
 }
 
-/** A session as a fork is made of it: with what it may spend. */
+/** A session as a fork needs it, with the limits of its payer. */
 export async function readOrigin(reader: StorageReader, session: Session): Promise<WholeSession> {
   const [whole, payerLimits] = await Promise.all([readWhole(reader, session), limitsFor(reader, session)]);
   return payerLimits === undefined ? whole : { ...whole, payerLimits };
 }
 
-/** ST36. Another owner's pays nothing. */
+/** ST36. A session of another owner pays nothing. */
 async function limitsFor(reader: StorageReader, { payers, placement }: Session): Promise<Budget | undefined> {
   for (const payer of payers) {
     const row = await reader.session(payer);
