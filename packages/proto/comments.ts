@@ -1,6 +1,8 @@
-// A plugin of `buf generate`: what the contract's comments say of its services, methods, messages and fields, by their full names.
+// A plugin of `buf generate` that collects the contract's comments on services, methods, messages and fields,
+// by their full names.
 //
-// Descriptors carry no comments, so whoever shows the contract to people (OpenAPI) reads them here. Only comments of our own package.
+// Descriptors carry no comments, so code that shows the contract to people (OpenAPI) reads them here. Only
+// our own package's comments are collected.
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -12,7 +14,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** Numbers of fields in `descriptor.proto`, of which locations are made. */
+/** Numbers of fields in `descriptor.proto`, of which locations consist. */
 const [MESSAGES, SERVICES, FIELDS, METHODS] = [4, 6, 2, 2] as const;
 const [STDIN, STDOUT] = [0, 1] as const;
 
@@ -52,7 +54,7 @@ function addComments({ package: of, messageType, service, sourceCodeInfo }: File
   });
 }
 
-/** Where a comment's lines were broken says nothing; its paragraphs do. */
+/** A comment's line breaks mean nothing, but its paragraphs do. */
 function inLines(comment: string): string {
   const paragraphs = comment.trim().split(/\n\s*\n/);
   return paragraphs.map((paragraph) => paragraph.replace(/\s*\n\s*/g, " ").trim()).join("\n\n");

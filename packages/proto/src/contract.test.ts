@@ -1,4 +1,4 @@
-// The contract is held to its rules by `buf`, which asks nobody: what is imported is vendored.
+// `buf` checks the rules of the contract without a network: imported files are vendored.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,16 +13,16 @@ const home = fileURLToPath(new URL("..", import.meta.url));
 const METHODS = proto.SERVICES.flatMap((service) => service.methods);
 
 describe("the contract", () => {
-  it("is written as `buf lint` wants it", () => expect(buf("lint")).toBe(""));
+  it("the contract passes `buf lint`", () => expect(buf("lint")).toBe(""));
 
-  it("is formatted", () =>
+  it("the contract is formatted", () =>
     expect(buf("format", "--diff", "--exit-code", "--path", "proto/holdfast")).toBe(""));
 
-  it("breaks nobody who was built against `baseline.binpb`", () => {
+  it("the contract breaks no client that was built against `baseline.binpb`", () => {
     expect(buf("breaking", "--against", "baseline.binpb")).toBe("");
   });
 
-  it("is what the committed code was generated from", () => {
+  it("the committed code is generated from the contract", () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-proto-"));
     try {
       expect(buf("generate", "--output", folder)).toBe("");
@@ -32,7 +32,7 @@ describe("the contract", () => {
     }
   });
 
-  it("is exported whole", () => {
+  it("the package exports everything that is generated", () => {
     const generated = Object.entries(filesBelow(join(home, "src/gen/holdfast")))
       .filter(([file]) => file.endsWith(".js"))
       .flatMap(([, text]) => [...text.matchAll(/^export const (\w+(?:Schema|Service)) /gm)])
@@ -42,7 +42,7 @@ describe("the contract", () => {
   });
 
   it.each(METHODS.map((method) => [`${method.parent.name}.${method.name}`, method] as const))(
-    "%s says who may call it, and its route under /v1",
+    "%s has roles, and a route under /v1",
     (_name, method) => {
       expect(hasOption(method, proto.httpOption)).toBe(true);
       expect(getOption(method, proto.rolesOption)).not.toEqual([]);
@@ -51,7 +51,7 @@ describe("the contract", () => {
   );
 });
 
-/** What `buf` has to say about the contract: nothing, when all is well. */
+/** The report of `buf` about the contract; empty if all is well. */
 function buf(...args: string[]): string {
   const modules = join(home, "../../node_modules/.bin");
   const PATH = [dirname(process.execPath), modules, process.env["PATH"]].join(delimiter);
@@ -65,7 +65,7 @@ function buf(...args: string[]): string {
   return status === 0 ? "" : `${stdout}${stderr}` || `exit ${status}`;
 }
 
-/** Text of each file by its path from there. */
+/** The text of each file, by its path from the folder. */
 function filesBelow(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),

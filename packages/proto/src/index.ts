@@ -1,7 +1,8 @@
-// The contract: what coordinator, runners and clients say to each other, as `proto/holdfast/v1/*.proto` has it.
+// The contract between coordinator, runners and clients, as `proto/holdfast/v1/*.proto` defines it.
 //
-// Everything under `gen` is generated (`npm run generate -w packages/proto`) and committed. Written by hand is only this list:
-// all that is generated of the contract, and of the vendored files the options that a reader of it looks at.
+// Everything under `gen` is generated (`npm run generate -w packages/proto`) and committed. Only this list is
+// written by hand. It has everything that is generated of the contract, and the options of the vendored files
+// that a reader of the contract needs.
 
 export {
   type ListAuditRequest,

@@ -13,7 +13,7 @@ import {
   type Frame,
 } from "./line.ts";
 
-it("a reader gives back every frame, whole and in order, wherever the bytes are cut", () => {
+it("a reader returns every frame, whole and in order, wherever the bytes are cut", () => {
   const aFrame = fc.record({
     number: fc.nat(2 ** 31 - 1),
     kind: fc.integer({ min: 0, max: 255 }),
@@ -37,13 +37,13 @@ it("a reader gives back every frame, whole and in order, wherever the bytes are 
   );
 });
 
-it("proto-line-1: a reader refuses a frame above its limit as soon as its length has come, and one without a head", () => {
+it("proto-line-1: a reader refuses a frame above its limit once its length has arrived, and a frame without a head", () => {
   const long = frameOf(1, FrameKind.answer, new Uint8Array(6));
   expect(() => new FrameReader(10).read(long.subarray(0, 4))).toThrow(RangeError);
   expect(() => new FrameReader(10).read(new Uint8Array([0, 0, 0, 4]))).toThrow(RangeError);
 });
 
-it("a call and a greeting are read as they were written, and what is neither is none", () => {
+it("a call and a greeting are read as they were written, and other bytes as neither", () => {
   const [path, request] = [new Uint8Array([1, 2]), new Uint8Array([3])];
   const content = Buffer.concat(callOf(path, request));
   expect(readCall(content)).toEqual({ path: Buffer.from(path), request: Buffer.from(request) });

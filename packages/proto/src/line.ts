@@ -1,16 +1,18 @@
 // A line: one stream of HTTP/2 that carries many unary calls, each as one frame there and one frame back.
 //
-// A request of HTTP/2 costs both sides about five times as much as a frame on a stream that is open. So a process that calls a
-// coordinator often opens a line and sends its small calls over that. A call means the same over a line as it does as a request.
+// A request of HTTP/2 costs both sides about five times as much as a frame on an open stream. A process that
+// calls a coordinator often therefore opens a line and sends its small calls over it. A call means the same
+// over a line as it does as a request.
 //
-//   frame:  4 bytes the length of what follows, 4 bytes the call's number, 1 byte the kind, the content; numbers are big-endian
+//   frame   4 bytes the length of the rest, 4 bytes the call's number, 1 byte the kind, the content;
+//   big-endian
 //
-//   proto-line-1. A reader that meets a frame above its limit, or one without number and kind, reads nothing more: the
-//       line is broken.
+//   proto-line-1. A reader that meets a frame above its limit, or a frame without number and kind, reads
+//                 nothing more: the line is broken.
 //
 // Both ends use this file; docs/protocol.md describes the line for others.
 
-/** Where a line is opened, by POST. */
+/** The path of a line, which a POST opens. */
 export const LINE_PATH = "/holdfast.v1.Line/Open";
 export const LINE_TYPE = "application/x-holdfast-line";
 
@@ -22,7 +24,7 @@ export const FrameKind = {
   greeting: 0,
   /** To the coordinator: 1 byte the length of the method's path, the path (`holdfast.v1.Service/Method`), the request. */
   call: 1,
-  /** To the coordinator: the caller gave this call up. */
+  /** To the coordinator: the caller gave up this call. */
   cancel: 2,
   /** From the coordinator: the response. */
   answer: 3,
@@ -54,12 +56,12 @@ export function frameOf(number: number, kind: number, ...parts: readonly Uint8Ar
   return frame;
 }
 
-/** Makes frames of bytes as they come, however they are cut. */
+/** Makes frames of bytes in the order they arrive, however the bytes are cut. */
 export class FrameReader {
   readonly #maxBytes: number;
   #chunks: Uint8Array[] = [];
   #bytes = 0;
-  /** So many bytes complete the length, or the frame, that has begun. */
+  /** The number of bytes that complete the length, or the frame, that has begun. */
   #needed = LENGTH_BYTES;
 
   /** @param maxBytes the longest frame, without the four bytes of its length. */
@@ -129,7 +131,7 @@ export function greetingOf({ calls, frameBytes }: Greeting): Uint8Array {
   return content;
 }
 
-/** `undefined` where these bytes are no greeting. Later versions may say more. */
+/** `undefined` if these bytes are no greeting. Later versions may say more. */
 export function readGreeting(content: Uint8Array): Greeting | undefined {
   if (content.length < GREETING_BYTES) return undefined;
   const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
@@ -141,7 +143,7 @@ export function callOf(path: Uint8Array, request: Uint8Array): readonly Uint8Arr
   return [new Uint8Array([path.length]), path, request];
 }
 
-/** The path of a call and its request; `undefined` where these bytes are no call. */
+/** The path of a call and its request; `undefined` if these bytes are no call. */
 export function readCall(
   content: Uint8Array,
 ): { readonly path: Uint8Array; readonly request: Uint8Array } | undefined {

@@ -1,4 +1,4 @@
-// Every service of the contract, for whoever goes through all of it.
+// `SERVICES`: all services of the contract, for code that handles each of them.
 
 import type { DescService } from "@bufbuild/protobuf";
 import { AuditService } from "./gen/holdfast/v1/audit_service_pb.js";

@@ -541,10 +541,10 @@ describe("the document", () => {
     const { text } = await send("/openapi.json");
     const { paths, components, tags } = JSON.parse(text) as OpenApi;
     const { get } = paths["/v1/runs"]!;
-    expect(get!.description).toMatch(/^Claimed ones first/);
-    expect(get!.parameters!.find(({ name }) => name === "limit")!.description).toMatch(/^At most so many/);
+    expect(get!.description).toMatch(/^Claimed runs first/);
+    expect(get!.parameters!.find(({ name }) => name === "limit")!.description).toMatch(/^The largest number/);
     expect(components.schemas["Run"]!.properties["blocked"]!.description).toBe(
-      "Queued: why nobody has taken it.",
+      "Queued: the reason why no runner has claimed it.",
     );
     expect(tags.map(({ name }) => name)).toContain("RunService");
     const told = Object.values(paths).flatMap((path) =>

@@ -1,4 +1,4 @@
-// What the contract says of its fields and methods beyond their types.
+// Options by which the contract describes its fields and methods beyond their types.
 //
 // Numbers 50000 to 99999 are for use inside one organisation; ours begin at 51700.
 
@@ -15,7 +15,8 @@ import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_holdfast_v1_options: GenFile;
 
 /**
- * Who may call a method. Whether an object is the caller's own is for the service: another's is not found.
+ * Callers of a method. The service checks whether an object is the caller's own; any other object is not
+ * found.
  *
  * @generated from enum holdfast.v1.Role
  */
@@ -26,7 +27,7 @@ export enum Role {
   UNSPECIFIED = 0,
 
   /**
-   * Everything that is listed with it.
+   * An administrator: everything that is listed with this role.
    *
    * @generated from enum value: ROLE_ADMIN = 1;
    */
@@ -47,14 +48,14 @@ export enum Role {
   RUNNER = 3,
 
   /**
-   * An agent at work: its own session and those it asked for.
+   * An agent at work: its own session, and the sessions that it created.
    *
    * @generated from enum value: ROLE_JOB = 4;
    */
   JOB = 4,
 
   /**
-   * The bearer of a registration token, which is good for one call.
+   * The bearer of a registration token, which is valid for one call.
    *
    * @generated from enum value: ROLE_REGISTRATION = 5;
    */
@@ -74,36 +75,36 @@ export enum Role {
 export declare const RoleSchema: GenEnum<Role>;
 
 /**
- * These bytes are a user's JSON in UTF-8. REST has the value itself in this place, to the byte as it was given; Connect's and
- * gRPC's JSON have base64, as protobuf's JSON says of bytes.
+ * These bytes are a user's JSON in UTF-8. REST has the value itself here, to the byte as it was given. The
+ * JSON of Connect and gRPC has base64, as protobuf defines for bytes.
  *
  * @generated from extension: bool json = 51700;
  */
 export declare const json: GenExtension<FieldOptions, boolean>;
 
 /**
- * What an event of a stream is numbered by: the `id` of a server-sent event.
+ * The number of an event in a stream: the `id` of a server-sent event.
  *
  * @generated from extension: bool event_id = 51701;
  */
 export declare const event_id: GenExtension<FieldOptions, boolean>;
 
 /**
- * Where a request for a stream says which event it saw last: `Last-Event-ID`.
+ * The last event that the caller saw, in a request for a stream: `Last-Event-ID`.
  *
  * @generated from extension: bool last_event_id = 51702;
  */
 export declare const last_event_id: GenExtension<FieldOptions, boolean>;
 
 /**
- * A REST caller may give it as the header `Idempotency-Key`.
+ * A REST caller may send it as the header `Idempotency-Key`.
  *
  * @generated from extension: bool idempotency_header = 51703;
  */
 export declare const idempotency_header: GenExtension<FieldOptions, boolean>;
 
 /**
- * Who may call it. A method without this is for nobody.
+ * The roles that may call the method. Without any, no role may.
  *
  * @generated from extension: repeated holdfast.v1.Role roles = 51700;
  */
@@ -117,21 +118,21 @@ export declare const roles: GenExtension<MethodOptions, Role[]>;
 export declare const status: GenExtension<MethodOptions, number>;
 
 /**
- * The HTTP status of success of a call that changed nothing, because it was done already.
+ * The HTTP status of a call that changed nothing because it was done before.
  *
  * @generated from extension: int32 status_when_done = 51704;
  */
 export declare const status_when_done: GenExtension<MethodOptions, number>;
 
 /**
- * Its requests carry many things at once and may be larger.
+ * Requests carry many things at once and may be larger.
  *
  * @generated from extension: bool batch = 51702;
  */
 export declare const batch: GenExtension<MethodOptions, boolean>;
 
 /**
- * It starts sessions, and counts as such against a token's rate.
+ * The call starts sessions, and counts against a token's rate of starts.
  *
  * @generated from extension: bool starts = 51703;
  */

@@ -1,4 +1,4 @@
-// What the contract says of its fields and methods beyond their types.
+// Options by which the contract describes its fields and methods beyond their types.
 //
 // Numbers 50000 to 99999 are for use inside one organisation; ours begin at 51700.
 
@@ -22,7 +22,8 @@ export const RoleSchema = /*@__PURE__*/
   enumDesc(file_holdfast_v1_options, 0);
 
 /**
- * Who may call a method. Whether an object is the caller's own is for the service: another's is not found.
+ * Callers of a method. The service checks whether an object is the caller's own; any other object is not
+ * found.
  *
  * @generated from enum holdfast.v1.Role
  */
@@ -30,8 +31,8 @@ export const Role = /*@__PURE__*/
   tsEnum(RoleSchema);
 
 /**
- * These bytes are a user's JSON in UTF-8. REST has the value itself in this place, to the byte as it was given; Connect's and
- * gRPC's JSON have base64, as protobuf's JSON says of bytes.
+ * These bytes are a user's JSON in UTF-8. REST has the value itself here, to the byte as it was given. The
+ * JSON of Connect and gRPC has base64, as protobuf defines for bytes.
  *
  * @generated from extension: bool json = 51700;
  */
@@ -39,7 +40,7 @@ export const json = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 0);
 
 /**
- * What an event of a stream is numbered by: the `id` of a server-sent event.
+ * The number of an event in a stream: the `id` of a server-sent event.
  *
  * @generated from extension: bool event_id = 51701;
  */
@@ -47,7 +48,7 @@ export const event_id = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 1);
 
 /**
- * Where a request for a stream says which event it saw last: `Last-Event-ID`.
+ * The last event that the caller saw, in a request for a stream: `Last-Event-ID`.
  *
  * @generated from extension: bool last_event_id = 51702;
  */
@@ -55,7 +56,7 @@ export const last_event_id = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 2);
 
 /**
- * A REST caller may give it as the header `Idempotency-Key`.
+ * A REST caller may send it as the header `Idempotency-Key`.
  *
  * @generated from extension: bool idempotency_header = 51703;
  */
@@ -63,7 +64,7 @@ export const idempotency_header = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 3);
 
 /**
- * Who may call it. A method without this is for nobody.
+ * The roles that may call the method. Without any, no role may.
  *
  * @generated from extension: repeated holdfast.v1.Role roles = 51700;
  */
@@ -79,7 +80,7 @@ export const status = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 5);
 
 /**
- * The HTTP status of success of a call that changed nothing, because it was done already.
+ * The HTTP status of a call that changed nothing because it was done before.
  *
  * @generated from extension: int32 status_when_done = 51704;
  */
@@ -87,7 +88,7 @@ export const status_when_done = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 6);
 
 /**
- * Its requests carry many things at once and may be larger.
+ * Requests carry many things at once and may be larger.
  *
  * @generated from extension: bool batch = 51702;
  */
@@ -95,7 +96,7 @@ export const batch = /*@__PURE__*/
   extDesc(file_holdfast_v1_options, 7);
 
 /**
- * It starts sessions, and counts as such against a token's rate.
+ * The call starts sessions, and counts against a token's rate of starts.
  *
  * @generated from extension: bool starts = 51703;
  */

@@ -33,14 +33,15 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   input?: Uint8Array | undefined;
 
   /**
-   * Chosen by the caller; made by the coordinator otherwise.
+   * The caller may choose the id; otherwise the coordinator makes one.
    *
    * @generated from field: optional string session_id = 4;
    */
   sessionId?: string | undefined;
 
   /**
-   * The session's id is made of it and of its owner: asked again with the same body it is the same session.
+   * The session's id is made of this key and the owner. A second call with the same body answers the same
+   * session.
    *
    * @generated from field: optional string idempotency_key = 5;
    */
@@ -54,7 +55,7 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   demands: { [key: string]: string };
 
   /**
-   * The higher the sooner.
+   * Higher priorities are claimed first.
    *
    * @generated from field: optional int32 priority = 7;
    */
@@ -66,7 +67,7 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   budget?: Budget | undefined;
 
   /**
-   * It is cancelled if it has not ended by then.
+   * The session is cancelled if it has not ended after this time.
    *
    * @generated from field: optional int64 timeout_ms = 9;
    */
@@ -78,9 +79,11 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   persistence?: string | undefined;
 
   /**
-   * `sync`: answered when it has ended, or after `wait_ms`. `async_poll` (the default): answered at once. `async_callback`: it is
-   * made as a child of `parent_session_id`: cancelled with it, shown below it, and its end arrives there. The parent's agent did not
-   * ask for it, so `ctx.child` does not know it and nothing waits for its end; an agent that is to wait asks for its children itself.
+   * `sync`: the answer comes when the session has ended, or after `wait_ms`. `async_poll` (the default): the
+   * answer comes at once. `async_callback`: the session is created as a child of `parent_session_id`. It is
+   * then cancelled with its parent and shown below it, and its end arrives there. The parent's agent did not
+   * ask for this child, so `ctx.child` does not know it and nothing waits for its end. An agent that is to
+   * wait asks for its children itself.
    *
    * @generated from field: optional string invocation = 11;
    */
@@ -97,7 +100,8 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   waitMs?: number | undefined;
 
   /**
-   * It is the queued task of this id: only of a session the caller holds or owns, and only of the agent `task:{kind}`.
+   * The session is the queued task with this id. The caller holds or owns the task's session, and the agent
+   * is `task:{kind}`.
    *
    * @generated from field: optional string task_id = 14;
    */
@@ -111,8 +115,9 @@ export declare type StartRequest = Message<"holdfast.v1.StartRequest"> & {
   traceparent?: string | undefined;
 
   /**
-   * With `task_id`: the token of the claim under which its session is run. It is made only while that is the session's newest claim, and
-   * once under it; of a session that is not here nothing is known, and this is not asked for.
+   * With `task_id`: the token of the claim under which the task's session runs. The task is created only
+   * while that is the session's newest claim, and once under it. It is not checked for a session that is
+   * stored elsewhere.
    *
    * @generated from field: optional int64 claim_token = 16;
    */
@@ -146,7 +151,7 @@ export declare const GetSessionRequestSchema: GenMessage<GetSessionRequest>;
  */
 export declare type ListSessionsRequest = Message<"holdfast.v1.ListSessionsRequest"> & {
   /**
-   * At most so many; 100 when absent.
+   * The largest number of items on the page; 100 when absent.
    *
    * @generated from field: optional int32 limit = 1;
    */
@@ -170,14 +175,14 @@ export declare type ListSessionsRequest = Message<"holdfast.v1.ListSessionsReque
   agent?: string | undefined;
 
   /**
-   * Children of this one.
+   * Only children of this session.
    *
    * @generated from field: optional string parent_session_id = 5;
    */
   parentSessionId?: string | undefined;
 
   /**
-   * Of this user; an admin sees all.
+   * Only sessions of this user; an admin sees all.
    *
    * @generated from field: optional string owner = 6;
    */
@@ -200,7 +205,7 @@ export declare type ListSessionsResponse = Message<"holdfast.v1.ListSessionsResp
   sessions: Session[];
 
   /**
-   * Absent when there are no more.
+   * Absent on the last page.
    *
    * @generated from field: optional string next_cursor = 2;
    */
@@ -290,7 +295,7 @@ export declare type SignalRequest = Message<"holdfast.v1.SignalRequest"> & {
   payload?: Uint8Array | undefined;
 
   /**
-   * A second one with it is a duplicate, which stores nothing.
+   * A second signal with this key is a duplicate, which is not stored.
    *
    * @generated from field: optional string dedup_key = 4;
    */
@@ -475,21 +480,21 @@ export declare type ForkRequest = Message<"holdfast.v1.ForkRequest"> & {
   sessionId: string;
 
   /**
-   * A point of its journal; its last one when absent.
+   * A point of the journal; the last one when absent.
    *
    * @generated from field: optional int64 at = 2;
    */
   at?: bigint | undefined;
 
   /**
-   * In place of what it was started with.
+   * The input of the fork, in place of the session's.
    *
    * @generated from field: optional bytes input = 3;
    */
   input?: Uint8Array | undefined;
 
   /**
-   * What becomes of tasks that were under way.
+   * The treatment of tasks that were running.
    *
    * @generated from field: optional string tasks = 4;
    */
@@ -517,7 +522,8 @@ export declare type DeleteSessionRequest = Message<"holdfast.v1.DeleteSessionReq
   sessionId: string;
 
   /**
-   * What becomes of sessions below it: it is refused (the default), or they are deleted too if all have ended.
+   * The treatment of sessions below it. With `refuse`, the default, they prevent the deletion; with `delete`
+   * they are deleted as well, if all have ended.
    *
    * @generated from field: optional string subtree = 2;
    */
@@ -535,7 +541,7 @@ export declare const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest
  */
 export declare type DeleteSessionResponse = Message<"holdfast.v1.DeleteSessionResponse"> & {
   /**
-   * How many were deleted.
+   * The number of deleted sessions.
    *
    * @generated from field: int32 sessions = 1;
    */
@@ -558,7 +564,7 @@ export declare type ListEntriesRequest = Message<"holdfast.v1.ListEntriesRequest
   sessionId: string;
 
   /**
-   * The first one's index.
+   * The index of the first entry.
    *
    * @generated from field: optional int64 from = 2;
    */
@@ -586,7 +592,7 @@ export declare type ListEntriesResponse = Message<"holdfast.v1.ListEntriesRespon
   entries: Entry[];
 
   /**
-   * Absent when there are no more.
+   * Absent on the last page.
    *
    * @generated from field: optional int64 next_from = 2;
    */
@@ -609,7 +615,7 @@ export declare type ListEventsRequest = Message<"holdfast.v1.ListEventsRequest">
   sessionId: string;
 
   /**
-   * Position of the first one.
+   * Position of the first record.
    *
    * @generated from field: optional int64 from_seq = 2;
    */
@@ -639,7 +645,7 @@ export declare type ListEventsResponse = Message<"holdfast.v1.ListEventsResponse
   records: Uint8Array[];
 
   /**
-   * Absent when there are no more.
+   * Absent on the last page.
    *
    * @generated from field: optional int64 next_from_seq = 2;
    */
@@ -662,7 +668,7 @@ export declare type WatchRequest = Message<"holdfast.v1.WatchRequest"> & {
   sessionId: string;
 
   /**
-   * Only records above this position; at most the position of the last event that was seen.
+   * Only records above this position, which is at most the position of the last event that the caller saw.
    *
    * @generated from field: optional int64 after_seq = 2;
    */
@@ -699,7 +705,7 @@ export declare type WatchResponse = Message<"holdfast.v1.WatchResponse"> & {
     case: "record";
   } | {
     /**
-     * How the session stands: first of all, and whenever that has changed.
+     * The session: as the first event, and whenever it has changed.
      *
      * @generated from field: holdfast.v1.Session session = 3;
      */
@@ -756,7 +762,7 @@ export declare type ImportRequest = Message<"holdfast.v1.ImportRequest"> & {
   lines: Uint8Array[];
 
   /**
-   * Another id than the one in the file.
+   * The id to store the session under, in place of the id in the file.
    *
    * @generated from field: optional string session_id = 2;
    */
@@ -774,8 +780,8 @@ export declare const ImportRequestSchema: GenMessage<ImportRequest>;
  */
 export declare const SessionService: GenService<{
   /**
-   * A session, stored before it is answered. Asked twice under one idempotency key it is one session. A runner starts only queued
-   * tasks of sessions it holds.
+   * Starts a session, which is stored before the answer. A second call with the same idempotency key answers
+   * the same session. A runner may only start queued tasks of sessions that it holds.
    *
    * @generated from rpc holdfast.v1.SessionService.Start
    */
@@ -803,9 +809,9 @@ export declare const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * How it ended; waits up to `wait_ms` for that. There is one result of a session: what has ended never changes, and a fork, or a
-   * retry, is a session of its own. So an answer that has not `ended` carries no output, and one that has is the one waited for,
-   * whatever runs, pauses and moves there were.
+   * The result of a session; waits up to `wait_ms` for its end. A session has one result, because an ended
+   * session never changes, and a fork or a retry is another session. An answer that has not `ended` carries
+   * no output. An answer that has is the session's result, however often the session ran, paused and moved.
    *
    * @generated from rpc holdfast.v1.SessionService.GetResult
    */
@@ -815,7 +821,7 @@ export declare const SessionService: GenService<{
     output: typeof GetResultResponseSchema;
   },
   /**
-   * Stored before it is answered, also when nobody waits for it yet.
+   * Sends a signal, which is stored before the answer, also if the session does not wait for it yet.
    *
    * @generated from rpc holdfast.v1.SessionService.Signal
    */
@@ -825,7 +831,7 @@ export declare const SessionService: GenService<{
     output: typeof SignalResponseSchema;
   },
   /**
-   * Answers a question it asked.
+   * Answers a question of the session.
    *
    * @generated from rpc holdfast.v1.SessionService.Answer
    */
@@ -835,8 +841,9 @@ export declare const SessionService: GenService<{
     output: typeof AnswerResponseSchema;
   },
   /**
-   * Acknowledged, it never completes any more. A session that is being cancelled already is answered as it stands, over REST with the
-   * status 200. A session that has ended is refused with `run_terminal` (409).
+   * Cancels a session. Once this is acknowledged, the session cannot complete. For a session that is being
+   * cancelled already the answer is its present state, with the status 200 over REST. A session that has
+   * ended is refused with `run_terminal` (409).
    *
    * @generated from rpc holdfast.v1.SessionService.Cancel
    */
@@ -862,7 +869,7 @@ export declare const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Replaces the limits that are given; the others stay.
+   * Replaces the given limits; the others stay.
    *
    * @generated from rpc holdfast.v1.SessionService.SetBudget
    */
@@ -872,7 +879,8 @@ export declare const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * What its budget was charged for lost attempts can be spent again. The second call changes nothing.
+   * Releases the part of the budget that was charged for lost attempts, so that it can be spent again. A
+   * second call changes nothing.
    *
    * @generated from rpc holdfast.v1.SessionService.ReleaseLost
    */
@@ -882,7 +890,7 @@ export declare const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * A new session that begins as this one was at a point.
+   * Starts a new session that begins as this one was at a point.
    *
    * @generated from rpc holdfast.v1.SessionService.Fork
    */
@@ -892,7 +900,7 @@ export declare const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Only what has ended.
+   * Deletes a session that has ended.
    *
    * @generated from rpc holdfast.v1.SessionService.Delete
    */
@@ -922,8 +930,9 @@ export declare const SessionService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * How it stands, its journal from a position on, and then what is added, until it has ended. The event that says that it has ended has
-   * the position behind the journal. Asked again after that position, the stream is empty, and over REST the status is 204.
+   * The session, its journal from a position on, and then further records until the session has ended. The
+   * last event says that it has ended, and has the position behind the journal. A call after that position
+   * answers an empty stream, with the status 204 over REST.
    *
    * @generated from rpc holdfast.v1.SessionService.Watch
    */
@@ -943,7 +952,7 @@ export declare const SessionService: GenService<{
     output: typeof ExportResponseSchema;
   },
   /**
-   * A session from the lines of its file.
+   * Stores a session from the lines of its file.
    *
    * @generated from rpc holdfast.v1.SessionService.Import
    */
