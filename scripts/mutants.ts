@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (!isAway || this.#closed) return;",
     replace: "if (error.code.length > 0) return;",
     tests: ["packages/runtime/src/behaviour/storage-away.test.ts"],
-    test: "for its row, when its pause was over already, after 3",
+    test: "a session whose pause was taken back resumes although its row cannot be read 3 times",
   },
   {
     name: "S2: a session that may have been created is gone on with",
@@ -68,7 +68,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.failedToRun(sessionId, departure.error); // Also",
     replace: "if (token !== undefined) this.failedToRun(sessionId, departure.error); // Also",
     tests: ["packages/runtime/src/behaviour/storage-away.test.ts"],
-    test: "a session whose creation was answered by an error, and may have been stored, goes on if it was",
+    test: "a session whose creation was answered by an error continues if it was stored",
     hangs: true,
   },
   {

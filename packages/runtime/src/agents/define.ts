@@ -26,7 +26,9 @@ export interface TaskContext {
   readonly attempt: number;
   /** The same for every attempt, for effects on the outside world: pass it on to services that deduplicate. */
   readonly idempotencyKey: string;
-  /** W3C trace context of this attempt, for the `traceparent` header of outgoing calls; nothing when it is not traced. */
+  /**
+   * W3C trace context of this attempt, for the `traceparent` header of outgoing calls. Absent without tracing.
+   */
   readonly traceparent?: string | undefined;
   /**
    * Fires on cancellation, time-out and shutdown; pass it to every call that waits.

@@ -6,7 +6,7 @@ import { MemoryStorage } from "../memory/memory-storage.ts";
 
 const OTHERS = 1_000;
 
-/** The last sessions of a storage that holds many others after them, and how often the agent of any session is read. */
+/** A storage with a few sessions before many others, and a count of how often any session's agent is read. */
 async function filled(): Promise<{ readonly storage: MemoryStorage; readonly reads: () => number }> {
   const storage = new MemoryStorage();
   let reads = 0;

@@ -59,7 +59,7 @@ describe("a chain of agents that ask for each other", () => {
   });
 });
 
-test("an agent that asks for too many children is paused with the limit, so that what they did is not lost", async () => {
+test("an agent that spawns too many children is paused with the limit, and their work is kept", async () => {
   const leaf = defineAgent({ name: "leaf", run: async () => 1 });
   const wide = defineAgent({
     name: "wide",

@@ -132,7 +132,7 @@ describe("a successor", () => {
   }
 
   test.each([{}, { budget: { maxTokens: 100_000 } }])(
-    "a successor spends the budget that its predecessor left, and nothing more (%o)",
+    "a successor spends only the budget that its predecessor left (%o)",
     async (options) => {
       const { runtime } = open();
       const { agent, spent } = handingOver(100, options);

@@ -151,7 +151,7 @@ describe("standstill under load equals alone", () => {
   });
 });
 
-describe("ended between any two commits and gone on by another process, it is the same", () => {
+describe("a journal is the same when its process ends between any two commits", () => {
   test.each(Object.keys(AGENTS))("%s", async (name) => {
     const alone = await runAlone(name);
     expect(alone.commits).toBeGreaterThan(3);

@@ -1,4 +1,5 @@
-// A minimal session starts over when its process dies: what its lives before did to others is still done. Those here began under the
+// A minimal session starts over when its process dies, but the effects of its earlier lives remain. These
+// sessions began under the
 // older rules, by which a session with children stayed minimal.
 
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT } from "@holdfast/core";
@@ -40,7 +41,7 @@ async function startOlder(
   await runtime.resume("s");
 }
 
-describe("a session that keeps no journal and starts over", () => {
+describe("a minimal session that starts over", () => {
   const done = defineAgent({ name: "done", run: async () => "done" });
   const other = defineAgent({ name: "other", run: async () => "other" });
 

@@ -25,45 +25,54 @@ const waits = agentOf(async (ctx) => ctx.waitForSignal("go"));
 const sleeps = agentOf(async (ctx) => ctx.sleep(60_000).then(() => "slept"));
 
 describe("a session that only waits is brought back although storage was away", () => {
-  test.each(["row", "claim", "load"] as const)("for its %s, when a signal came", async (what) => {
-    const { runtime, clock, faults } = open();
-    const handle = await runtime.start(waits);
-    await clock.advance(5_000);
-    expect(runtime.live).toBe(0);
-    const result = handle.result();
-    await turns(10);
-    faults.refuse(what, 3);
-    await handle.signal("go", 7);
-    await clock.advance(5_000);
-    expect(await result).toBe(7);
-  });
+  test.each(["row", "claim", "load"] as const)(
+    "a waiting session gets a signal although storage first refuses its %s",
+    async (what) => {
+      const { runtime, clock, faults } = open();
+      const handle = await runtime.start(waits);
+      await clock.advance(5_000);
+      expect(runtime.live).toBe(0);
+      const result = handle.result();
+      await turns(10);
+      faults.refuse(what, 3);
+      await handle.signal("go", 7);
+      await clock.advance(5_000);
+      expect(await result).toBe(7);
+    },
+  );
 
-  test.each(["claim", "load"] as const)("for its %s, when its time came", async (what) => {
-    const { runtime, clock, faults } = open();
-    const handle = await runtime.start(sleeps);
-    await clock.advance(5_000);
-    faults.refuse(what, 3);
-    const result = handle.result();
-    await clock.advance(60_000);
-    expect(await result).toBe("slept");
-  });
+  test.each(["claim", "load"] as const)(
+    "a waiting session resumes at its time although storage first refuses its %s",
+    async (what) => {
+      const { runtime, clock, faults } = open();
+      const handle = await runtime.start(sleeps);
+      await clock.advance(5_000);
+      faults.refuse(what, 3);
+      const result = handle.result();
+      await clock.advance(60_000);
+      expect(await result).toBe("slept");
+    },
+  );
 
   // The session is resumed before its driver has released it. Then no process holds it, and no arrival says so.
-  test.each([1, 3])("for its row, when its pause was over already, after %i", async (times) => {
-    const { runtime, clock, faults } = open();
-    const ready = gate();
-    const handle = await runtime.start(agentOf(async (ctx) => ctx.run("work", () => ready.opened)));
-    await turns(10);
-    await handle.pause();
-    await turns(10);
-    await handle.unpause();
-    faults.refuse("row", times);
-    ready.open();
-    await clock.advance(5_000);
-    expect(await handle.session()).toMatchObject({ status: "completed" });
-  });
+  test.each([1, 3])(
+    "a session whose pause was taken back resumes although its row cannot be read %i times",
+    async (times) => {
+      const { runtime, clock, faults } = open();
+      const ready = gate();
+      const handle = await runtime.start(agentOf(async (ctx) => ctx.run("work", () => ready.opened)));
+      await turns(10);
+      await handle.pause();
+      await turns(10);
+      await handle.unpause();
+      faults.refuse("row", times);
+      ready.open();
+      await clock.advance(5_000);
+      expect(await handle.session()).toMatchObject({ status: "completed" });
+    },
+  );
 
-  test("when it was to be let go of", async () => {
+  test("a waiting session resumes at its time although its release failed", async () => {
     const { runtime, clock, faults } = open();
     const handle = await runtime.start(sleeps);
     await turns(10);
@@ -75,7 +84,7 @@ describe("a session that only waits is brought back although storage was away", 
 });
 
 // It was no failure of the task's, and must not use up one of its three.
-test("a task whose conversation cannot be read asks no more once the runtime is closed", async () => {
+test("a task whose conversation cannot be read stops asking once the runtime is closed", async () => {
   const ask = defineTask({ name: "ask", run: () => 0 });
   const agent = defineAgent({
     name: "talks",
@@ -139,7 +148,7 @@ describe("a session that storage has no room for", () => {
 
 describe("starting", () => {
   // The session is stored and claimed, so no other process would ever run it.
-  test("a session whose creation was answered too late goes on, although its row could not be read", async () => {
+  test("a session whose creation was answered too late continues, although its row could not be read", async () => {
     const { runtime, clock, faults } = open();
     faults.loseReply();
     faults.refuse("row", 1);
@@ -154,7 +163,7 @@ describe("starting", () => {
   });
 });
 
-test("a session whose creation was answered by an error, and may have been stored, goes on if it was", async () => {
+test("a session whose creation was answered by an error continues if it was stored", async () => {
   const { runtime, clock, faults } = open();
   faults.loseReply();
   faults.refuse("creation again", 1);

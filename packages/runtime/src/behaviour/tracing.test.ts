@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 describe("the order of what is traced", () => {
-  test("a wait is told after its commit, never before", async () => {
+  test("a wait is traced after its commit, never before", async () => {
     const tracer = recordingTracer();
     const memory = new MemoryStorage();
     const answered = gate();
@@ -43,7 +43,7 @@ describe("the order of what is traced", () => {
     expect(typesOf(tracer.events)).toEqual(["session_started", "turn_started", "committed", "waiting"]);
   });
 
-  test("a whole session: every start has its end, in its place", async () => {
+  test("every traced start of a session has its end, in its place", async () => {
     const tracer = recordingTracer();
     const { runtime, clock } = open({ tracer });
     const handle = await runtime.start(
@@ -91,7 +91,7 @@ describe("the order of what is traced", () => {
     ]);
   });
 
-  test("a failed session says with what", async () => {
+  test("a failed session is traced with its error", async () => {
     const tracer = recordingTracer();
     const { runtime } = open({ tracer });
     const handle = await runtime.start(agentOf(() => Promise.reject(new RangeError("too far"))));
@@ -144,7 +144,7 @@ describe("attempts that nobody waits for any more", () => {
 });
 
 describe("a session that comes back", () => {
-  test("from a process that died: the turn goes on, the lost attempt is told, and every span has a start", async () => {
+  test("after the death of a process the turn continues, the lost attempt is traced, and every span has a start", async () => {
     const storage = new MemoryStorage();
     const agent = agentOf((ctx) =>
       ctx.run("task", ({ attempt }) => (attempt === 1 ? new Promise(() => {}) : "ok")),
@@ -172,7 +172,7 @@ describe("a session that comes back", () => {
     ]);
   });
 
-  test("to wait as it waited: that is told, and it leaves memory again", async () => {
+  test("a session that is loaded only to wait again is traced, and leaves memory again", async () => {
     const storage = new MemoryStorage();
     const agent = agentOf((ctx) => ctx.waitForSignal("go"));
     const first = open({ storage });
@@ -236,14 +236,14 @@ describe("trace context", () => {
     expect((await handle.session()).agent.traceparent).toBe(`of ${handle.sessionId}`);
   });
 
-  test("a tracer that throws when asked for it is one that has none", async () => {
+  test("a tracer that throws when asked for its context has none", async () => {
     const { runtime } = open({ tracer: { trace: () => {}, traceparent: () => fail(new Error("tracer")) } });
     const handle = await runtime.start(agentOf((ctx) => ctx.run("t", (task) => task.traceparent ?? "none")));
     expect(await handle.result()).toBe("none");
   });
 });
 
-test("for the silent tracer no event is built and the clock is not asked", async () => {
+test("the silent tracer costs no event and no read of the clock", async () => {
   const asked = { trace: 0 };
   const clock = new TestClock();
   const counting = {

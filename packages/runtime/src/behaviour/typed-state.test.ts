@@ -185,7 +185,7 @@ describe("another version of the code", () => {
     });
   }
 
-  test("migrates the state when it can", async () => {
+  test("a newer version of the code migrates the state when it can", async () => {
     const { storage, sessionId } = await stored();
     const { runtime } = open(storage);
     const migrate = (state: unknown, from: number): { list: string[] } => ({
@@ -206,7 +206,7 @@ describe("another version of the code", () => {
     ],
     ["forgets to return in it", waiting(2, () => undefined as never)],
     ["is older", waiting(1)],
-  ])("that %s is told with both versions, and the old state stays", async (what, agent) => {
+  ])("a version that %s is reported with both versions, and the old state stays", async (what, agent) => {
     const { storage, sessionId } = await stored();
     const { runtime } = open(storage);
     if (what === "is older") {

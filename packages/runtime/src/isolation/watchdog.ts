@@ -135,7 +135,7 @@ export class Watchdog implements SliceObserver {
 }
 
 /**
- * Add the sessions of a slice that was ended to those on file.
+ * Add the sessions of a slice that was ended to the suspects in the file.
  *
  * @param place the author's line at which the process was stuck.
  */
@@ -162,7 +162,7 @@ export function threadTime(): bigint {
 
 const NOBODY: Suspects = { suspects: [], charged: [], places: {} };
 
-/** A file that cannot be read accuses nobody: it is a hint about the past, never the truth about a session. */
+/** An unreadable file names no suspects: the file is only a hint about the past. */
 function readSuspects(path: string): Suspects {
   try {
     const parsed = JSON.parse(readFileSync(path, "utf8")) as Partial<Suspects>;

@@ -42,7 +42,7 @@ describe("a group", () => {
     expect(order).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  test("answers each change alone: a refused one leaves its neighbours as they are", async () => {
+  test("a refused change of a group does not affect the others", async () => {
     const storage = new MemoryStorage();
     const committer = new GroupCommitter(storage, new TestClock());
     const create = (sessionId: string): Change => ({
@@ -60,7 +60,7 @@ describe("a group", () => {
     expect(results.map(({ status }) => status)).toEqual(["created", "exists", "not_found", "created"]);
   });
 
-  test("whose fate is unknown is sent again, unchanged, until it is known, and later ones wait behind it", async () => {
+  test("a group with an unknown result is sent again unchanged, and later groups wait for it", async () => {
     const { committer, clock, groups, answer, fail } = scripted();
     const done = Promise.all([committer.commit(release("a")), committer.commit(release("b"))]);
     await turns(1);
@@ -84,7 +84,7 @@ describe("a group", () => {
     expect(groups[3]).toEqual(["c"]);
   });
 
-  test("that storage cannot take is answered with the error, to each, and the next is tried afresh", async () => {
+  test("every change of a group that storage refuses gets the error, and the next group is sent", async () => {
     for (const code of ["storage_full", "storage_readonly", "corrupt_record"] as const) {
       const { committer, answer, fail } = scripted();
       const refused = Promise.allSettled([committer.commit(release("a")), committer.commit(release("b"))]);
@@ -146,7 +146,7 @@ describe("a group", () => {
     expect(given, "what was not given to it yet is not done later").not.toContain("after");
   });
 
-  test("answered too short is an error for those left out, not a hang", async () => {
+  test("changes without an answer get an error when storage answers too few", async () => {
     const storage = { commit: async () => [{ status: "released" }] } as unknown as AgentStorage;
     const committer = new GroupCommitter(storage, new TestClock());
     const [first, second] = await Promise.allSettled([
@@ -238,7 +238,7 @@ describe("a storage that takes several groups at once", () => {
   });
 });
 
-test("idle with nothing to do answers at once", async () => {
+test("`idle` resolves at once with nothing to do", async () => {
   await new GroupCommitter(new MemoryStorage(), new TestClock()).idle();
 });
 

@@ -28,7 +28,7 @@ export interface SliceMember {
   standstill(): void;
 }
 
-/** Runs a callback in a turn of the event loop of its own, after those given before it: `setImmediate`, or a simulator's. */
+/** Runs each callback in its own turn of the event loop, in the order of the calls, as `setImmediate` does. */
 export type Immediate = (callback: () => void) => void;
 
 const SLICES_PER_TURN = 16;
@@ -37,7 +37,9 @@ export class SliceLoop {
   readonly #observer: SliceObserver | undefined;
   readonly #afterSlice: () => void;
   readonly #immediate: Immediate;
-  /** Members that were given the next slice, in that order; those that left since are no longer ready. */
+  /**
+   * Members of the next slice, in the order of their calls of `wake`; members that left are no longer ready.
+   */
   #ready: SliceMember[] = [];
   #running: SliceMember[] = [];
   /** The remaining slices of this turn. */

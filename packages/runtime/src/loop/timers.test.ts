@@ -5,7 +5,7 @@ import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime } from "../runtime.ts";
 import { alarm, Timers } from "./timers.ts";
 
-test("an alarm for no time is refused, and holds up no other", async () => {
+test("an alarm for NaN is refused, and delays no other", async () => {
   const clock = new TestClock();
   const timers = new Timers(clock);
   const rung: string[] = [];

@@ -55,7 +55,10 @@ export class MemoryIndex {
     this.#unlist(stored);
   }
 
-  /** Move the sessions that the clock has reached off the timeline: those past their time are returned, the others are ready. */
+  /**
+   * Take the sessions that the clock has reached off the timeline. Overdue ones are returned, the others become
+   * ready.
+   */
   *reach(now: number): Generator<string> {
     for (
       let stored = this.#timeline.first();

@@ -186,7 +186,7 @@ export function statesOf({ session: { checkpointSeq }, records }: Stored): JsonT
   return before.filter(({ type }) => type === "checkpoint").map(({ payload }) => payload ?? "null");
 }
 
-/** Entries stand in the order of their `id`. */
+/** Entries are in the order of their `id`. */
 export function findEntry(entries: readonly Entry[], id: number): Entry | undefined {
   const entry = entries[lowest(entries.length, (i) => entries[i]!.id >= id)];
   return entry?.id === id ? entry : undefined;

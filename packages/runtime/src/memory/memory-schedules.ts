@@ -35,7 +35,10 @@ export class MemorySchedules {
     return Array.from(this.#byId.values(), ({ schedule }) => schedule).sort(byNextAt);
   }
 
-  /** The schedules to fire by `now`, the earliest first; and when the next of the others fires, `Infinity` when none does. */
+  /**
+   * The schedules to fire by `now`, the earliest first, and the next time after that; `Infinity` when there is
+   * none.
+   */
   due(now: number): { readonly schedules: readonly Schedule[]; readonly nextAt: number } {
     const { items, nextAt } = this.#byTime.upTo(now);
     return { schedules: items.map(({ schedule }) => schedule).sort(byNextAt), nextAt };

@@ -28,7 +28,7 @@ export class MemoryTransaction implements RowPort {
   readonly #rows: Rows;
   readonly #index: MemoryIndex;
   readonly #followers: Followers;
-  /** The last token that this storage gave. A session that is created again after its deletion never gets an old token. */
+  /** The last token of this storage, so that a session with the id of a deleted one never gets an old token. */
   #lastToken = NO_CLAIM.token;
   #arrived: Arrival[] = [];
   /** The changed sessions that have followers. */

@@ -19,7 +19,7 @@ test("a timer is never early, however long its turn of the event loop has lasted
   expect(Math.min(...passed)).toBeGreaterThanOrEqual(1);
 });
 
-test("a timer that was looked at early can still be called off", async () => {
+test("a timer that was checked early can still be cancelled", async () => {
   const fired: string[] = [];
   const cancel = systemClock.setTimer(() => fired.push("cancelled"), 2);
   await new Promise<void>((resolve) => systemClock.setTimer(resolve, 1));

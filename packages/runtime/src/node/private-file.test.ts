@@ -44,7 +44,7 @@ function expectUntouched(other: string): void {
   );
 }
 
-describe("where something is already", () => {
+describe("an existing path", () => {
   for (const [what, plant] of Object.entries(PLANTED)) {
     test(`${what} at the path of a new file is refused, and not written to`, () => {
       const [path, other] = [join(folder, "token"), join(folder, "other")];
@@ -85,7 +85,7 @@ test("a new file is for its user only, whatever the umask", () => {
 describe("a folder", () => {
   const refused = { code: "config_invalid", at: expect.any(String), fix: expect.any(String) };
 
-  test("that everybody may write to is refused, and a sticky one is not", () => {
+  test("a folder that everybody may write to is refused unless it is sticky", () => {
     chmodSync(folder, 0o777);
     expect(() => createPrivate(join(folder, "token"), "secret")).toThrow(expect.objectContaining(refused));
     expect(() => replacePrivate(join(folder, "token"), "secret")).toThrow(expect.objectContaining(refused));

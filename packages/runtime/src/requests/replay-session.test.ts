@@ -39,7 +39,7 @@ const twice = defineAgent({
   },
 });
 
-describe("a turn that is gone through again", () => {
+describe("a replayed turn", () => {
   test("a replayed turn needs no handlers, even for guarded tasks that only the runtime knew", async () => {
     const storage = new MemoryStorage();
     const look = defineTask({ name: "look", guardRepeats: true, timeoutMs: 5_000, run: () => "nothing" });
@@ -94,7 +94,7 @@ describe("a turn that is gone through again", () => {
     });
   });
 
-  test("an earlier turn is gone through from its checkpoint to the next", async () => {
+  test("an earlier turn is replayed from its checkpoint to the next", async () => {
     const agent = defineAgent({
       name: "turns",
       initial: () => 0,
@@ -154,7 +154,7 @@ describe("a turn of a fork of a fork", () => {
     expect(owners).toEqual(["one", "one", "two", "three"]);
   });
 
-  test("whose origin is gone is gone through as the nearest one's that is left", async () => {
+  test("a turn whose origin is deleted is replayed as the nearest remaining session's", async () => {
     const { session, records, storage } = await recorded(twice);
     const fork = { origins: ["gone", "longer"], at: records.length, seed: 1, tasks: "rerun" } as const;
     const left = { ...session, fork };
@@ -182,7 +182,7 @@ describe("code that does something else", () => {
     expect(ran).toBe(before);
   });
 
-  test("that asks for fewer is seen too, and so is what awaits something that is not durable", async () => {
+  test("a replay finds code with fewer commands, or with a non-durable await", async () => {
     const { session, records } = await recorded(twice);
     const fewer = other("twice", async (ctx) => void ctx.appendEntry({ role: "user", content: "hello" }));
     expect((await replayed({ agent: fewer, session, records })).stand.fault).toMatchObject({
@@ -198,7 +198,7 @@ describe("code that does something else", () => {
     });
   });
 
-  test("in nothing but inputs goes on where that is accepted, and says where", async () => {
+  test("a replay with accepted drift continues, and lists the positions", async () => {
     const { session, records } = await recorded(twice);
     const agent = other("twice", async (ctx) => {
       ctx.appendEntry({ role: "user", content: "good morning" });

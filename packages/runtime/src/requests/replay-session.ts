@@ -133,7 +133,10 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
   };
 }
 
-/** As the slice loop does it: two immediates queued together, so that between them only ticks and microtasks run (K2). */
+/**
+ * One slice, as in `SliceLoop`: only ticks and microtasks run between two immediates that are queued together
+ * (K2).
+ */
 function slice(kernel: Kernel, event: EventRecord, start: () => Promise<unknown>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const guarded = (step: () => void) => () => {

@@ -26,8 +26,9 @@ export function exportLines(reader: StorageReader, sessionId: string): AsyncGene
  *
  * @param where names the file in errors.
  * @param wanted an id to store it under, instead of its own.
- * @throws CorruptRecordError when it is damaged, HoldfastError `version_unsupported` when it is of another version, UsageError when
- * it cannot have that id.
+ * @throws CorruptRecordError when the file is damaged.
+ * @throws HoldfastError `version_unsupported` when the file has another version.
+ * @throws UsageError when the session cannot have that id.
  */
 export async function readSessionFile(
   chunks: AsyncIterable<Uint8Array>,

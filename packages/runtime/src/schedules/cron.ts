@@ -59,7 +59,10 @@ function momentOf(wall: number, offsetAt: Calendar["offsetAt"]): number {
   return first ?? changeBetween(Math.min(early, late), Math.max(early, late), offsetAt);
 }
 
-/** cron-3. With the clock as it is now; and where that is changed before, from the change on with the clock as it is then. */
+/**
+ * cron-3. The next time with the current offset. If the clock changes before it, count from the change with the
+ * new offset.
+ */
 function nextBySteps(moment: number, { nextWall, offsetAt }: Calendar): number {
   const offset = offsetAt(moment);
   const wall = nextWall(moment + offset);
