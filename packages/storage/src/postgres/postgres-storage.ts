@@ -71,7 +71,7 @@ export interface PostgresStorageOptions {
   readonly notices: { readonly schema: string; readonly warn: (text: string) => void } | undefined;
   /** The database's time, if callers are to use it. */
   readonly now: (() => number) | undefined;
-  /** A number above all it answered before, and above those in the database when it was opened. */
+  /** Answers a number above all its earlier answers, and above all numbers in the database when it was opened. */
   readonly stamp: () => number;
 }
 
@@ -568,7 +568,7 @@ export class PostgresStorage implements AgentStorage {
   }
 }
 
-/** Sessions that these changes speak of as being there: they are read beforehand, all others are taken to be new. */
+/** Sessions that must exist for these changes, and so are read beforehand. All others are assumed to be new. */
 function knownTo(changes: readonly Change[]): Set<string> {
   const known = new Set<string>();
   for (const change of changes)

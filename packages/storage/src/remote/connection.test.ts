@@ -132,7 +132,7 @@ test.each([
   ["http:localhost:8765", "does not begin with http", undefined],
   ["nonsense with spaces", "does not begin with http", "say https://"],
   ["", "missing", undefined],
-])("no token goes to %s, and the right form is said", (url, what, fix) => {
+])("no token goes to %s, and the error gives the right form", (url, what, fix) => {
   const error = refusalOf(url);
   expect(error).toMatchObject({ code: "usage", at: "url", message: expect.stringContaining(what) as string });
   expect(fix === undefined ? error.expected : error.fix).toContain(fix ?? "http");

@@ -32,7 +32,7 @@ export function plainThere(url: string): UsageError {
   });
 }
 
-/** The error of a URL that says http where TLS is spoken, which cuts what it does not understand without a word. */
+/** The error of a URL with http for a server that speaks TLS. Such a server cuts the connection without an error. */
 export async function tlsThere(url: string): Promise<UsageError | undefined> {
   const { protocol, hostname, port, host } = new URL(url);
   if (protocol !== "http:" || !(await speaksTls(hostname.replace(/^\[|\]$/g, ""), Number(port || 80))))
@@ -85,7 +85,7 @@ interface BadAnswer extends Error {
   readonly rawPacket?: Uint8Array;
 }
 
-/** The type of the frame that a server begins HTTP/2 with: one that speaks nothing else cannot be judged by HTTP/1.1. */
+/** The type of a server's first frame in HTTP/2. A server of HTTP/2 alone cannot be judged by HTTP/1.1. */
 const HTTP2_SETTINGS = 4;
 
 /** A call that every coordinator refuses in our words, as it has no token. */

@@ -250,7 +250,7 @@ export class RemoteStorage implements AgentStorage {
     }
   }
 
-  /** Under a newer claim it may be held all the same. */
+  /** Forget a claim, unless the session is held under a newer one. */
   #release({ sessionId, token }: { readonly sessionId: string; readonly token: number }): void {
     if (this.#held.get(sessionId) === token) this.#held.delete(sessionId);
   }

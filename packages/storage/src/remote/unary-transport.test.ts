@@ -65,7 +65,7 @@ test.each([
     },
   ],
   [
-    "with its connection, where what came of it could be read",
+    "with its connection, after a readable part of its answer",
     (stream: ServerHttp2Stream) => {
       stream.respond({ ":status": 200, "content-type": "application/proto" });
       stream.write(NO_FIELD_OF_OURS, () => stream.session?.destroy());

@@ -94,7 +94,7 @@ test("a file that another process has locked costs events and no time", async ()
   expect(rows("SELECT count(*) AS n FROM trace_event")).toEqual([{ n: 1 }]);
 });
 
-test("only the youngest are kept", async () => {
+test("the tracer keeps only the youngest events", async () => {
   tracer = sqliteTracer({ path, rowsMax: 3 });
   for (let i = 0; i < 10; i++) tracer.trace(committed(i));
   await tracer.flush();

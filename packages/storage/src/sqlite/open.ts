@@ -220,7 +220,7 @@ async function askOwner(paths: DatabasePaths): Promise<OwnerInfo | undefined> {
     client = await connectToOwner(paths, ASK_PID_MS);
     return client?.owner;
   } catch {
-    return undefined; // It is only asked for its name; the lock says that it lives.
+    return undefined; // The lock has shown that the owner lives; this call only asks for its pid.
   } finally {
     await client?.close();
   }

@@ -1,4 +1,4 @@
-// Rows that are not what was written, and changes that the database refuses: each is named, and hurts nobody beside it.
+// Damaged rows, and changes that the database refuses: each is reported by name, and affects nothing else.
 
 import type { Change, CommitBatch, CreateSession } from "@holdfast/core";
 import { FORMAT_LIMITS } from "@holdfast/core";
@@ -306,7 +306,7 @@ describe("statements for the database", () => {
     const claimFor = { owner: "owner-1", leaseMs: 1_000 };
     await storage.commit([{ type: "audited", change: creating("ses-1", { claimFor }), audit }], 1);
     await storage.commit([{ type: "audited", audit }], 2);
-    // The second one is when it says that it lives.
+    // The first claim also writes the instance's sign of life.
     expect(storage.statementCount - before).toBe(3);
   });
 });

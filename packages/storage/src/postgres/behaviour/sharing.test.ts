@@ -355,7 +355,7 @@ describe("with SERIALIZABLE as the default of the server", () => {
   });
 });
 
-// Each of these happens in the one moment in which it matters: after something was read, and before what was decided is written.
+// Each change here happens in the critical moment: after a read, and before the write that was decided by it.
 describe("changes between reading and writing", () => {
   afterEach(() => vi.restoreAllMocks());
 
@@ -445,7 +445,7 @@ describe("changes between reading and writing", () => {
 });
 
 describe("a process that died", () => {
-  /** As its instance looks to others when it is known to be gone; a server that was just started waits for those that are not. */
+  /** Mark all instances as gone. A server that was just started would otherwise wait for a silent one. */
   const fallSilent = () => runSql(url, `UPDATE ${schema}.instance SET said_at = '-infinity'`);
 
   test("ST18: a session that it had claimed without end is due, is lost once, and its late batch is fenced", async () => {

@@ -1,6 +1,6 @@
 // Database: a pool of connections that takes statements and answers rows. It knows no tables.
 //
-//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: what it changed is
+//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: its changes are
 //       synced when it answers.
 //   postgres-database-2. A connection that was lost is not used again; the next call makes a new one.
 //   postgres-database-3. Statements are prepared by name once per connection, with plans that do not depend on the
@@ -18,7 +18,7 @@ import pg from "pg";
 import { hasLost } from "./pg-errors.ts";
 
 export interface Statement {
-  /** Under which it is prepared; without one it is not. */
+  /** The name under which the statement is prepared. A statement without a name is not prepared. */
   readonly name?: string;
   readonly text: string;
   /**
@@ -32,7 +32,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 export interface DatabaseOptions {
   readonly url: string;
-  /** Where tables are looked for and made. */
+  /** The schema of the tables. */
   readonly schema: string;
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
@@ -113,7 +113,8 @@ export class Database {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      // Ahead of the statement it was made for, which does not wait for it; if it fails, so does that.
+      // Sent ahead of the connection's first statement, which does not wait for it. If it fails, that statement
+      // fails.
       client.query(onConnect).catch(() => undefined);
     });
   }
@@ -147,12 +148,12 @@ export class Database {
     };
     const begun = ask({ text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" });
     const sent = reads.map(([statement, values]) => ask(statement, values));
-    // Behind a read that failed it ends the transaction all the same.
+    // COMMIT ends the transaction also after a failed read.
     const ended = ask({ text: "COMMIT" });
     const all = await Promise.allSettled([begun, ...sent, ended]);
     const last = all.at(-1);
     client.release(last?.status === "rejected" ? toError(last.reason) : undefined);
-    // The first to fail says why; those behind it only that there was one.
+    // The first error has the reason; later ones only say that the transaction has failed.
     for (const each of all) if (each.status === "rejected") throw each.reason;
     return Promise.all(sent);
   }

@@ -215,7 +215,7 @@ export class ArrivalPoll {
     return arrivals;
   }
 
-  /** Many are asked for no more often than if nobody said that there is something. */
+  /** Many followed sessions are checked at the regular interval only, whatever notices come. */
   #followedNow(): Iterable<readonly [string, Known]> {
     const now = performance.now();
     if (this.#followed.size > FOLLOWED_FEW && now - this.#followedAt < this.#options.everyMs) return [];

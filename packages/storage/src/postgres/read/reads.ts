@@ -1,8 +1,8 @@
 // Reads: every query that only reads.
 //
-//   postgres-reads-1. Each method is one statement, or several of one snapshot, or several whose later ones are about
-//       rows that are never changed again. No transaction is held open between calls.
-//   postgres-reads-2. Large texts are fetched once it is known which: a second query where there are any.
+//   postgres-reads-1. Each method is one statement, or several of one snapshot, or several whose later ones read rows
+//       that never change again. No transaction is held open between calls.
+//   postgres-reads-2. A second query fetches the large texts that the rows of the first one refer to.
 
 import {
   CorruptRecordError,

@@ -18,10 +18,10 @@ export interface Head {
   claim: Claim;
   /** The end of the claim as the row had it when it was read: claims are only decided by what was just read. */
   readonly until: number;
-  /** Whether a pending signal is one it waits for. */
+  /** Whether the session waits for one of its pending signals. */
   answered: boolean;
   readonly pending: Pending;
-  /** Ids of the sessions that name it as their parent, in the order they were created; `undefined` when they were not read. */
+  /** Ids of the session's children, in the order of creation; `undefined` if they were not read. */
   childIds: string[] | undefined;
   /** The holds of its tasks; few sessions have payers. */
   readonly holds: Map<number, Amount>;
@@ -69,7 +69,7 @@ export class Pending {
     return [...this.#byId].map(([signalId, { order, name }]) => [signalId, order, name]);
   }
 
-  /** Whether one of them is what these waits stand for. */
+  /** Whether one of the signals answers one of these waits. */
   answers(waits: readonly Wait[]): boolean {
     return this.#names.answers(waits);
   }
@@ -92,7 +92,7 @@ export class Heads {
     return head;
   }
 
-  /** Keep what was read or made, unless what is known is newer or in use (postgres-heads-3). */
+  /** Keep a head that was read or made, unless the cached head is newer or in use (postgres-heads-3). */
   put(head: Head): void {
     const known = this.#heads.get(head.sessionId);
     if (known !== undefined && (known.flight !== undefined || known.version > head.version)) return;

@@ -86,7 +86,10 @@ export class Instance {
     }
   }
 
-  /** Peers learn of it and of its mark at once: before that they could not find out that it is gone. */
+  /**
+   * The first sign of life and the presence mark are written together: without a mark, peers could not notice the
+   * death.
+   */
   async #sayFirst(): Promise<void> {
     this.#presence ??= await showPresence(this.id);
     await this.#say();

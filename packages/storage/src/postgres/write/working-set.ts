@@ -46,7 +46,9 @@ export interface WorkingSetOptions {
   readonly heads: Heads;
   readonly facts: Facts;
   readonly lanes: number;
-  /** A number above all it returned before, and above those of processes that ended before this one began. */
+  /**
+   * Answers a number above all its earlier answers, and above those of processes that ended before this one began.
+   */
   readonly stamp: () => number;
   readonly laneOf: (sessionId: string) => number;
 }

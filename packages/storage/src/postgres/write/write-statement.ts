@@ -98,7 +98,7 @@ class Parts {
     this.#parts.push({ name, text, columns });
   }
 
-  /** No part touches a row unless as many rows are found by this one, which comes before those that touch any. */
+  /** No part touches a row unless this part finds that many rows. It comes before all parts that touch rows. */
   mustFind(name: string, rows: number): void {
     this.#conditions.push(this.#counts(name, rows));
   }
@@ -132,7 +132,7 @@ class Parts {
         .replace("$OK", isFree ? "true" : "(SELECT ok FROM ok)");
       return `${name} AS ${filled}`;
     });
-    // Behind what it counts, and before those that ask for it.
+    // `ok` comes after the parts that it counts, and before the parts that read it.
     if (!isFree)
       parts.splice(
         this.#conditions.length,
@@ -282,7 +282,7 @@ function dueAtSql(readyAt: string, row: string): string {
     WHEN ${row}.until = 'Infinity' THEN NULL ELSE greatest(${readyAt}, ${row}.until) END`;
 }
 
-/** Rows are touched in the order they are given, so in the order in which others lock them. */
+/** Rows are touched in the given order, which is the order in which others lock them. */
 function inOrder(a: Head, b: Head): number {
   return a.lane - b.lane || (a.sessionId < b.sessionId ? -1 : 1);
 }

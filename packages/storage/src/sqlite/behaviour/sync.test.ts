@@ -67,7 +67,7 @@ function findUnsynced(calls: readonly string[]): string[] {
   const unsynced: string[] = [];
   let isDirty = false;
   let hasWritten = false;
-  /** Threads whose sync of the log was interrupted by a call of another one: the line on which it returns names no file. */
+  /** Threads whose sync of the log was interrupted by another thread's call. The line of its return names no file. */
   const syncing = new Set<string>();
   for (const call of calls) {
     const isLog = call.includes(".db-wal>");

@@ -33,11 +33,11 @@ export interface Head {
   readonly isWhole: boolean;
   claim: Claim;
   readonly pending: PendingSignals;
-  /** Whether a pending signal is one it waits for. */
+  /** Whether the session waits for one of its pending signals. */
   answered: boolean;
   /** `inbox` as the session's row in the file has it; pending signals account for the rest. */
   writtenInbox: number;
-  /** Whether any session names it as its parent; most have none, and it is not asked for them. */
+  /** Whether the session has children. Most have none, and need no statement for them. */
   hasChildren: boolean;
   /** The holds of its tasks; few sessions have payers. */
   holds: SessionHolds | undefined;
@@ -102,7 +102,7 @@ export class PendingSignals {
     [this.#byId, this.#names] = [NO_SIGNALS, NO_NAMES];
   }
 
-  /** Whether one of them is what these waits stand for. */
+  /** Whether one of the signals answers one of these waits. */
   answers(waits: readonly Wait[]): boolean {
     return this.#names.answers(waits);
   }

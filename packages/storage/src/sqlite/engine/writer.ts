@@ -304,7 +304,7 @@ export class Writer implements RowPort {
     return last;
   }
 
-  /** The session's row in the file stays as it is: the signal's own number says what the inbox is. */
+  /** Leaves the session's row in the file unchanged, because the signal's own number gives the inbox. */
   #addSignal(head: Head, session: Session, signal: StoredSignal): void {
     const { signalId, order, name } = signal;
     this.#insertSignal.run(...signalValues(head.number, signal, this.#blobs));

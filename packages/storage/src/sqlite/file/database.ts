@@ -193,7 +193,7 @@ function createDatabase(file: string): void {
     chmodSync(draft, 0o600); // Where the umask takes even the user's own rights.
     const driver = openDriver(draft, { mode: "write", busyTimeoutMs: 0 });
     try {
-      // Until it is moved nobody can see it, so nothing of it needs to survive a crash before the one sync below.
+      // Nobody can see the draft before it is moved, so it needs to survive no crash before the one sync below.
       driver.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
       migrate(driver);
       noteName(driver, file);

@@ -1,4 +1,4 @@
-// The seam between our SQL and the library that runs it: the only file that imports `node:sqlite`.
+// SqlDriver: the seam between our SQL and the library that runs it. Only this file imports `node:sqlite`.
 //
 // It knows nothing of our schema. Another library (better-sqlite3 has the same synchronous shape) needs this file alone.
 //
@@ -15,7 +15,7 @@ export type SqlValue = null | number | string | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 export interface SqlStatement {
-  /** How many rows it changed. */
+  /** Answers how many rows the statement changed. */
   run(...values: SqlValue[]): number;
   get(...values: SqlValue[]): SqlRow | undefined;
   all(...values: SqlValue[]): SqlRow[];
@@ -25,7 +25,7 @@ export interface SqlDriver {
   exec(sql: string): void;
   /** The statement of this text, prepared at its first use. */
   prepare(sql: string): SqlStatement;
-  /** The one value of a PRAGMA or of a query of one row and one column. */
+  /** The value of a PRAGMA, or of a query with one row and one column. */
   value(sql: string): SqlValue | undefined;
   readonly inTransaction: boolean;
   /** Statements run since it was opened; for benchmarks. */

@@ -24,7 +24,7 @@ import type { SqlDriver } from "./driver.ts";
 import { pathError } from "./paths.ts";
 import { closeLog, makeEmptyFile, openLog, syncPath } from "./plain-files.ts";
 
-/** How often a database is looked at to which nothing is written. */
+/** How often the guard checks a database that nobody writes to. */
 const LOOK_MS = 1_000;
 
 interface Kept {
@@ -90,7 +90,7 @@ export class FileGuard {
       this.check();
       if (this.#index !== undefined) this.#compare(this.#index);
     } catch {
-      // A loss was noted, and ends the looks; anything else is looked at again.
+      // A loss ends the checks; any other error is checked again.
       if (this.#error !== undefined) this.#endLooks();
     }
   }

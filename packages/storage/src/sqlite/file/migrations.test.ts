@@ -94,7 +94,7 @@ test("a file of the first step opens although the relations of a session are dam
   await storage.close();
 });
 
-test("its owner brings it up to date, and all of it is there", async () => {
+test("an owner migrates an older file and keeps its content", async () => {
   const path = await oldDatabase();
   const storage = await openSqliteStorage({ path });
   expect(versionOf(path)).toBe(SCHEMA_VERSION);

@@ -161,7 +161,7 @@ function takeLock(path: string): SqlDriver | undefined {
 
 function makeLockFile(path: string): void {
   try {
-    // Only ever opened here when it is new: closing it later would drop the lock, if this process holds it.
+    // Opened here only if it is new: closing an existing lock file would drop a lock that this process holds.
     makeEmptyFile(path);
     chmodSync(path, 0o600);
   } catch (error) {

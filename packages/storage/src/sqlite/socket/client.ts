@@ -111,7 +111,10 @@ export class SocketStorage implements AgentStorage {
     return this.#owner ?? { pid: 0, since: 0 };
   }
 
-  /** Wait for the owner's hello. Once, before anything else. `false`: it hung up, so it is none any more. */
+  /**
+   * Wait for the owner's hello. Once, before anything else. `false` if the owner hung up, as it is then no owner
+   * any more.
+   */
   async greet(timeoutMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const hello = await new Promise<Hello | HoldfastError | undefined>((resolve) => {

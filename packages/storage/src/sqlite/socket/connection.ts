@@ -31,7 +31,7 @@ const NOT_OF_THE_PORT: WireError = {
 
 export interface ConnectionEvents {
   request(request: Request): void;
-  /** Once or more often; after it nothing is asked. */
+  /** Called once or more often; no request comes after it. */
   closed(): void;
 }
 
@@ -99,7 +99,7 @@ export class Connection {
         if (result?.status === "released") this.claims.delete(change.sessionId);
       } else if (change.type === "commit_batch") {
         const isOver = result?.status === "fenced" || (result?.status === "committed" && isEnding(change));
-        // Under a newer claim it may be held all the same.
+        // The session may be held under a newer claim.
         if (isOver && this.claims.get(change.sessionId) === change.token)
           this.claims.delete(change.sessionId);
       }

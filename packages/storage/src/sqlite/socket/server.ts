@@ -3,7 +3,8 @@
 //   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
 //   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction.
 //       Any other request sees the commits before it.
-//   socket-server-3. Claims without an end that were made over a connection end with it; a lease says itself when it ends.
+//   socket-server-3. Claims without an end that were made over a connection end with it; a claim with a lease expires
+//       with the lease.
 //   socket-server-4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
@@ -102,7 +103,7 @@ export class StorageServer {
         for (const [sessionId, token] of connection.claims)
           changes.push({ type: "release_claim", sessionId, token });
         if (changes.length === 0) return;
-        // A storage that is closed, or whose disk fails, has no claims that would outlive it.
+        // If the storage is closed or its disk fails, claims without an end do not outlive it.
         storage.commit(changes, this.#options.now()).catch(() => {});
       },
     });

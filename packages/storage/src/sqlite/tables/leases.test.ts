@@ -1,4 +1,4 @@
-// Claims that outlive the owner's process: what they cost the file, and what it does when it is damaged or refuses.
+// Claims that outlive the owner's process: their cost in the file, and the effects of damage and of failed writes.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Change, ClaimResult, CreateSession } from "@holdfast/core";

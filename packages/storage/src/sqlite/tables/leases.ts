@@ -67,7 +67,10 @@ export class Leases {
     );
   }
 
-  /** Before anything else is asked. A row that is damaged is none: its session can be claimed, under a higher token. */
+  /**
+   * To be called before any other method. A damaged row counts as missing: its session can be claimed, under a
+   * higher token.
+   */
   refresh(): void {
     if (!this.#isStale) return;
     this.#rows.clear();
@@ -113,7 +116,7 @@ export class Leases {
     else for (const sessionIds of this.#owned.values()) yield* sessionIds;
   }
 
-  /** sqlite-leases-2. When each lease ends, the first time that this is asked; nothing after that. */
+  /** sqlite-leases-2. The expiry of each lease, at the first call; nothing at later calls. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
     if (this.#hasBegun) return NONE;
     this.#hasBegun = true;

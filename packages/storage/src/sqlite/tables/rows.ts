@@ -311,7 +311,9 @@ export const INSERT_JOURNAL =
 
 export const JOURNAL_COLUMNS = "session, seq, count, committed_at, body, checkpoint, checksum";
 
-/** `checkpoint` of a row: whether it holds one. It is not in the checksum, because it says nothing that the body does not. */
+/**
+ * `checkpoint` of a row: whether it holds one. The checksum leaves the mark out, because it follows from the body.
+ */
 export function checkpointMark(records: readonly JournalRecord[]): 1 | null {
   return records.some(({ type }) => type === "checkpoint") ? 1 : null;
 }
