@@ -265,7 +265,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "policy?.maxAttempts === undefined || attempt < policy.maxAttempts",
     replace: "true",
     tests: ["packages/core/src/session/retry.test.ts", CRASHES],
-    test: "counts against a policy that its author wrote, so maxAttempts: 1 is at most once",
+    test: "a lost attempt counts against a policy that its author wrote, so maxAttempts: 1 is at most once",
   },
   {
     name: "H10: replay starts at the last checkpoint",

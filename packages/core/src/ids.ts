@@ -1,7 +1,8 @@
 // `positionId`, `isName` and others: the one place where ids are made and checked.
 //
-// Sessions, runs, signals, runners, schedules and moves get a type prefix and a UUIDv7 (RFC 9562): sortable by time, random in the rest.
-// Tasks, timers, waits and entries are named by their position: `{session}-{seq}` (K1).
+// Sessions, runs, signals, runners, schedules and moves get a type prefix and a UUIDv7 (RFC 9562): sortable
+// by time, random in the rest. Tasks, timers, waits and entries are named by their position:
+// `{session}-{seq}` (K1).
 
 export type IdPrefix = "ses" | "run" | "sig" | "rnr" | "sch" | "mov";
 

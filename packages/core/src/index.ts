@@ -1,4 +1,4 @@
-// The public face of the core: what authors, runtimes and adapters may use.
+// The public interface of the core, for authors of agents, runtimes and adapters.
 
 export {
   CancelledError,

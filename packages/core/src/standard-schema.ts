@@ -1,5 +1,5 @@
-// Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is meant to be
-// copied rather than depended on; this is the part we use.
+// Standard Schema v1 (standardschema.dev): what zod, valibot, arktype and others implement. The interface is
+// meant to be copied rather than depended on; this is the part we use.
 
 import { HoldfastError, toError, UsageError, type ErrorCode } from "./errors/errors.ts";
 

@@ -8,7 +8,7 @@
 //   big-endian
 //
 //   proto-line-1. A reader that meets a frame above its limit, or a frame without number and kind, reads
-//                 nothing more: the line is broken.
+//       nothing more: the line is broken.
 //
 // Both ends use this file; docs/protocol.md describes the line for others.
 
@@ -20,9 +20,15 @@ export const LINE_TYPE = "application/x-holdfast-line";
 export const GREETING = 0;
 
 export const FrameKind = {
-  /** Both ways, once. From the coordinator: 4 bytes how many calls may be open at once, 4 bytes the longest frame. */
+  /**
+   * Both ways, once. From the coordinator: 4 bytes how many calls may be open at once, 4 bytes the longest
+   * frame.
+   */
   greeting: 0,
-  /** To the coordinator: 1 byte the length of the method's path, the path (`holdfast.v1.Service/Method`), the request. */
+  /**
+   * To the coordinator: 1 byte the length of the method's path, the path (`holdfast.v1.Service/Method`), the
+   * request.
+   */
   call: 1,
   /** To the coordinator: the caller gave up this call. */
   cancel: 2,

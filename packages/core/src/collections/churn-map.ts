@@ -8,7 +8,7 @@
 // third of a process's time. Here the tables hold boxes, and removing an entry empties its box.
 //
 //   churn-map-1. Otherwise it is a Map. Entries are in the order of insertion, and setting an existing key
-//                keeps its place.
+//       keeps its place.
 
 interface Box<V> {
   value: V | undefined;

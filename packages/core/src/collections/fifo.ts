@@ -1,7 +1,7 @@
 // `Fifo`: a queue whose oldest item is taken out in constant time.
 //
-// `Array.shift` moves all that is left: with 100,000 waiting it took 100 µs an item. Here the place of the oldest moves, and what is
-// before it is cut off once it is half of the array.
+// `Array.shift` moves all that is left: with 100,000 waiting it took 100 µs an item. Here the place of the
+// oldest moves, and what is before it is cut off once it is half of the array.
 
 /** Below this length the cutting off is not worth a call. */
 const CUT_MIN = 32;

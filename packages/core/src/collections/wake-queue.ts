@@ -8,9 +8,7 @@ export interface Queued {
   queuedFor: number;
   /** Position in the heap, -1 when it is not queued. */
   queueIndex: number;
-  /**
-   * The order among items with the same time: the lower value is first. Without it either may be first.
-   */
+  /** The order among items with the same time: the lower value is first. Without it either may be first. */
   readonly queueOrder?: number;
 }
 

@@ -319,7 +319,10 @@ export function invariant(condition: unknown, message: string): asserts conditio
   if (!condition) throw new InvariantError(message);
 }
 
-/** An error as it is recorded: plain data, bounded, the same for the process that saw it and the one that replays it. */
+/**
+ * An error as it is recorded: plain data, bounded, the same for the process that saw it and the one that
+ * replays it.
+ */
 export interface RecordedError {
   readonly name: string;
   readonly message: string;

@@ -1,13 +1,13 @@
 // `encodeJson`, `decodeJson`: JSON as it is recorded.
 //
 //   json-1. The record is the text. Agents only see values that were decoded from it, also in the process
-//           that made it.
+//       that made it.
 //   json-2. A value that JSON would silently change is refused with its place: NaN, Map, function, cycle,
-//           Error, `undefined` in a list. A Date is refused as well, because it would come back as text. Two
-//           conversions of JSON itself are kept: `toJSON()` of other objects is called, and properties that
-//           are `undefined` are left out. Besides, -0 becomes 0, also in the process that made it (json-1).
-//           Leaky: an object is read twice, to be checked and to be written. The values of getters and
-//           proxies may change in between.
+//       Error, `undefined` in a list. A Date is refused as well, because it would come back as text. Two
+//       conversions of JSON itself are kept: `toJSON()` of other objects is called, and properties that are
+//       `undefined` are left out. Besides, -0 becomes 0, also in the process that made it (json-1). Leaky: an
+//       object is read twice, to be checked and to be written. The values of getters and proxies may change
+//       in between.
 //   json-3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
 import { toError, UsageError } from "../errors/errors.ts";

@@ -62,7 +62,10 @@ function badRetry(field: string, got: unknown, expected: string): UsageError {
   return new UsageError(`a retry policy cannot have ${field}: ${String(got)}`, { expected });
 }
 
-/** The text of a value to be recorded. @throws UsageError when it has none, LimitError when it is longer than `max`. */
+/**
+ * The text of a value to be recorded. @throws UsageError when it has none, LimitError when it is longer than
+ * `max`.
+ */
 export function encodeWithin(value: unknown, what: string, max: number): JsonText | undefined {
   const text = encodeJson(value, what);
   if (text === undefined || text.length <= max) return text;

@@ -1,4 +1,5 @@
-// `ConversationRef`: a conversation as an input of tasks. The task's executor resolves the reference to the entries.
+// `ConversationRef`: a conversation as an input of tasks. The task's executor resolves the reference to the
+// entries.
 
 export class ConversationRef {
   readonly leaf: number | undefined;
@@ -12,7 +13,10 @@ export class ConversationRef {
   }
 }
 
-/** The key of an encoded reference. Quotes inside strings are escaped, so only a key looks like this in JSON text. */
+/**
+ * The key of an encoded reference. Quotes inside strings are escaped, so only a key looks like this in JSON
+ * text.
+ */
 const KEY = '"$conversation":';
 
 /** How many references a value holds, and how many keys in its text look like one. */

@@ -104,7 +104,10 @@ function charsOf({ payload }: StoredSignal): number {
   return payload?.length ?? 0;
 }
 
-/** `*` stands for any text without a dot, `**` for any text: `ci.*` matches `ci.failed`, `ci.**` also `ci.job.failed`. */
+/**
+ * `*` stands for any text without a dot, `**` for any text: `ci.*` matches `ci.failed`, `ci.**` also
+ * `ci.job.failed`.
+ */
 export function signalPattern(pattern: string): (name: string) => boolean {
   if (!pattern.includes("*")) return (name) => name === pattern;
   const parts = pattern.split(/(\*\*|\*)/).flatMap((part) => (part.startsWith("*") ? part : part.split("")));

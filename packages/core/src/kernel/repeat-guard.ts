@@ -4,7 +4,7 @@
 //   repeat-guard-1. Only deliveries decide, so that a replay counts, and asks, the same.
 //   repeat-guard-2. The memory is bounded: the calls that were seen longest ago are forgotten.
 //   repeat-guard-3. Only tasks that were guarded when they were asked for count, in sessions that began with
-//                   this behaviour.
+//       this behaviour.
 //
 // This file knows no journal: its question is a command like one of the agent's.
 

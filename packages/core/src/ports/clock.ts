@@ -6,7 +6,8 @@ export interface Clock {
   /** Milliseconds that never go back, with fractions, from an arbitrary start. */
   monotonic(): number;
   /**
-   * Call back once, not before `ms` have passed. The callback must not throw. Returns the canceller, safe to call twice.
+   * Call back once, not before `ms` have passed. The callback must not throw. Returns the canceller, safe to
+   * call twice.
    *
    * @param isIdle whether a process that has nothing else to do may end without it.
    */

@@ -1,4 +1,5 @@
-// Where signals come from. Only arrival: once handed over they are in storage, in order, and consumed by commits.
+// Where signals come from. Only arrival: once handed over they are in storage, in order, and consumed by
+// commits.
 
 export interface SignalSource {
   /**

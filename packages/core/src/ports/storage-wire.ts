@@ -2,10 +2,10 @@
 // `storage-wire-check.ts` has the checks of received values.
 //
 //   storage-wire-1. Values of the port are their own JSON, field by field. Fields that are `undefined` are
-//                   left out.
+//       left out.
 //   storage-wire-2. JSON has no Infinity: a lease that never ends is `null`.
 //   storage-wire-3. Errors keep their code and their text. The receiver gets an error of the class that
-//                   belongs to the code.
+//       belongs to the code.
 //
 // This file knows no transport.
 

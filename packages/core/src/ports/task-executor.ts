@@ -14,7 +14,8 @@ export interface TaskExecutor {
   /** The kinds that this executor can perform, for error messages. */
   kinds(): readonly string[];
   /**
-   * Start one attempt. Must not throw; `onEnd` is called exactly once, never synchronously, also after `abort`.
+   * Start one attempt. Must not throw; `onEnd` is called exactly once, never synchronously, also after
+   * `abort`.
    */
   start(attempt: TaskAttempt, onEnd: (outcome: AttemptOutcome) => void): RunningAttempt;
   /**

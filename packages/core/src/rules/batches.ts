@@ -1,17 +1,17 @@
 // `refuseBatch`, `applyBatch`: the rules for a batch that a claim holder commits.
 //
 //   batches-1. Fencing comes first: a caller that does not hold the newest claim learns nothing but that
-//              (ST2).
+//       (ST2).
 //   batches-2. A batch that is already in the journal is `committed`, whatever became of the session since
-//              (ST3). A caller that sends a batch again does not know that it was applied; `invalid` would
-//              make the caller undo what it must not undo.
+//       (ST3). A caller that sends a batch again does not know that it was applied; `invalid` would make the
+//       caller undo what it must not undo.
 //   batches-3. After an acknowledged cancel a session cannot become `completed` (ST16).
 //   batches-4. An agent that has seen its cancel says `cancelling`. An agent that says `working`, `waiting`
-//              or `input_required`, or pauses for a budget or a mistake, has not seen the cancel. The batch
-//              is then kept without its waits. The session is due, and its agent sees the cancel even if the
-//              process dies now.
+//       or `input_required`, or pauses for a budget or a mistake, has not seen the cancel. The batch is then
+//       kept without its waits. The session is due, and its agent sees the cancel even if the process dies
+//       now.
 //   batches-5. The same holds for a pause: the batch of a driver that has not seen the pause is kept, and the
-//              session stays paused.
+//       session stays paused.
 
 import type { ChangeResult, CommitBatch, Effect, SessionPatch } from "../session/changes.ts";
 import { isEnded, mayBecome, type Session, type SessionStatus } from "../session/session.ts";
@@ -48,8 +48,9 @@ export function invalid(session: Session, problem: string): ChangeResult {
 }
 
 /**
- * Whether a batch was committed before. A batch without records is applied again, which changes nothing. The batch of a
- * minimal or ephemeral session is known by the signals that it consumes, because only the claim holder consumes signals.
+ * Whether a batch was committed before. A batch without records is applied again, which changes nothing. The
+ * batch of a minimal or ephemeral session is known by the signals that it consumes, because only the claim
+ * holder consumes signals.
  */
 function isResent(session: Session, batch: CommitBatch, lookups: BatchLookups): boolean {
   const { firstSeq, records, consumed } = batch;

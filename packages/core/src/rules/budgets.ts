@@ -7,9 +7,9 @@ import { invalid } from "./batches.ts";
 import { movedAway } from "./moving.ts";
 
 /**
- * The account with its new limits. If the change says so, the charges for lost attempts are released from the account. The caller then
- * resumes the sessions that are paused because this account was exhausted. The account of an ended session still changes as long as it
- * pays for an active session.
+ * The account with its new limits. If the change says so, the charges for lost attempts are released from the
+ * account. The caller then resumes the sessions that are paused because this account was exhausted. The
+ * account of an ended session still changes as long as it pays for an active session.
  *
  * @param paysBelow whether the account pays for an active session; asked only if the account's own session has ended.
  */

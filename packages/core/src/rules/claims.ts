@@ -1,12 +1,16 @@
-// `refuseClaim`, `nextClaim`, `decideRelease`: the rules for claims. Only the holder of a session's claim may advance the session.
+// `refuseClaim`, `nextClaim`, `decideRelease`: the rules for claims. Only the holder of a session's claim may
+// advance the session.
 //
-//   claims-1. A claim ends with its release, or when another claim is made. The end of its lease only allows another claim: until then the
-//             holder may commit, and may renew the lease.
-//   claims-2. A renewal never shortens a lease, because clocks of several machines differ and an answer may come late.
-//   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the count: a holder that only claims and
-//             releases has proven nothing. A commit that only records lost attempts does not reset the count either.
+//   claims-1. A claim ends with its release, or when another claim is made. The end of its lease only allows
+//       another claim: until then the holder may commit, and may renew the lease.
+//   claims-2. A renewal never shortens a lease, because clocks of several machines differ and an answer may
+//       come late.
+//   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the
+//       count: a holder that only claims and releases has proven nothing. A commit that only records lost
+//       attempts does not reset the count either.
 //
-// These rules know no sessions but their status, and no time but the time they are given. The storage keeps the claims.
+// These rules know no sessions but their status, and no time but the time they are given. The storage keeps
+// the claims.
 
 import type { ClaimResult, HeldClaim, HeldClaimsQuery } from "../session/claim-results.ts";
 import type { CommitBatch, HeldAs, ReleaseClaim } from "../session/changes.ts";
@@ -30,7 +34,9 @@ export function isHeld(claim: Claim, now: number): boolean {
   return claim.owner !== undefined && claim.until > now;
 }
 
-/** Whether a caller that names a claim may act for the session. The claim's lease may have ended (claims-1). */
+/**
+ * Whether a caller that names a claim may act for the session. The claim's lease may have ended (claims-1).
+ */
 export function isHeldAs(
   { status, move }: Pick<Session, "status" | "move">,
   claim: Claim,
@@ -41,10 +47,12 @@ export function isHeldAs(
 }
 
 /**
- * Why a session cannot be claimed, or `undefined` when it can: the adapter then makes a claim with a higher token.
+ * Why a session cannot be claimed, or `undefined` when it can: the adapter then makes a claim with a higher
+ * token.
  *
- * The holder itself may claim again. It does so when the reply to its first claim was lost; the token it never saw is
- * fenced from then on. Refusing it would lock it out until its own lease passes, which under one owner is never.
+ * The holder itself may claim again. It does so when the reply to its first claim was lost; the token it
+ * never saw is fenced from then on. Refusing it would lock it out until its own lease passes, which under one
+ * owner is never.
  */
 export function refuseClaim(
   session: Pick<Session, "status" | "move">,
@@ -80,7 +88,10 @@ export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): 
   return claim.losses === 0 || !isProof(batch) ? claim : { ...claim, losses: 0 };
 }
 
-/** claims-3. Whether a batch proves that its claim holder can commit. A batch of lost attempts does not: their process may have died of them. */
+/**
+ * claims-3. Whether a batch proves that its claim holder can commit. A batch of lost attempts does not: their
+ * process may have died of them.
+ */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
 }
@@ -90,7 +101,9 @@ export function releasedClaim({ token, losses }: Claim): Claim {
   return { token, until: -Infinity, losses };
 }
 
-/** Releasing twice is releasing once; a claim that was taken over, or is used, is not the caller's to release. */
+/**
+ * Releasing twice is releasing once; a claim that was taken over, or is used, is not the caller's to release.
+ */
 export function decideRelease(
   { nextSeq, updatedAt }: Pick<Session, "nextSeq" | "updatedAt">,
   claim: Claim,
@@ -108,7 +121,9 @@ interface LeasedSession {
   readonly leaseMs: number;
 }
 
-/** A page of the claims that are held by a lease that ends (ST48), for adapters that keep claims in memory. */
+/**
+ * A page of the claims that are held by a lease that ends (ST48), for adapters that keep claims in memory.
+ */
 export function pageOfClaims(
   all: Iterable<LeasedSession>,
   { now, limit, sessionId, owner, after }: HeldClaimsQuery,

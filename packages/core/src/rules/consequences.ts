@@ -1,15 +1,21 @@
-// `consequencesOf`: the changes to parent and children that follow from a change to one session, in the same transaction.
+// `consequencesOf`: the changes to parent and children that follow from a change to one session, in the same
+// transaction.
 //
-//   consequences-1. A session's parent is told of its end exactly once, whether its agent, a cancel or a deadline ended it (S4). If another
-//                   session took over, the successor tells instead.
-//   consequences-2. A cancel reaches the whole tree below in the transaction that acknowledges it. A session that is created below later is
-//                   cancelled in the transaction that creates it. An end cancels those children that were not to be left.
-//   consequences-3. Every pause is told to the parent, because somebody has to fix its cause. A cancel for an exhausted budget is told as
-//                   well, with the limit, before the end. The event is the same, whether the budget pauses or cancels.
+//   consequences-1. A session's parent is notified of its end exactly once, whether its agent, a cancel or a
+//       deadline ended it (S4). If another session took over, the successor notifies the parent instead.
+//   consequences-2. A cancel reaches the whole tree below in the transaction that acknowledges it. A session
+//       that is created below later is cancelled in the transaction that creates it. An end cancels those
+//       children that were not to be left.
+//   consequences-3. Every pause is reported to the parent, because somebody has to fix its cause. A cancel
+//       for an exhausted budget is reported as well, with the limit, before the end. The event is the same,
+//       whether the budget pauses or cancels.
 //   consequences-4. A child that asked its parent something gets an answer when the parent ends without one.
-//   consequences-5. If a child's id belongs to another session already, the parent is told that the child failed.
-//   consequences-6. A session without a journal that restarts from scratch creates its children again. The end of a child that has ended
-//                   is told again. A child that is created differently this time counts as another child (consequences-5).
+//       A request to a parent that has ended is answered at once.
+//   consequences-5. If a child's id belongs to another session already, the parent is notified that the child
+//       failed. Effects of the parent on that child do nothing.
+//   consequences-6. A session without a journal that restarts from scratch creates its children again. The
+//       end of a child that has ended is redelivered. A child that is created differently this time counts as
+//       another child (consequences-5).
 //
 // This file knows rows and makes changes. The storage finds children, and the cascade applies the changes.
 
@@ -35,7 +41,7 @@ export interface CancelChildren {
   readonly request: Omit<RequestCancel, "type" | "sessionId">;
 }
 
-/** An event that a child tells its parent, as `ctx.waitForChildEvent` returns it. */
+/** An event of a child for its parent, as `ctx.waitForChildEvent` returns it. */
 export type ChildEvent =
   | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
   | { readonly type: "progress"; readonly data: unknown }
@@ -56,7 +62,7 @@ export type ChildEvent =
     }
   | { readonly type: "timed_out"; readonly output?: unknown };
 
-/** Whether the child tells nothing after it. */
+/** Whether it is the child's last event. */
 export function isLastEvent({ type }: ChildEvent): boolean {
   return type === "completed" || type === "failed" || type === "cancelled" || type === "timed_out";
 }
@@ -75,13 +81,16 @@ export function consequencesOf(before: Session, after: Session, now: number): re
   return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
 }
 
-/** The name of the signal that tells a parent about a child's budget. No agent can send a signal of this name. */
+/** The name of the signal to a parent about a child's low budget. No agent can send a signal of this name. */
 export const BUDGET_LOW = "budget-low";
 
-/** ST29. The signal to a session's parent when less than a tenth of its budget is left. The successor of a session sends it instead. */
+/**
+ * ST29. The signal to a session's parent when less than a tenth of its budget is left. The successor of a
+ * session sends it instead.
+ */
 export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
   const { parent, sessionId } = payer;
-  // A session that has ended tells nothing, though the sessions that it left may still spend.
+  // A session that has ended notifies no parent, though the sessions that it left may still spend.
   if (parent === undefined || isEnded(payer.status)) return NONE;
   const payload = JSON.stringify({
     type: "signal",
@@ -106,7 +115,8 @@ export function toParent(parent: ParentRef, signalId: string, payload: JsonText)
 }
 
 /**
- * consequences-4. The answer to a request that nobody will answer; sent twice it is sent once.
+ * consequences-4. The answer to a request that the parent will not answer. Sending it twice is sending it
+ * once.
  *
  * @param asked the id of the signal that asked.
  */
@@ -133,7 +143,10 @@ function lastWords(parent: ParentRef, by: string, event: JsonText): readonly Sen
   return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
 }
 
-/** consequences-5. @param inbox of the parent: one that starts over asks again, and is told again. */
+/**
+ * consequences-5. @param inbox the parent's: a parent that restarts from scratch asks again, and is notified
+ * again.
+ */
 export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): readonly SendSignal[] {
   const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
   const error = { name: "ConflictError", message, code: "session_exists" };
@@ -141,7 +154,10 @@ export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): 
   return lastWords(parent, `${sessionId}:taken:${inbox}`, JSON.stringify(event));
 }
 
-/** consequences-6. The end of a child that is asked for again. @param last the one that took over from it last, or itself. */
+/**
+ * consequences-6. The end of a child that is asked for again. @param last its last successor, or the child
+ * itself.
+ */
 export function tellAgain(parent: ParentRef, last: Session): readonly SendSignal[] {
   return isEnded(last.status) ? lastWords(parent, last.sessionId, endEvent(last)) : NONE;
 }

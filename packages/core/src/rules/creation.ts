@@ -1,4 +1,5 @@
-// `createSession`, `refuseCreation`, `findImportProblem`: the rules for sessions that are created or imported.
+// `createSession`, `refuseCreation`, `findImportProblem`: the rules for sessions that are created or
+// imported.
 
 import { findAccountProblem, NO_AMOUNT, openAccount, sumOf } from "../session/budget.ts";
 import type { ChangeResult, CommitBatch, CreateSession, HeldAs, ImportSession } from "../session/changes.ts";
@@ -60,8 +61,8 @@ export interface CreationLookups {
 }
 
 /**
- * Why a session is not created, or `undefined`: the claim is not held (ST49), or the first batch is invalid (ST25). The session's id is not
- * taken.
+ * Why a session is not created, or `undefined`: the claim is not held (ST49), or the first batch is invalid
+ * (ST25). The session's id is not taken.
  */
 export function refuseCreation(
   change: CreateSession,
@@ -80,7 +81,10 @@ export function refuseCreation(
   return refuseBatch(createSession(change, now), { ...NO_CLAIM, ...claimFor, token }, first, NOTHING_YET);
 }
 
-/** The mark of a session that was created under a claim. The claim's session remembers the mark like a signal's id (ST49). */
+/**
+ * The mark of a session that was created under a claim. The claim's session remembers the mark like a
+ * signal's id (ST49).
+ */
 export function madeMark(sessionId: string, { token }: HeldAs): string {
   return `made:${token}:${sessionId}`;
 }

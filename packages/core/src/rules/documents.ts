@@ -3,7 +3,10 @@
 import type { PutDocument, RemoveDocument, StoredDocument } from "../session/stored-documents.ts";
 import type { ChangeResult } from "../session/changes.ts";
 
-/** Why a document cannot be stored under this name, or `undefined`. One alphabet, so that its order is the same everywhere. */
+/**
+ * Why a document cannot be stored under this name, or `undefined`. One alphabet, so that its order is the
+ * same everywhere.
+ */
 function findNameProblem({ collection, id }: Pick<PutDocument, "collection" | "id">): string | undefined {
   if (!NAME.test(collection)) return `a collection cannot be named ${JSON.stringify(collection)}: ${RULE}`;
   return NAME.test(id)

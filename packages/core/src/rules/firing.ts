@@ -7,7 +7,10 @@ import { findEffectProblem } from "./batches.ts";
 import { BEHAVIOUR_FLAGS, type AgentRef } from "../session/session.ts";
 
 export interface Firing {
-  /** Id of the started session or of the sent signal. It is made of schedule and time, so firing again finds the first one. */
+  /**
+   * Id of the started session or of the sent signal. It is made of schedule and time, so firing again finds
+   * the first one.
+   */
   readonly name: string;
   /** The current definition of the agent that it starts. */
   readonly agent: (recorded: AgentRef) => Promise<AgentRef>;
@@ -36,7 +39,8 @@ export async function effectOfFiring(
 }
 
 /**
- * The stored schedule after a put (ST34). The stored times count, because the caller may have read the schedule before it fired.
+ * The stored schedule after a put (ST34). The stored times count, because the caller may have read the
+ * schedule before it fired.
  */
 export function replaceSchedule(known: Schedule | undefined, put: Schedule): Schedule {
   if (known === undefined) return put;

@@ -1,7 +1,8 @@
-// `decideCancel`, `decidePause`, `decideResume`, `actOverdue`: the rules that interrupt a session and let it continue.
+// `decideCancel`, `decidePause`, `decideResume`, `actOverdue`: the rules that interrupt a session and let it
+// continue.
 //
-//   interruptions-1. An acknowledged cancel stays on the row. `cancel`, not the status, decides what may still follow, so a pause in
-//                    between does not remove the cancel (ST16).
+//   interruptions-1. An acknowledged cancel stays on the row. `cancel`, not the status, decides what may
+//       still follow, so a pause in between does not remove the cancel (ST16).
 
 import { LIMITS } from "../limits.ts";
 import type { ChangeResult, RequestCancel } from "../session/changes.ts";
@@ -17,9 +18,10 @@ export interface RowDecision {
 /**
  * The row after a cancel request.
  *
- * A graceful cancel makes the session `cancelling` until a deadline and drops its waits, so that its agent runs and sees the cancel. This
- * includes submitted, waiting and paused sessions, because their agents may have something to clean up. If the agent cannot run, the
- * deadline ends the session. A hard cancel makes the session `cancelled` at once, also after a graceful one.
+ * A graceful cancel makes the session `cancelling` until a deadline and drops its waits, so that its agent
+ * runs and sees the cancel. This includes submitted, waiting and paused sessions, because their agents may
+ * have something to clean up. If the agent cannot run, the deadline ends the session. A hard cancel makes the
+ * session `cancelled` at once, also after a graceful one.
  */
 export function decideCancel(session: Session, request: RequestCancel, now: number): RowDecision {
   const final = findFinal(session);
@@ -52,8 +54,8 @@ function whyOf({ reason, cause, exhausted }: Why = {}): Why {
 type Why = Pick<CancelRequest, "reason" | "cause" | "exhausted">;
 
 /**
- * The row of a session whose time is up, or `undefined` when it is not. The time of a graceful cancel ends the session (ST17). The
- * session's own deadline cancels it gracefully (ST31).
+ * The row of a session whose time is up, or `undefined` when it is not. The time of a graceful cancel ends
+ * the session (ST17). The session's own deadline cancels it gracefully (ST31).
  */
 export function actOverdue(session: Session, now: number): Session | undefined {
   if (overdueAt(session) > now) return undefined;
@@ -72,7 +74,10 @@ function endSession(session: Session, now: number): Session {
   return { ...rest, status: "cancelled", waits: [], endedAt: now, updatedAt: now };
 }
 
-/** The row after a pause. A pause does not change a session that is being cancelled, because its deadline is running. */
+/**
+ * The row after a pause. A pause does not change a session that is being cancelled, because its deadline is
+ * running.
+ */
 export function decidePause(session: Session, now: number): RowDecision {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
@@ -84,8 +89,9 @@ export function decidePause(session: Session, now: number): RowDecision {
 }
 
 /**
- * The row after a resume: the session is due. A session that was being cancelled has no waits, so its agent runs to its end
- * (interruptions-1). Any other session keeps its recorded waits until its agent blocks again, so that they can still be answered.
+ * The row after a resume: the session is due. A session that was being cancelled has no waits, so its agent
+ * runs to its end (interruptions-1). Any other session keeps its recorded waits until its agent blocks again,
+ * so that they can still be answered.
  */
 export function decideResume(session: Session, now: number): RowDecision {
   const final = findFinal(session);

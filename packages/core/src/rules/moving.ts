@@ -1,16 +1,19 @@
-// `decideBeginMove`, `decideEndMove`: the rules for a session that moves to another storage. A session lives in one storage at most.
+// `decideBeginMove`, `decideEndMove`: the rules for a session that moves to another storage. A session lives
+// in one storage at most.
 //
 //   frozen here ──► imported there, with the next home number ──► here a tombstone that names the new place
 //
-//   moving-1. A frozen session accepts no change: no batch, claim, signal, cancel, pause or timer. Every caller is told where the session
-//             moves, so nothing is acknowledged that would not move with it.
-//   moving-2. Only the process that froze the session may unfreeze it, because it knows that the session is nowhere else. After the move the
-//             tombstone stays until the session comes back with a higher home number. Then the tombstone is deleted, and nothing else.
-//   moving-3. A session does not move while a parent, a child or a session that its account pays for is active. A session that another
-//             account pays for does not move either.
+//   moving-1. A frozen session accepts no change: no batch, claim, signal, cancel, pause or timer. Every
+//       caller gets the destination, so nothing is acknowledged that would not move with it.
+//   moving-2. Only the process that froze the session may unfreeze it, because it knows that the session is
+//       nowhere else. After the move the tombstone stays until the session comes back with a higher home
+//       number. Then the tombstone is deleted, and nothing else.
+//   moving-3. A session does not move while a parent, a child or a session that its account pays for is
+//       active. A session that another account pays for does not move either.
 //   moving-4. An ephemeral session that has begun does not move, because it would arrive as lost.
 //
-// These rules know no other storage and no claims. The driver of a moved session notices the move because its next commit is fenced.
+// These rules know no other storage and no claims. The driver of a moved session notices the move because its
+// next commit is fenced.
 
 import type { BeginMove, ChangeResult, EndMove } from "../session/changes.ts";
 import { isEnded, isLost, type Session } from "../session/session.ts";

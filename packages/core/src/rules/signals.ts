@@ -6,7 +6,9 @@ import type { ChangeResult, SendSignal } from "../session/changes.ts";
 import { isAnsweredBy, isAwaited, isEnded, type Session } from "../session/session.ts";
 import { movedAway } from "./moving.ts";
 
-/** The result for a session that accepts no change any more, because it has ended or moved away (ST15, ST45). */
+/**
+ * The result for a session that accepts no change any more, because it has ended or moved away (ST15, ST45).
+ */
 export function findFinal(session: Session): ChangeResult | undefined {
   if (isEnded(session.status)) return { status: "ended", sessionStatus: session.status };
   return movedAway(session);
@@ -24,7 +26,10 @@ export function readDedupMark(mark: string): readonly [name: string, dedupKey: s
 
 /** Facts about a signal that the storage reads. */
 export interface SignalFacts {
-  /** Whether the session has seen this id, or this dedup key with this name, before. Asked only of a session that accepts signals. */
+  /**
+   * Whether the session has seen this id, or this dedup key with this name, before. Asked only of a session
+   * that accepts signals.
+   */
   isSeen(): boolean;
   /** Number of the session's signals that nobody has consumed. */
   readonly pending: number;
@@ -33,7 +38,8 @@ export interface SignalFacts {
 /**
  * Whether a signal is stored, and the row of its session then. The result has the signal's `order`.
  *
- * A session that has ended answers `ended` also to a signal that it once took, so storage need not keep signals and their ids.
+ * A session that has ended answers `ended` also to a signal that it once took, so storage need not keep
+ * signals and their ids.
  */
 export function decideSignal(
   session: Session,
@@ -44,8 +50,8 @@ export function decideSignal(
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
   if (facts.isSeen()) return { result: { status: "duplicate" } };
-  // The number of sessions limits the signals with reserved names, and a lost end would be waited for without end. A signal that the
-  // session waits for is consumed at once, so a full inbox does not refuse it.
+  // The number of sessions limits the signals with reserved names, and a lost end would be waited for without
+  // end. A signal that the session waits for is consumed at once, so a full inbox does not refuse it.
   const awaited = isAwaited(session, signal.name);
   const isConsumedAtOnce = awaited && isAnsweredBy(session.waits, signal.name);
   if (facts.pending >= LIMITS.signalsPending && !isReservedName(signal.name) && !isConsumedAtOnce) {

@@ -3,7 +3,7 @@
 //
 //   audit-chain-1. A row's text has its fields in one order, however its storage orders them.
 //   audit-chain-2. Rows that were cut off at the end are noticed only by an operator who kept the last hash
-//                  elsewhere.
+//       elsewhere.
 
 import type { Audit, AuditRow } from "./audit.ts";
 import type { Hash } from "../hash.ts";

@@ -1,4 +1,5 @@
-// Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it returns.
+// Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it
+// returns.
 //
 // This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST51).
 
@@ -351,7 +352,10 @@ export interface SessionSnapshot {
   /** From the last checkpoint's record on (that record first), or from 0. */
   readonly records: readonly JournalRecord[];
   readonly signals: readonly StoredSignal[];
-  /** Payloads of the checkpoints the last one builds on, from its `base` on; empty when it holds its state whole. */
+  /**
+   * Payloads of the checkpoints the last one builds on, from its `base` on; empty when it holds its state
+   * whole.
+   */
   readonly states: readonly JsonText[];
   /** The reservations of tasks that have not settled. */
   readonly holds: readonly Hold[];

@@ -2,16 +2,16 @@
 // entries up to a point, and an id of its own. Pure.
 //
 //   fork-1. A point is a standstill: the agent had been told everything before it and had asked for
-//           everything that it would. In the journal a point is wherever an event, a note or nothing follows.
-//           Each commit ends at a point, and each checkpoint is one.
+//       everything that it would. In the journal a point is wherever an event, a note or nothing follows.
+//       Each commit ends at a point, and each checkpoint is one.
 //   fork-2. The end of the origin is not part of a fork: neither the outcome upon which its agent returned or
-//           threw, nor a cancel.
+//       threw, nor a cancel.
 //   fork-3. A fork has no parent, children, signals or spent amounts. Its budget and deadline allow as much
-//           as the origin's did at its start. If other sessions paid for the origin, the fork gets the limits
-//           of the nearest payer.
+//       as the origin's did at its start. If other sessions paid for the origin, the fork gets the limits of
+//       the nearest payer.
 //   fork-4. A fork at a checkpoint, or at the beginning, has other randomness from its first line on, and may
-//           have another input. Elsewhere the agent's function runs again under the old ids, on the old input
-//           and, up to the point, the old randomness. From the `forked` event on the fork has its own.
+//       have another input. Elsewhere the agent's function runs again under the old ids, on the old input
+//       and, up to the point, the old randomness. From the `forked` event on the fork has its own.
 //
 // This file knows no storage: it takes a whole session and returns what `import_session` stores.
 

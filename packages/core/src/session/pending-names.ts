@@ -1,6 +1,7 @@
 // `PendingNames`: how many signals of each name a session has not consumed.
 //
-// It tells whether one of them is what the session waits for. That costs as much as there are waits, however many signals are pending.
+// It finds whether one of them answers a wait. The cost grows with the number of waits, however many signals
+// are pending.
 
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
 import type { Wait } from "./session.ts";

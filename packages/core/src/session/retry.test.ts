@@ -22,14 +22,14 @@ describe("the delay before the next attempt", () => {
     );
   });
 
-  test("there is none after the last attempt, and one before it", () => {
+  test("no delay follows the last attempt, and one follows each attempt before", () => {
     expect(retryDelayMs(undefined, 2, failure, 0)).toBe(200);
     expect(retryDelayMs(undefined, 3, failure, 0)).toBeUndefined();
     expect(retryDelayMs({ maxAttempts: 1 }, 1, failure, 0)).toBeUndefined();
     expect(retryDelayMs({ maxAttempts: 2 }, 1, failure, 0)).toBe(100);
   });
 
-  test("there is none for what another attempt cannot help", () => {
+  test("no delay follows a failure that another attempt cannot help", () => {
     expect(retryDelayMs(undefined, 1, { ...failure, retryable: false }, 0)).toBeUndefined();
     const policy = { nonRetryable: ["BadKey", "E_DENIED"] };
     expect(
@@ -66,13 +66,13 @@ describe("the delay before the next attempt", () => {
 });
 
 describe("an attempt that died with its process", () => {
-  test("counts against a policy that its author wrote, so maxAttempts: 1 is at most once", () => {
+  test("a lost attempt counts against a policy that its author wrote, so maxAttempts: 1 is at most once", () => {
     expect(mayRetryLost({ maxAttempts: 1 }, 1)).toBe(false);
     expect(mayRetryLost({ maxAttempts: 2 }, 1)).toBe(true);
     expect(mayRetryLost({ maxAttempts: 2 }, 2)).toBe(false);
   });
 
-  test("never uses up attempts that nobody counted", () => {
+  test("a lost attempt does not count without such a policy", () => {
     expect(mayRetryLost(undefined, 1_000)).toBe(true);
     expect(mayRetryLost({ initialDelayMs: 5 }, 1_000)).toBe(true);
   });

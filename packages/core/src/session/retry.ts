@@ -12,8 +12,8 @@ const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
 /**
  * The delay before the next attempt, or `undefined` when this was the last one.
  *
- * Full jitter over the upper half (AWS Architecture Blog, "Exponential Backoff and Jitter"): sessions that failed
- * together do not come back together.
+ * Full jitter over the upper half (AWS Architecture Blog, "Exponential Backoff and Jitter"): sessions that
+ * failed together do not come back together.
  *
  * @param attempt number of the failed attempt, from 1.
  * @param random in [0, 1).

@@ -248,7 +248,10 @@ export const BEHAVIOUR = {
   withdrawsHeld: 4,
   /** A minimal session becomes persistent when it creates a child, or asks its parent. */
   persistsFamilies: 8,
-  /** A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for (K13). */
+  /**
+   * A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for
+   * (K13).
+   */
   endsWhenCancelled: 16,
   /** A minimal session with a parent becomes persistent when it takes signals. */
   persistsListeners: 32,
@@ -258,8 +261,9 @@ export const BEHAVIOUR = {
 export const BEHAVIOUR_FLAGS: number = Object.values(BEHAVIOUR).reduce((all, flag) => all | flag, 0);
 
 /**
- * Whether this build can run a session. A build that ignored an unknown flag or format would replay the session differently, and store
- * the difference as right. It is called before anything is stored because the agent is to run, and before its journal is replayed.
+ * Whether this build can run a session. A build that ignored an unknown flag or format would replay the
+ * session differently, and store the difference as right. It is called before anything is stored because the
+ * agent is to run, and before its journal is replayed.
  *
  * @param at names the place of the session in the error, where that is not its storage.
  * @throws HoldfastError `version_unsupported` when a newer Holdfast began the session.

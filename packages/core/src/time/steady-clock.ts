@@ -3,12 +3,11 @@
 //
 //   steady-clock-1. The clock never goes back.
 //   steady-clock-2. The clock advances as the monotonic clock does, and moves towards the wall clock by at
-//                   most one part in `DRAW`. A lease therefore lasts as long as it should, however the wall
-//                   clock is set. A wall clock that was set back by an hour is met again after a hundred
-//                   hours.
+//       most one part in `DRAW`. A lease therefore lasts as long as it should, however the wall clock is set.
+//       A wall clock that was set back by an hour is met again after a hundred hours.
 //   steady-clock-3. A wall clock that is more than `SET_MS` ahead was set forward, or its machine slept.
-//                   Timers should follow it at once, but leases should not pass because of it. Only `step`
-//                   follows such a clock, for a caller that extends the leases first.
+//       Timers should follow it at once, but leases should not pass because of it. Only `step` follows such a
+//       clock, for a caller that extends the leases first.
 //
 // This file knows neither leases nor storage.
 

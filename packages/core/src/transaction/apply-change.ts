@@ -2,10 +2,11 @@
 //
 //   change ─► text rules ─► rules of its subject ─► writes to its own session ─► `cascade.ts`
 //
-// Every storage applies changes by this function, over its own `RowPort`. A change therefore has the same effect in memory, SQLite,
-// PostgreSQL and the simulator.
+// Every storage applies changes by this function, over its own `RowPort`. A change therefore has the same
+// effect in memory, SQLite, PostgreSQL and the simulator.
 //
-//   apply-change-1. Everything that can refuse a change is asked before the change's first write, so a refusal needs no savepoint.
+//   apply-change-1. Everything that can refuse a change is asked before the change's first write, so a
+//       refusal needs no savepoint.
 
 import { AUDIT_START, findAuditProblem, nextAuditRow } from "../session/audit-chain.ts";
 import { decideBudget } from "../rules/budgets.ts";
@@ -57,7 +58,10 @@ export function applyChange(rows: RowPort, change: Change, now: number): ChangeR
   return applyTo(transactionOn(rows, now), change);
 }
 
-/** Act on a session whose time is up: end it after a graceful cancel, or cancel it at its deadline (ST17, ST31). */
+/**
+ * Act on a session whose time is up: end it after a graceful cancel, or cancel it at its deadline (ST17,
+ * ST31).
+ */
 export function applyOverdue(rows: RowPort, sessionId: string, now: number): void {
   const tx = transactionOn(rows, now);
   const before = sessionIn(tx, sessionId);
@@ -310,7 +314,9 @@ function fire(tx: Transaction, change: FireSchedule): ChangeResult {
   return result;
 }
 
-/** Whether the schedule's last signal is still unread by the session, or by the successor that received it. */
+/**
+ * Whether the schedule's last signal is still unread by the session, or by the successor that received it.
+ */
 function isUnread({ rows }: Transaction, sessionId: string, { unread }: Schedule): boolean {
   const reader = unread === undefined ? undefined : activeSuccessor(rows, sessionId);
   return reader !== undefined && rows.find(reader.sessionId)?.pending.has(unread!) === true;

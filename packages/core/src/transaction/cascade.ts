@@ -2,15 +2,19 @@
 //
 //   charges ─► effects ─► release of reservations, at an end ─► consequences
 //
-// Each effect and each consequence is a change of its own. It is applied with all that follows from it before the next one begins.
+// Each effect and each consequence is a change of its own. It is applied with all that follows from it before
+// the next one begins.
 //
-//   cascade-1. Nothing here is refused: the rules refuse a change before its first write. An effect or a consequence whose target has
-//              ended or does not exist does nothing (ST26).
-//   cascade-2. A row is found again after another change was applied, because that change may have written the row.
+//   cascade-1. Nothing here is refused: the rules refuse a change before its first write. An effect or a
+//       consequence whose target has ended or does not exist does nothing (ST26).
+//   cascade-2. A row is found again after another change was applied, because that change may have written
+//       the row.
 //   cascade-3. A change that concerns only its own session costs one comparison here (`isAlone`).
-//   cascade-4. Imported rows may name any session as parent, payer or successor. Each session is therefore visited once.
+//   cascade-4. Imported rows may name any session as parent, payer or successor. Each session is therefore
+//       visited once.
 //
-// Labels consequences-N are rules of `../rules/consequences.ts`. The cascade does not know claims, journals or entries.
+// Labels consequences-N are rules of `../rules/consequences.ts`. The cascade does not know claims, journals
+// or entries.
 
 import { positionIn } from "../ids.ts";
 import { repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
@@ -46,7 +50,9 @@ export function isAlone(before: Session, after: Session, { effects, charges }: P
   );
 }
 
-/** Apply what follows from a change of a row. Returns the admissions of the charges, if there were charges. */
+/**
+ * Apply what follows from a change of a row. Returns the admissions of the charges, if there were charges.
+ */
 export function follow(
   tx: Transaction,
   before: Session,
@@ -159,7 +165,10 @@ function isForStranger(tx: Transaction, { sessionId }: Session, effect: Effect):
   return child !== undefined && !isChildOf(sessionIn(tx, effect.sessionId), { sessionId, child });
 }
 
-/** consequences-5, consequences-6. Tell a session that its child cannot be created: another session has the id, or the child was created before. */
+/**
+ * consequences-5, consequences-6. Tell a session that its child cannot be created: another session has the
+ * id, or the child was created before.
+ */
 function refuseChild(tx: Transaction, change: CreateSession): void {
   const { rows } = tx;
   const { sessionId, parent } = change;
@@ -178,7 +187,10 @@ function refuseChild(tx: Transaction, change: CreateSession): void {
       tx.apply({ ...signal, signalId: `${signalId}:again:${inbox}` });
 }
 
-/** Whether a child is created again as it was before. A session without a journal makes the child's seed of what it asks for. */
+/**
+ * Whether a child is created again as it was before. A session without a journal makes the child's seed of
+ * what it asks for.
+ */
 function isRepeated({ agent, seed }: Session, change: CreateSession): boolean {
   return agent.name === change.agent.name && seed === change.seed;
 }
@@ -196,7 +208,10 @@ function withinOwner(tx: Transaction, { owner, session }: Origin, effect: Effect
 
 // ---- consequences ------------------------------------------------------------------------------------------------
 
-/** consequences-1. Tell the parent of an imported session, and the session itself, about ends that its family reached while it was elsewhere. */
+/**
+ * consequences-1. Tell the parent of an imported session, and the session itself, about ends that its family
+ * reached while it was elsewhere.
+ */
 export function tellEndsOf(tx: Transaction, session: Session): void {
   const below = childrenOf(tx.rows, session.sessionId).map(({ sessionId }) => sessionIn(tx, sessionId));
   for (const one of [session, ...below])

@@ -1,7 +1,7 @@
 // Charges to the accounts that pay for a session, inside one transaction.
 //
-// `../session/budget.ts` has the arithmetic. This file finds the accounts, stores what the arithmetic returns, and tells a parent when an
-// account runs low.
+// `../session/budget.ts` has the arithmetic. This file finds the accounts, stores what the arithmetic
+// returns, and notifies a parent when an account runs low.
 
 import type { Amount, Remaining } from "../journal/amounts.ts";
 import { becameLow, tellLow } from "../rules/consequences.ts";
@@ -22,7 +22,9 @@ import { notifyParent } from "./notify-parent.ts";
 import type { HoldsByTask, RowPort, StoredSession } from "./row-port.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Charge the accounts of a session. Returns one admission for each `reserve` and `turn` among the charges. */
+/**
+ * Charge the accounts of a session. Returns one admission for each `reserve` and `turn` among the charges.
+ */
 export function charge(tx: Transaction, session: Session, charges: readonly Charge[]): readonly Admission[] {
   const { rows } = tx;
   const { sessionId } = session;
@@ -50,7 +52,10 @@ export function settleEnded(tx: Transaction, before: Session, after: Session): v
   charge(tx, after, settleAll(holds, after.error?.code === "session_lost"));
 }
 
-/** ST3. The answer to charges that were applied before. Only the holds of that time remain; the session may ask again for the others. */
+/**
+ * ST3. The answer to charges that were applied before. Only the holds of that time remain; the session may
+ * ask again for the others.
+ */
 export function chargeAgain(
   rows: RowPort,
   session: Session,
@@ -68,7 +73,8 @@ export function listHolds(stored: Pick<StoredSession, "holds"> | undefined): Hol
 }
 
 /**
- * The accounts that pay for a session, nearest first. A session that is not stored here, or is another owner's (ST36), does not pay.
+ * The accounts that pay for a session, nearest first. A session that is not stored here, or is another
+ * owner's (ST36), does not pay.
  */
 export function accountsOf(
   rows: SessionLookup,

@@ -1,14 +1,15 @@
 // The runs of a session that have ended: one document for each session that has any, newest run last.
 //
-//   ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or when the
-//       claim is released.
+//   ended-runs-1. A run ends with its claim: when a batch under the claim or a cancel ends the session, or
+//       when the claim is released.
 //   ended-runs-2. At most `ENDED_RUNS_MAX` runs are kept for a session; the oldest are dropped first.
-//   ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one (O2). The
-//       first record of a run stays.
+//   ended-runs-3. Its token identifies a run within its session: no two claims of a session have the same one
+//       (O2). The first record of a run stays.
 //
-// A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to what
-// its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose lease
-// never ends belongs to a process that runs sessions without a coordinator. Such a process has no runs to list.
+// A batch or a release keeps a run only if the change carries a `run` note. A coordinator adds the note to
+// what its runners commit. A cancel carries no note, so the run gets its holder from the claim. A claim whose
+// lease never ends belongs to a process that runs sessions without a coordinator. Such a process has no runs
+// to list.
 
 import type { RunNote } from "../session/changes.ts";
 import type { StoredDocument } from "../session/stored-documents.ts";
@@ -23,8 +24,8 @@ export interface EndedRun extends RunNote {
   /** Epoch milliseconds. */
   readonly endedAt: number;
   /**
-   * The status of the session when the run ended. `waiting`, `input_required` and `paused` are suspensions. `working` and `submitted`
-   * say that the runner released the session before it had finished.
+   * The status of the session when the run ended. `waiting`, `input_required` and `paused` are suspensions.
+   * `working` and `submitted` say that the runner released the session before it had finished.
    */
   readonly outcome: SessionStatus;
 }
@@ -36,7 +37,10 @@ interface EndedRunsLedger {
   removeDocument(collection: string, id: string): void;
 }
 
-/** ST50. Add the run that a change ends, when the change says which run that is. `session`: as it is after the change. */
+/**
+ * ST50. Add the run that a change ends, when the change says which run that is. `session`: as it is after the
+ * change.
+ */
 export function keepEndedRun(
   ledger: EndedRunsLedger,
   { token, run }: { readonly token: number; readonly run?: RunNote },

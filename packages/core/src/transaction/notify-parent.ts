@@ -9,7 +9,10 @@ export function notifyParent(tx: Transaction, from: Session, signal: SendSignal)
   if (isParentOf(sessionIn(tx, signal.sessionId), from)) tx.apply(signal);
 }
 
-/** Whether the session that a child names as its parent is its parent: both have one owner, or the parent has none. */
+/**
+ * Whether the session that a child names as its parent is its parent: both have one owner, or the parent has
+ * none.
+ */
 export function isParentOf(named: Session | undefined, { parent, placement }: Session): boolean {
   if (named === undefined || named.sessionId !== parent?.sessionId) return false;
   const owner = named.placement?.owner;

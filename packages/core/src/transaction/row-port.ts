@@ -1,11 +1,11 @@
 // `RowPort`: what a storage does inside one transaction, for `applyChange`.
 //
-// The rules of the core decide what a change does. A storage finds rows and writes rows; it decides nothing. The members below
-// are all that one storage does differently from another.
+// The rules of the core decide what a change does. A storage finds rows and writes rows; it decides nothing.
+// The members below are all that one storage does differently from another.
 //
 //   row-port-1. Every write is seen by the reads after it, within the transaction.
-//   row-port-2. A member that writes is called only for a session that `find` returned in this transaction. By then every rule that
-//               can refuse the change was asked, so a write does not refuse anything.
+//   row-port-2. A member that writes is called only for a session that `find` returned in this transaction.
+//       By then every rule that can refuse the change was asked, so a write does not refuse anything.
 
 import type { AuditRow } from "../session/audit.ts";
 import type { Account } from "../session/budget.ts";
@@ -20,11 +20,17 @@ import type { Claim } from "../rules/claims.ts";
 
 export interface RowPort {
   find(sessionId: string): StoredSession | undefined;
-  /** Whether a session of this id is stored. A storage that answers `false` without a read must refuse the second `insert`. */
+  /**
+   * Whether a session of this id is stored. A storage that answers `false` without a read must refuse the
+   * second `insert`.
+   */
   exists(sessionId: string): boolean;
   /** The sessions that name this one as their parent, in the order of their creation. */
   children(sessionId: string): readonly ChildRow[];
-  /** Ids of the sessions that are paused because this session's account is exhausted, in the order of their creation. */
+  /**
+   * Ids of the sessions that are paused because this session's account is exhausted, in the order of their
+   * creation.
+   */
   exhaustedBy(sessionId: string): readonly string[];
   /** Whether the session remembers one of these ids, or one of these keys. */
   hasSeen(sessionId: string, seen: SeenSignals): boolean;
@@ -45,7 +51,10 @@ export interface RowPort {
   readonly ledger: LedgerPort;
 }
 
-/** A session as it is stored at this point of the transaction. A later write may change the object or replace it: find it again. */
+/**
+ * A session as it is stored at this point of the transaction. A later write may change the object or replace
+ * it: find it again.
+ */
 export interface StoredSession {
   readonly session: Session;
   /** The newest claim. */
@@ -83,7 +92,10 @@ export interface NewSession {
 export interface RowPatch {
   /** The row, all but its account. If the session has ended, `update` drops its pending signals. */
   readonly session?: Session;
-  /** A signal to add to the pending ones. It comes with `session`; its `order` is the row's inbox, so the row need not be written. */
+  /**
+   * A signal to add to the pending ones. It comes with `session`; its `order` is the row's inbox, so the row
+   * need not be written.
+   */
   readonly signal?: StoredSignal;
   readonly account?: Account;
   /** `amount` is `undefined` when nothing is reserved for the task any more. */

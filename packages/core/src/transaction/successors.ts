@@ -1,7 +1,9 @@
-// The successors and the children of a session, and the sessions that its account pays for: walks over stored rows.
+// The successors and the children of a session, and the sessions that its account pays for: walks over stored
+// rows.
 //
-//   successors-1. A session that hands over names its successor, which may have handed over, too. Imported rows may name any session.
-//                 Each session is therefore visited once, and a session of another owner is not a successor (ST36).
+//   successors-1. A session that hands over names its successor, which may have handed over, too. Imported
+//       rows may name any session. Each session is therefore visited once, and a session of another owner is
+//       not a successor (ST36).
 
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Effect } from "../session/changes.ts";
@@ -22,8 +24,8 @@ interface ChildLike {
 }
 
 /**
- * The children of a session. A session of another owner is not a child, though it names this session as its parent (ST36): the parent may
- * have been made later.
+ * The children of a session. A session of another owner is not a child, though it names this session as its
+ * parent (ST36): the parent may have been made later.
  */
 export function childrenOf<Child extends ChildLike>(
   lookups: FamilyLookups<Child>,
@@ -74,7 +76,10 @@ export async function readInPlaceOf(
   return session;
 }
 
-/** The sessions that a session's account pays for, without itself: its successor, its children, and the same of each of these. */
+/**
+ * The sessions that a session's account pays for, without itself: its successor, its children, and the same
+ * of each of these.
+ */
 export function paidBy(lookups: FamilyLookups, session: Session): readonly Session[] {
   const found = new Map([[session.sessionId, session]]);
   for (const at of found.values()) {
@@ -85,7 +90,10 @@ export function paidBy(lookups: FamilyLookups, session: Session): readonly Sessi
   return [...found.values()].slice(1);
 }
 
-/** ST26. Whether an effect on a session also reaches the session's successor. A request to the session itself does not. */
+/**
+ * ST26. Whether an effect on a session also reaches the session's successor. A request to the session itself
+ * does not.
+ */
 export function isForSuccessor(effect: Effect): boolean {
   return effect.type === "request_cancel" || (effect.type === "send_signal" && !isReservedName(effect.name));
 }

@@ -1,6 +1,7 @@
 // `find…TextProblem`: texts that a database or the lines of a journal would change silently.
 //
-// Refused are lone surrogates that are not escaped, and line breaks in recorded JSON. Each function returns the problem, or `undefined`.
+// Refused are lone surrogates that are not escaped, and line breaks in recorded JSON. Each function returns
+// the problem, or `undefined`.
 
 import type { Schedule } from "../session/schedules.ts";
 import type { StoredDocument } from "../session/stored-documents.ts";

@@ -2,18 +2,18 @@
 // reads. docs/session-format.md describes the format.
 //
 //   session-file-1. Writing holds one page at a time. The session may continue meanwhile: the file has its
-//                   state when its row was read.
+//       state when its row was read.
 //   session-file-2. Reading accepts nothing before the checksum of the last line is found to fit, and then
-//                   everything. The session is stored by one change.
+//       everything. The session is stored by one change.
 //   session-file-3. Unread signals are part of the file, under their ids, and are stored in the session's
-//                   transaction.
+//       transaction.
 //   session-file-4. Children and parents are not part of the file. A copy under another id is a fork of the
-//                   old session from position 0. Its entries therefore keep their old ids, and the randomness
-//                   and hashes that depend on the ids.
+//       old session from position 0. Its entries therefore keep their old ids, and the randomness and hashes
+//       that depend on the ids.
 //   session-file-5. A copy is on no move, even if the session was. A session that was frozen for a
-//                   destination that is gone can thus continue under another id.
+//       destination that is gone can thus continue under another id.
 //   session-file-6. A checksum that fits does not say which program wrote it. The file is checked to the last
-//                   field, like a value from a connection.
+//       field, like a value from a connection.
 //
 // This file opens no files: lines go out, and lines come in.
 
