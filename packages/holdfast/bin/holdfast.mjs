@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // The `holdfast` command: finds a Node that can run us, then runs `main`.
 //
-//   holdfast-1. Under an older Node we hand over to the fetched one with the same arguments and stdio; process signals
-//       and the exit code pass through unchanged.
-//   holdfast-2. Neither half outlives the other. A launcher killed with -9 takes the agent with it: otherwise the
-//       agent would go on, unseen, holding its database, and `resume` would find the session taken.
-//   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends it to the whole process group, npx passes its
-//       own on, and so does the launcher: without care `holdfast` would see two or three, and "stop cleanly"
-//       would be "stop at once".
+//   holdfast-1. Under an older Node the launcher starts the fetched Node with the same arguments and stdio.
+//               Process signals and the exit code pass through unchanged.
+//   holdfast-2. Neither half outlives the other. The agent ends with a launcher that is killed with -9.
+//               Otherwise the agent would keep running unseen and hold its database, and `resume` would find
+//               the session claimed.
+//   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and
+//               npx and the launcher forward theirs. Without care `holdfast` would see two or three, and
+//               "stop cleanly" would become "stop at once".
 //
 // An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
 
@@ -78,8 +79,9 @@ function mergeRepeatedInterrupts() {
 }
 
 /**
- * SQLite and type stripping still announce themselves as experimental on some Nodes, and which kind of module a user's file
- * is our error says where it matters. Other warnings stand. Leaky: as above; some are emitted past `process.emitWarning`.
+ * On some Nodes SQLite and type stripping still warn that they are experimental. The warning about a file's
+ * module type is hidden because the command's own error says it where it matters. Other warnings are shown.
+ * Leaky: some warnings do not go through `process.emitWarning`.
  */
 function silenceKnownWarnings() {
   const emit = process.emit;

@@ -1,4 +1,4 @@
-// What authors of agents import: `import { defineAgent } from "holdfast"`.
+// The public API for authors of agents: `import { defineAgent } from "holdfast"`.
 //
 // Everything here is cheap to load. Models, tools and workspaces are in `@holdfast/agents`, which is not.
 

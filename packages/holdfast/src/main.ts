@@ -24,7 +24,7 @@ export async function main(argv: string[]): Promise<number> {
     return 2;
   }
   const terminal = processTerminal();
-  // What agents print is for people to see; standard output is for the result.
+  // Output that agents print is for people; standard output is for the result.
   globalThis.console = new Console(process.stderr, process.stderr);
   const io = terminal.io({
     isJson: saysJson(argv),
@@ -40,7 +40,7 @@ export async function main(argv: string[]): Promise<number> {
     return code;
   };
   process.on("uncaughtException", (error) => process.exit(complainAtEnd(uncaught(error))));
-  // A call of process.exit in an agent, or a top level that waits for ever, must not look like success.
+  // A call of process.exit in an agent, or a top level that never settles, must not look like success.
   process.on("exit", (code) => {
     if (isOver || terminal.isStopped) return;
     const exitCode = complainAtEnd(endedEarly(code));
@@ -111,7 +111,9 @@ async function findCommand(name: string): Promise<Command> {
   });
 }
 
-/** Before the rest is checked: who asks for help may not know how to call the command. */
+/**
+ * Help is shown before the rest is checked: a person who asks for help may not know how to call the command.
+ */
 function asksForHelp(words: readonly string[]): boolean {
   const end = words.indexOf("--");
   return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h");

@@ -1,5 +1,5 @@
-// What programs that run for a coordinator import: `import { startRunner } from "holdfast/runner"`. Apart from the SDK's face because it
-// brings the network along, which agents and tests do not need.
+// The public API for programs that run for a coordinator: `import { startRunner } from "holdfast/runner"`. It
+// is separate from `holdfast` because it loads network code, which agents and tests do not need.
 
 export {
   coordinatorQueue,

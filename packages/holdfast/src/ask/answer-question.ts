@@ -54,7 +54,10 @@ export async function answerQuestion(
   });
 }
 
-/** The one that is meant; or the oldest that nobody has answered; or, when all are, the oldest, to say just that. */
+/**
+ * The question that the command names, else the oldest unanswered one. If all are answered, the oldest, so
+ * that the answer is reported as a duplicate.
+ */
 function findQuestion(
   session: Session,
   pending: PendingSignals,
@@ -89,7 +92,7 @@ async function noSuchQuestion(
   );
 }
 
-/** Who comes late wants to know what was said instead. */
+/** The last answer in the journal, shown to a person whose own answer comes too late. */
 async function lastAnswer(sessionId: string, reader: StorageReader): Promise<string | undefined> {
   let last: string | undefined;
   await new JournalTail(reader, sessionId).advance(({ type, prompt, payload }) => {

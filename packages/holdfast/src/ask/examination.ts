@@ -1,4 +1,4 @@
-// What `doctor` looks at: this Node, the database, and the sessions in it.
+// The examination behind `holdfast doctor`: this Node, the database, and the sessions in it.
 
 import { existsSync, statSync } from "node:fs";
 import { exitCodeOf, isEnded, toHoldfastError, type Session, type StorageReader } from "@holdfast/core";
@@ -20,7 +20,7 @@ export interface Examination {
     readonly from?: string;
     readonly exists: boolean;
     readonly bytes?: number;
-    /** Of its write-ahead log, whose pages are only as good as SQLite finds them: behind one that is damaged it sees none. */
+    /** The size of the write-ahead log. SQLite reads its pages only up to the first damaged one. */
     readonly logBytes?: number;
     /** Octal, as `chmod` takes it. */
     readonly mode?: string;
@@ -35,14 +35,14 @@ export interface Examination {
     readonly status: string;
     readonly agent: string;
     readonly waitsFor: string;
-    /** What goes on with it, and with its family. */
+    /** The command that resumes the session and its tree. */
     readonly resume: string;
-    /** What a person calls first, if it is paused: one of these. */
+    /** For a paused session: the commands of which a person calls one first. */
     readonly commands: readonly string[];
     /** Whether its agent's code has to be corrected first. */
     readonly isAuthors: boolean;
   }[];
-  /** What lists sessions, as this call would have to be made. */
+  /** The command that lists sessions, with the options of this call. */
   readonly listCommand: string;
   readonly exitCode: number;
 }
@@ -102,7 +102,9 @@ function logOf(path: string): { readonly logBytes?: number } {
   return logBytes === 0 ? {} : { logBytes };
 }
 
-/** A fleet's database. What is unfinished in it is its runners' to go on with, so no commands are told for it. */
+/**
+ * Examine a fleet's database. Runners continue its unfinished sessions, so no commands are shown for them.
+ */
 export async function examinePostgres(url: string, io: Io): Promise<Examination> {
   const { importPostgres } = await import("../place/coordinator-storage.ts");
   const { openPostgresReader } = await importPostgres();

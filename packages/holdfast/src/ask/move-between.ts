@@ -1,4 +1,5 @@
-// `holdfast push` and `pull`: a session moves between the database here and a coordinator. What that means is `moveSession`'s.
+// `holdfast push` and `pull`: a session moves between the database here and a coordinator. `moveSession`
+// defines a move.
 
 import { toHoldfastError } from "@holdfast/core";
 import { moveSession } from "@holdfast/runtime";
@@ -35,7 +36,7 @@ export async function moveBetween(
       } catch (thrown) {
         const error = toHoldfastError(thrown);
         if (error.code === "storage_unavailable") {
-          // Of the database here it is known; what was asked of a coordinator may still come to pass.
+          // The state of the database here is known. A coordinator may still carry out the request.
           const isUntouched =
             way === "push" && (await here.storage.reader.session(sessionId))?.move === undefined;
           io.note(

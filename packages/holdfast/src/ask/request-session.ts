@@ -1,4 +1,5 @@
-// Asking something of a session over whoever owns its database: what `pause`, `unpause` and `budget` have in common.
+// The common part of `pause`, `unpause` and `budget`: a request about a session, through the process that
+// owns its database.
 
 import { isEnded, type Session, type StorageReader } from "@holdfast/core";
 import { createRuntime, type Runtime } from "@holdfast/runtime";
@@ -29,7 +30,10 @@ export async function withRequests(
   });
 }
 
-/** The command that goes on with a session, all above it and all below it, when one of its family has to do and no process does it. */
+/**
+ * The command that resumes a session's whole tree, when a session of the tree has something to do and no
+ * process runs it.
+ */
 export async function resumeHint(
   access: Access,
   session: Session,

@@ -1,5 +1,5 @@
-// `holdfast schedule add` and `remove`: everything that is wrong with a schedule is said now, to whoever puts it, and not at night
-// to nobody.
+// `holdfast schedule add` and `remove`. Every problem of a schedule is reported when it is added, to the
+// person who adds it, and not when it fires.
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
@@ -44,7 +44,7 @@ export async function addSchedule(
     cron,
     timeZone: args.text("tz") ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
-  readCron(timing.cron, timing.timeZone); // What was typed first is refused first: before the agent's file, and its input.
+  readCron(timing.cron, timing.timeZone); // The cron line was typed first, so it is checked first.
   if (file !== undefined) return addStart(file, timing, args, io);
   if (sessionId === undefined) throw refuse("--run FILE or --signal ID is missing", usage);
   if (name === undefined) throw refuse("the signal's name is missing", usage);

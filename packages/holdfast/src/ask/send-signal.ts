@@ -1,4 +1,5 @@
-// One signal to one session, over whoever owns the database: what `signal`, `approve` and `answer` have in common.
+// The common part of `signal`, `approve` and `answer`: one signal to one session, through the process that
+// owns the database.
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -22,9 +23,9 @@ import { findDatabase } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
 export interface Sending {
-  /** Of the session, or its beginning. */
+  /** The id of the session, or its beginning. */
   readonly id: string;
-  /** What to send, once the session and its pending signals are known. May throw. */
+  /** Chooses the signal once the session and its pending signals are known. May throw. */
   readonly choose: (
     session: Session,
     pending: PendingSignals,
@@ -36,21 +37,21 @@ export interface Sending {
 export type PendingSignals = ReadonlySet<string>;
 
 export interface Message {
-  /** Of the signal. */
+  /** The name of the signal. */
   readonly name: string;
   readonly send: (runtime: Runtime, sessionId: string, signalId: string) => Promise<SignalReceipt>;
-  /** What to say when it is stored. */
+  /** The text for a signal that was stored. */
   readonly said: string;
-  /** What to say when it was there before. */
+  /** The text for a signal that was already stored. */
   readonly repeated: string;
   /** Called when it was there before, with the recorded payload if nobody has consumed it. May throw. */
   readonly compare?: (recorded: JsonText | undefined) => void;
 }
 
 /**
- *   send-signal-1. The process that owns the database may end between storing a signal and saying so. The signal is
- *       sent again then, to whoever owns it next and under the same id, so that it is stored once; and if it was even
- *       consumed meanwhile, the journal says so.
+ *   send-signal-1. The process that owns the database may end between storing a signal and reporting it. The
+ *                  command then sends the signal again to the next owner, under the same id, so that it is
+ *                  stored once. If a commit has already consumed the signal, the journal shows that.
  */
 export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
   const signalId = mintId("sig", Date.now(), randomU32);

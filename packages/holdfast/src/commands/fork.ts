@@ -82,7 +82,7 @@ export const fork: Command = {
   },
 };
 
-/** What can be told to be wrong without looking at the session. */
+/** The options of the fork, checked as far as possible without the session. */
 function wantedOf(args: Arguments): ForkOptions {
   const at = args.text("at");
   if (at !== undefined && !/^\d{1,15}$/.test(at))

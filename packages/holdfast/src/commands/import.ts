@@ -65,7 +65,10 @@ async function* bytesOf(stdin: AsyncIterable<Uint8Array | string>): AsyncGenerat
   for await (const chunk of stdin) yield Buffer.from(chunk);
 }
 
-/** Those whose telling it waits for, and who are not stored where it is: nobody else ever answers such a wait. */
+/**
+ * The children that the session waits for and that are not in its storage. No other session ever answers such
+ * a wait.
+ */
 async function absentChildren(session: Session, reader: StorageReader): Promise<readonly string[]> {
   const numbers = session.waits.flatMap((wait) =>
     wait.type === "signal" ? (tellingChild(wait.name) ?? []) : [],

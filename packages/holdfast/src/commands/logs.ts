@@ -72,7 +72,7 @@ export const logs: Command = {
         if (!args.has("follow") && last !== undefined && !io.isJson) showLast(last, session.updatedAt);
         return !args.has("follow") || io.isOutputClosed;
       };
-      // Who follows goes on when the coordinator is back.
+      // `logs -f` continues when the coordinator is back.
       let isAway = false;
       for (;;) {
         try {

@@ -119,7 +119,7 @@ export const run: Command = {
 
     const found =
       database === undefined ? undefined : await findStarted(database, { args, io, agent, file, wanted });
-    // Before anything is written. What the schema makes of it is what is recorded.
+    // The input is checked before anything is written. The schema's result is recorded.
     if (found === undefined || given !== undefined) {
       const valid = await validInput(agent, input, given === undefined, path, io);
       if (found !== undefined && encodeJson(valid, "the input") !== found.input)
@@ -196,7 +196,10 @@ async function findStarted(
   });
 }
 
-/** What the schema makes of it. Who gave none may not know that one is wanted, nor how. */
+/**
+ * The schema's result for the input. Without an input, the error explains that one is needed and how to give
+ * it.
+ */
 async function validInput(
   agent: Agent,
   input: unknown,
@@ -246,13 +249,13 @@ function persistenceOf(args: Arguments): { readonly persistence?: "full" | "mini
   });
 }
 
-/** What is given for a session that is started; one that is gone on with keeps its own. */
+/** The limits of a session that is started. A session that is continued keeps its own. */
 async function readLimits(args: Arguments): Promise<Pick<StartOptions, "budget" | "timeoutMs">> {
   if (!args.has("budget") && !args.has("ttl")) return {};
   return (await import("../view/budget-text.ts")).readLimits(args);
 }
 
-/** Who calls us from within a trace says so in the environment, as other commands are told. */
+/** The trace of the calling process, which passes it in the environment as it does to other commands. */
 function callersTrace({ env }: Io): { readonly traceparent?: string } {
   const traceparent = env["TRACEPARENT"];
   return traceparent !== undefined && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)

@@ -4,7 +4,7 @@ import { UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Arguments, Option, Options } from "./command.ts";
 
-/** A coordinator's, by itself or after an equals sign. */
+/** A coordinator's token, alone or after an equals sign. */
 const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
 
 /** @throws UsageError for a token, for an option that is unknown, twice there, without its value, or at odds with another. */
@@ -60,7 +60,7 @@ export function parseArguments(words: readonly string[], options: Options, usage
   };
 }
 
-/** What of a command is to be done: "list", "add". @throws UsageError for what it does not do. */
+/** The error for an unknown action of a command, such as "list" or "add". @throws UsageError */
 export function refuseAction(
   command: string,
   action: string | undefined,
@@ -109,7 +109,7 @@ function findOption(
   });
 }
 
-/** What `--grace` says, of the commands that run a session. */
+/** The value of `--grace`, for the commands that run a session. */
 export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
   const grace = args.text("grace");
   if (grace === undefined) return {};

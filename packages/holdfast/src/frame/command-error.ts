@@ -48,7 +48,7 @@ export function shownError(given: unknown): ShownError {
     const { at, got, expected, fix } = thrown as Partial<ErrorDetails>;
     const details = { ...definedOf({ at, got, expected, fix }) };
     const { shownCode, exitCode } = kindOf(isFarAway(code, at) ? "unavailable" : code, cause);
-    // What was recorded has no stack; whatever else stands behind an error is told by the error, and shown on request.
+    // A recorded error has no stack. Every other cause is part of the error, and is shown on request.
     const behind = cause instanceof Error ? cause.stack : undefined;
     return {
       ...shown(shownCode, exitCode, message, details),
@@ -108,8 +108,8 @@ function shown(code: string, exitCode: number, message: string, { at, got, expec
 }
 
 /**
- * A session that failed is exit code 1, unless its agent failed for something that is nobody's bug and that another
- * person must mend: a key, a server, a policy, a budget.
+ * A failed session is exit code 1. Another code stands for a reason that is no bug of the agent: a key, a
+ * server, a policy, a budget.
  */
 function kindOf(code: keyof typeof ERROR_TABLE, cause: unknown): { shownCode: string; exitCode: number } {
   if (code === "session_failed") {
@@ -129,7 +129,7 @@ const OTHERS_MEND = [
   "unknown_price",
 ] as const;
 
-/** What stands behind the message and is not in it already. */
+/** The causes of an error that its message does not contain yet. */
 function causesOf(cause: unknown, message: string): string | undefined {
   const texts = chainOf(cause)
     .map((error) =>

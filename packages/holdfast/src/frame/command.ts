@@ -1,4 +1,5 @@
-// What a command is: data for the help, and one function. It cannot see `process`; `Io` is its world, so tests call it.
+// The type of a command (`Command`): data for the help, and one function. The function cannot see `process`.
+// It receives `Io` instead, so tests can call it.
 
 import type { Readable } from "node:stream";
 
@@ -6,12 +7,12 @@ export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** What stands after `holdfast`. */
+  /** The command line after `holdfast`. */
   readonly usage: string;
   /** A paragraph for the command's own help, where the summary is not enough. */
   readonly description?: string;
   readonly options: Options;
-  /** Each with what it does. What stands after `holdfast`. */
+  /** Command lines after `holdfast`, each with its effect. */
   readonly examples: readonly (readonly [commandLine: string, does: string])[];
   readonly run: (args: Arguments, io: Io) => Promise<number>;
 }
@@ -20,7 +21,7 @@ export type Options = Readonly<Record<string, Option>>;
 
 export interface Option {
   readonly help: string;
-  /** What the value is called in the help; without it the option is a switch. */
+  /** The name of the value in the help; an option without it is a switch. */
   readonly value?: string;
   /** One letter. */
   readonly short?: string;
@@ -55,20 +56,20 @@ export const COMMON_OPTIONS: Options = {
   help: { help: "show this help", short: "h" },
 };
 
-/** Of the commands that move a session: `--db` is the one end, this the other. */
+/** The option of the commands that move a session; `--db` names the other end. */
 export const OTHER_END_OPTION: Option = {
   help: "the coordinator (default: HOLDFAST_URL, or http://127.0.0.1:8765)",
   value: "URL",
 };
 
-/** Of the commands that run a session. */
+/** The option `--trace` of the commands that run a session. */
 export const TRACE_OPTION: Option = {
   help: "trace to stdout, file:PATH, sqlite:PATH or otlp[:URL]; may be given more than once",
   value: "WHERE",
   repeats: true,
 };
 
-/** Of the commands that run a session. */
+/** The option `--grace` of the commands that run a session. */
 export const GRACE_OPTION: Option = {
   help: "how long aborted tasks may take to settle when the process is stopped, such as 2s (default: 10s)",
   value: "DURATION",
@@ -98,7 +99,7 @@ export interface Io {
   write(text: string): void;
   /** An error, on standard error. Answers the exit code that goes with it. */
   complain(error: unknown): number;
-  /** What to say if the process must end without warning. */
+  /** Sets the text that is shown if the process must end without warning. */
   lastWords(text: string | undefined): void;
   /** How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with `where` in its place. */
   call(commandLine: string, where?: string): string;
@@ -113,7 +114,7 @@ export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 /** Exit codes of process signals, as shells give them. */
 export const STOP_EXIT = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
-/** What the place that text goes to can show. */
+/** The capabilities of the terminal or file that text goes to. */
 export interface Look {
   readonly paint: Paint;
   readonly symbols: Symbols;

@@ -1,7 +1,7 @@
 // Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
 //
-//   given-file-1. What may never end is not waited for: a pipe or a device of a name is no file. What a shell has
-//       opened already (`<(…)`, /dev/stdin) has somebody at its other end, and is read.
+//   given-file-1. A read that may never end is refused: a named pipe or a device is no file. A stream that a
+//                 shell has opened (`<(…)`, /dev/stdin) has a writer, and is read.
 //   given-file-2. No more is read than may be.
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";
@@ -68,7 +68,10 @@ export function checkTrusted(path: string, note?: (warning: string) => void): vo
   note(`other users may read ${path}, and a later version refuses that: run chmod 600 ${path}`);
 }
 
-/** What stands at a path, or why nothing can: a path that runs in a circle is as little there as one that ends nowhere. */
+/**
+ * The file at a path, or the reason why there is none. A link to itself counts as missing, like a link to
+ * nowhere.
+ */
 export function lookAtPath(path: string): Stats | string {
   try {
     return statSync(path);
@@ -82,7 +85,7 @@ export function isFolder(path: string): boolean {
   return typeof found !== "string" && found.isDirectory();
 }
 
-/** What a value is, and itself only where it can be no secret. */
+/** The kind of a value, with the value itself only if it can be no secret. */
 export function kindOfValue(value: unknown): string {
   if (typeof value === "string") return value === "" ? '""' : "a text";
   if (Array.isArray(value)) return "a list";

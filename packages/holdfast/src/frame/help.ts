@@ -7,7 +7,7 @@ const WIDTH = 100;
 
 export const USAGE = "usage: holdfast COMMAND [OPTIONS]";
 
-/** What a process of ours may end with; `docs/errors.md` has the errors behind each. */
+/** The exit codes of the command; `docs/errors.md` lists the errors behind each. */
 export const EXIT_CODES: Readonly<Record<number, string>> = {
   0: "done",
   1: "the session failed, or is paused",

@@ -28,7 +28,7 @@ export function readJson(text: string, what: string, at: string): unknown {
   return checked(value, what);
 }
 
-/** A number that would be another one once it is read. What else is wrong is told better by its value. */
+/** Refuse a number that JSON would change. For other problems, an error with the value says more. */
 function refuseChanged(json: string, what: string, at: string): void {
   const problem = findPayloadProblem(json, { start: 0, end: json.length });
   if (problem === undefined || problem.code === "too_deep") return;
@@ -40,7 +40,7 @@ function refuseChanged(json: string, what: string, at: string): void {
   });
 }
 
-/** What `--input` gives: JSON, `@file`, or `-` for standard input. */
+/** The value of `--input`: JSON, `@file`, or `-` for standard input. */
 export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): Promise<unknown> {
   if (given === "-") return readJson(await readAll(io.stdin), "the input", "standard input");
   if (!given.startsWith("@")) return readJson(given, "the input", "--input");
@@ -62,7 +62,7 @@ export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): P
   return readJson(decode(bytes, path), "the input", path);
 }
 
-/** What could not be recorded is refused before anything is written. */
+/** A value that cannot be recorded is refused before anything is written. */
 function checked(value: unknown, what: string): unknown {
   const text = encodeJson(value, what);
   if (text !== undefined && text.length > LIMITS.payloadChars) {

@@ -57,7 +57,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** What the file system says of a file that was to be new. */
+/** The error of the file system for a new file. */
 export function unwritable(path: string, { code, message }: NodeJS.ErrnoException): HoldfastError {
   if (code === "EEXIST")
     return new UsageError("there is a file of that name already", {

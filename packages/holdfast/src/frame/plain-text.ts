@@ -1,4 +1,5 @@
-// Text for terminals. What an agent wrote is data: it may not move the cursor, set the title or hide what follows it.
+// Text for terminals (`plain`). An agent's text is data: it may not move the cursor, set the title or hide
+// the text after it.
 
 import { stripVTControlCharacters } from "node:util";
 

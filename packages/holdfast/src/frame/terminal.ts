@@ -25,7 +25,7 @@ export interface Terminal {
   print(text: string): void;
   /** Usage for a call that said nothing. */
   printError(text: string): void;
-  /** What a command wanted to have said if the process must end without warning. */
+  /** The text that a command wants shown if the process must end without warning. */
   readonly lastWords: string | undefined;
   /** A person asked for the end at once. */
   readonly isStopped: boolean;
@@ -135,7 +135,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** The output's place is full or broken: nobody's fault but the place's. */
+/** The error for an output whose disk is full or whose reader is gone. */
 function outputError(error: NodeJS.ErrnoException): HoldfastError {
   const isFull = error.code === "ENOSPC" || error.code === "EDQUOT";
   return new HoldfastError(

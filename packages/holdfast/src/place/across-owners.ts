@@ -1,8 +1,9 @@
-// Working on a database for as long as it takes, whichever process owns it.
+// Works on a database until the work is done, whichever process owns the database (`acrossOwners`).
 //
-//   across-owners-2. When the process that owns the database ends while we work over its socket, we go on as after a
-//       crash of ours: with storage opened anew, from the last commit, as the owner or as a client of the next one. A
-//       database that is gone with its owner was lost: an empty one in its place would hide that.
+//   across-owners-2. The owner of the database may end while this process works over the owner's socket. This
+//                    process then continues as after a crash of its own. It opens the storage again, as the
+//                    owner or as a client of the next owner, and starts from the last commit. A database that
+//                    disappeared with its owner is lost. An empty one in its place would hide the loss.
 
 import { existsSync } from "node:fs";
 import { HoldfastError, type AgentStorage } from "@holdfast/core";
@@ -38,7 +39,7 @@ export async function acrossOwners<T>(
   }
 }
 
-/** What was there while another process owned it is not there any more. */
+/** The error for a database that disappeared while another process owned it. */
 export function databaseLost({ path }: Pick<Database, "path">, cause?: unknown): HoldfastError {
   return new HoldfastError(
     "storage_lost",

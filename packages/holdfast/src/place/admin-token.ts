@@ -1,10 +1,12 @@
-// The token of whoever starts a coordinator: in a file of theirs alone, made at the first start.
+// The admin token of a coordinator: in a file that only the user who starts the coordinator may read, made at
+// the first start.
 //
-//   admin-token-1. Who can read the folder of a coordinator's data has all of it anyway; so a file that is not there is
-//       made again, with another token, and the one before stays until it is revoked.
-//   admin-token-2. The token is written to the file and nowhere else: to a new one, exclusively, or in the place of one
-//       that held a token before. Anything else that is there is another's, and is refused. A token whose file cannot
-//       be written is revoked.
+//   admin-token-1. A user who can read the folder of a coordinator's data has access to all of it anyway. A
+//                  missing file is therefore made again, with another token, and the token before stays valid
+//                  until it is revoked.
+//   admin-token-2. The token is written to the file and nowhere else: exclusively to a new file, or over a
+//                  file that held a token before. Any other file at the path is refused. A token whose file
+//                  cannot be written is revoked.
 
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
@@ -65,7 +67,7 @@ export function adminTokenFile(folder: string): string {
   return join(folder, FILE);
 }
 
-/** What a file of a token says; nothing when it is not there. */
+/** The content of a token's file; nothing when there is no file. */
 export function readToken(path: string): string | undefined {
   try {
     return readBounded(path).trim();

@@ -1,4 +1,5 @@
-// What configuration files may say, and reading them. Which file goes before which is decided by who asks (`project.ts`).
+// The schema of configuration files (`CONFIG_SCHEMA`), and reading them. Their order is decided in
+// `project.ts`.
 //
 //   config-1. The schema is the only list of settings: files are checked against it, and `docs/config.schema.json` is
 //       its copy.
@@ -60,7 +61,7 @@ export function userConfigFile(env: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * What the file says; nothing when it is not there.
+ * The settings of the file; none when there is no file.
  *
  * @throws HoldfastError `config_invalid`.
  */
@@ -92,7 +93,7 @@ export function readConfig(path: string): Config {
 
 const FILE_BYTES_MAX = 1024 * 1024;
 
-/** One that is larger says something else. @throws Error */
+/** The text of a file up to the limit; a larger file is no configuration. @throws Error */
 export function readBounded(path: string): string {
   const bytes = readGiven(path, FILE_BYTES_MAX);
   try {

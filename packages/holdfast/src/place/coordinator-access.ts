@@ -1,4 +1,4 @@
-// Which coordinator is meant, and as whom it is asked.
+// Finds the coordinator that a command calls, and the token for the call.
 //
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
@@ -14,12 +14,12 @@ import type { Origin } from "../frame/origin.ts";
 export interface CoordinatorAccess {
   readonly url: string;
   readonly token: string;
-  /** What the token was read from: a variable or a file. */
+  /** The source of the token: a variable or a file. */
   readonly tokenFrom: string;
 }
 
 const VARIABLE = "HOLDFAST_URL";
-/** Of a coordinator that was started here, as it is. */
+/** The URL of a coordinator on this machine with the default port. */
 export const URL_DEFAULT = "http://127.0.0.1:8765";
 
 interface NamedUrl {
@@ -82,7 +82,7 @@ export function coordinatorToken(
   });
 }
 
-/** What no header can carry is no token. @throws UsageError that does not tell it. */
+/** A text that no header can carry is no token. @throws UsageError, which does not contain the text. */
 export function checkToken(token: string, at: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new UsageError("the token contains characters that tokens never contain", {

@@ -1,4 +1,5 @@
-// One question to a coordinator by the command: as who is named, and with words for one that is not there.
+// One call of a coordinator by the command, with the token of the caller, and an error that helps when no
+// coordinator answers.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
@@ -28,7 +29,7 @@ export async function askCoordinator<T>(
     throw new HoldfastError("unavailable", error.message, {
       at: url,
       ...(error.got === undefined ? {} : { got: error.got }),
-      // Of a coordinator that does run, but is not believed, the connection knows better.
+      // For a coordinator that runs but is not trusted, the connection's own error says more.
       fix:
         error.fix?.includes("NODE_EXTRA_CA_CERTS") === true
           ? error.fix

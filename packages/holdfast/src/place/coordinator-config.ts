@@ -1,9 +1,9 @@
-// What the configuration of a coordinator may say, and reading it.
+// The schema of a coordinator's configuration (`COORDINATOR_SCHEMA`), and reading it.
 //
 //   coordinator-config-1. The schema is the only list of settings: the file is checked against it, and
 //       `docs/coordinator.schema.json` is its copy.
-//   coordinator-config-2. What is wrong is an error naming the file and the pointer, before anything is opened; nothing
-//       is passed over.
+//   coordinator-config-2. A wrong setting is an error that names the file and the pointer, before anything is
+//                         opened. No setting is ignored.
 //   coordinator-config-3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A
 //       file that is no configuration by its size is not read.
 
@@ -98,7 +98,7 @@ export const COORDINATOR_SCHEMA = {
   additionalProperties: false,
 } as const;
 
-/** What a file says, its paths made absolute. */
+/** The settings of a file, its paths made absolute. */
 export interface CoordinatorFile extends Omit<CoordinatorConfig, "limits"> {
   readonly host?: string;
   readonly port?: number;

@@ -56,7 +56,10 @@ export async function openCoordinatorStorage(
   }
 }
 
-/** Its driver is installed by who needs it. @throws HoldfastError `config_invalid` where that was not done. */
+/**
+ * The PostgreSQL storage, whose driver is an optional package. @throws HoldfastError `config_invalid` when
+ * the driver is not installed.
+ */
 export async function importPostgres(): Promise<typeof import("@holdfast/storage/postgres")> {
   try {
     return await import("@holdfast/storage/postgres");
@@ -76,7 +79,7 @@ export type NamedStorage =
   | { readonly type: "postgres"; readonly url: string }
   | { readonly type: "memory" };
 
-/** What `--storage` names. @throws UsageError for what is no storage. */
+/** The storage that `--storage` names. @throws UsageError for any other text. */
 export function readStorageUrl(url: string, { cwd }: Pick<Io, "cwd">): NamedStorage {
   const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
   if (scheme === "sqlite" && rest !== "") return { type: "sqlite", path: resolve(cwd, rest) };
@@ -102,7 +105,7 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 function notAStorage(url: string): UsageError {
-  // What stands behind the scheme may be a password, wherever it stands.
+  // Any part behind the scheme may be a password.
   return new UsageError(`"${url.replace(/:\/\/.*$/s, "://…")}" is no storage`, {
     at: "--storage",
     expected: "sqlite:PATH, postgres://USER@HOST/DATABASE or memory:",

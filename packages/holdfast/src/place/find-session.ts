@@ -28,7 +28,7 @@ const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export type Access = StorageAccess | { readonly role: "remote"; readonly storage: AgentStorage };
 
 /**
- * Write to a database, whoever owns it.
+ * Write to a database, whichever process owns it.
  *
  * @param create whether it is made when it is missing.
  */
@@ -59,7 +59,7 @@ export async function withRemoteStorage<T>(
   }
 }
 
-/** Write to a session that must be there, whoever owns its database. */
+/** Write to a session that must exist, whichever process owns its database. */
 export async function withSession<T>(
   database: Database,
   id: string,
@@ -80,8 +80,8 @@ export async function withSession<T>(
 }
 
 /**
- * Read a database beside whoever owns it; `undefined` when it was never made. One that was removed while it is in use is read
- * through its owner.
+ * Read a database beside the process that owns it; `undefined` when it was never made. A database that was
+ * removed while it is in use is read through its owner.
  */
 export async function withReader<T>(
   database: Database,
@@ -104,7 +104,7 @@ export async function withReader<T>(
         await owner.close();
       }
     }
-    // Who names a file means that it is there; the default one is made by the first session.
+    // A file that the caller names must exist; the default file is made by the first session.
     if (!isMissing(error, database) || database.origin !== "default") throw error;
   }
   try {

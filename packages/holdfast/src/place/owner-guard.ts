@@ -1,8 +1,8 @@
 // The storage of another process, and noticing that this process has ended.
 //
-// A runtime waits for storage that is unavailable, because most of what is unavailable comes back. An owner that ended does
-// not: who waited for it would be deaf for ever. So a commit that fails is followed by a question, and when that fails as
-// well the runtime is told something that it does not wait for.
+// A runtime waits for unavailable storage, because most unavailable storage comes back. An owner that ended
+// does not come back, and the runtime would wait forever. After a failed commit the guard therefore asks the
+// owner. If that fails as well, the runtime receives an error that it does not wait for.
 
 import { ConflictError, HoldfastError, type AgentStorage } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";
@@ -17,7 +17,7 @@ export interface GuardedStorage {
 export function guardOwner(storage: AgentStorage): GuardedStorage {
   let isGone = false;
   let looking: Promise<boolean> | undefined;
-  // One that is stopped answers nothing: questions must not pile up with it.
+  // A stopped owner answers nothing, and questions must not pile up.
   const look = async (): Promise<boolean> => {
     if (isGone) return false;
     looking ??= ask().finally(() => (looking = undefined));

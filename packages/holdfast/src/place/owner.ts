@@ -1,4 +1,4 @@
-// Who owns a database, for people.
+// The process that owns a database, as a text for people.
 
 import type { Database } from "./project.ts";
 

@@ -1,8 +1,8 @@
 // Where we are: the project and its database.
 //
 // The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder.
-// What is given on the command line goes before the environment, that before the project's configuration, that before the
-// user's, that before the default.
+// The first source that has a value wins: the command line, the environment, the project's configuration, the
+// user's configuration, the default.
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -55,7 +55,7 @@ export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">):
   return { path: join(projectFolder, "holdfast.db"), origin: "default", projectFolder };
 }
 
-/** Where sessions that are run here are traced to. What the command line says stands instead of what the file says. */
+/** The destinations for traces of sessions that run here. The command line overrides the file. */
 export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): WantedTraces {
   const targets = args.texts("trace");
   if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
@@ -132,7 +132,7 @@ export function makeProjectFolder({ origin, projectFolder }: Database): void {
     mkdirSync(projectFolder, { mode: 0o700 });
     writeFileSync(join(projectFolder, ".gitignore"), "*\n!.gitignore\n!config.json\n");
   } catch {
-    // Whoever makes the database says why it cannot.
+    // Making the database reports the problem later.
   }
 }
 

@@ -75,7 +75,7 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
   }
 }
 
-/** What is otherwise told to who wants to run agents beside the one that has the file. */
+/** The advice for a locked database, in the words for a coordinator instead of those for agents. */
 function explained(error: unknown): unknown {
   if (!HoldfastError.is(error) || error.code !== "locked") return error;
   const { message, at, got } = error;

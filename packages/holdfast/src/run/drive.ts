@@ -1,17 +1,18 @@
-// Running one session to its end in this process: what `run` and `resume` have in common.
+// The common part of `run` and `resume` (`drive`): one session runs to its end in this process.
 //
-//   drive-1. It ends when the session ends, when it is told to park and the session waits, or when a person stops it.
-//       In all but the first case the session stays as its last commit left it, and the command that goes on with it is
-//       told.
-//   drive-3. At a coordinator others may run it, too, before this process or after: it is followed to its end whoever
-//       does. Where nobody does any more although there is something to do, as its process is gone, this one takes it.
-//   drive-4. What runs here runs with all it asks for, whatever labels that demands: no process but a runner has
-//       labels. It is said.
-//   drive-6. It ends as well when sessions below it are paused and nothing else in the family moves on: as if it were
-//       paused itself.
-//   drive-5. It does not park while those below it are at work here: what their tasks have begun would be lost, and
-//       paid for again.
-// When the owner of the database changes it goes on: across-owners-2, in `across-owners.ts`.
+//   drive-1. The command ends when the session ends, when the session waits and `--park` was given, or when a
+//            person stops it. In the last two cases the session stays as its last commit left it, and the
+//            command to continue is shown.
+//   drive-3. At a coordinator other runners may run the session as well, before this process or after. This
+//            process follows the session to its end. If no runner has it any more although it has something
+//            to do, this process claims it.
+//   drive-4. A session that runs here runs with all its children, whatever labels they demand, because only
+//            runners have labels. A note says so.
+//   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
+//            as if the session itself were paused.
+//   drive-5. The command does not park while sessions below are running here. The work that their tasks have
+//            begun would be lost, and paid for again.
+// When the owner of the database changes, the command continues: across-owners-2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";
 import {
@@ -69,7 +70,7 @@ export interface DriveOptions {
   readonly parks: boolean;
   /** How long tasks that were aborted are waited for at the end. */
   readonly graceMs?: number;
-  /** Who else hears what it does. */
+  /** The tracer that also receives the session's events. */
   readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
@@ -143,7 +144,7 @@ interface LifeParts {
   readonly stdin: StdinListener | undefined;
   readonly stopped: Promise<Outcome>;
   readonly startedAt: number;
-  /** Of all its lives together. */
+  /** The progress over all runtimes of this command. */
   readonly progress: { isStored: boolean };
   readonly storage: AgentStorage;
   /** When the storage is another process's. */
@@ -281,7 +282,7 @@ class Life {
     });
   }
 
-  /** What the view shows of what it hears. */
+  /** A tracer that passes the session's events to the view. */
   #watcher(): AgentTracer {
     const { options, view } = this.#parts;
     return {
@@ -327,7 +328,7 @@ class Life {
     io.note(`to let runners run it: ${io.call(`run --agent ${quoted(options.agent?.name ?? "NAME")}`)}`);
   }
 
-  /** What cannot be shown is no reason to end the session. */
+  /** An error of the view does not end the session. */
   #inLine(show: () => void | Promise<void>): void {
     this.#pumping = this.#pumping.then(show).catch(() => {});
   }

@@ -1,9 +1,10 @@
 // Following a session of a coordinator, where runners may have it as well as this process.
 //
-//   follow-session-1. It is told of everything that is committed, by whomever, until the session has ended, is paused
-//       or has moved away, or nobody wants to hear more. While the coordinator is away it tries again for ever.
-//   follow-session-2. Where this process runs the session itself, what ends it here is heard of in another way, and
-//       says more: `GRACE_MS` is what that is given.
+//   follow-session-1. The follower receives every commit, of any process, until the session has ended, is
+//                     paused or has moved away, or the caller stops. While the coordinator is away, the
+//                     follower tries again without end.
+//   follow-session-2. If this process runs the session itself, its runtime reports the session's end with
+//                     more detail. `GRACE_MS` is the time that the runtime gets for that.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
@@ -15,7 +16,7 @@ const GRACE_MS = 250;
 export interface Following {
   readonly coordinator: CoordinatorAccess;
   readonly sessionId: string;
-  /** What was seen of its journal. */
+  /** The last position of the journal that was read. */
   readonly afterSeq: number;
   readonly signal: AbortSignal;
   /** Something was committed. Must not throw. */

@@ -1,4 +1,5 @@
-// An agent from a file of the user's. Whatever is wrong with the file is told with its place, and never with a stack.
+// Loads an agent from a user's file. A problem with the file is reported with its place, and never with a
+// stack.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
@@ -48,7 +49,7 @@ export async function loadAgents(path: string, { cwd, onSlow }: LoadOptions): Pr
   const file = resolve(cwd, path);
   const exported = await load(file, path, onSlow);
   const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
-  // What is only its default export may be a function, which becomes an agent.
+  // A file that has only a default export may export a function, which becomes an agent.
   return agents.size > 0 ? [...agents] : [pick(exported, file, undefined)];
 }
 
@@ -79,7 +80,7 @@ function isTask(value: unknown): value is TaskDefinition {
   return typeof name === "string" && typeof run === "function";
 }
 
-/** What a file exports. */
+/** The exports of a file. */
 async function load(
   file: string,
   path: string,
@@ -280,7 +281,7 @@ function importError(thrown: unknown, file: string): HoldfastError {
       fix,
     });
   }
-  // What defineAgent refused says by itself what is wrong.
+  // A refusal of defineAgent already explains the problem.
   const said = HoldfastError.is(thrown) ? thrown : undefined;
   return invalid(`the file threw an error while it was loaded: ${error.message || error.name}`, file, {
     ...details,
@@ -301,14 +302,14 @@ function commonJsManifest(file: string): string | undefined {
         const { type } = JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown };
         return type === "commonjs" ? manifest : undefined;
       } catch {
-        return undefined; // What is wrong with it is Node's to tell.
+        return undefined; // Node reports the problem with the file.
       }
     }
     if (folder === dirname(folder)) return undefined;
   }
 }
 
-/** What Node says when it finds `import`, `export` or a top-level `await` in what it takes for CommonJS. */
+/** Node's error for `import`, `export` or a top-level `await` in a file that it takes for CommonJS. */
 function isModuleSyntaxError(error: Error): boolean {
   return (
     error instanceof SyntaxError &&
@@ -326,7 +327,7 @@ function withoutPath(message: string): string {
 function placeIn(error: Error, file: string): string {
   const importedFrom = / imported from (.+)$/.exec(error.message)?.[1];
   const place = importedFrom && decodedPlace(importedFrom.replace(/^file:\/\//, ""));
-  // What it looks for in this installation is looked for from here.
+  // A specifier that belongs to this installation is resolved from here.
   if (place !== undefined && place !== fileURLToPath(import.meta.url)) return place;
   return placeOf(error) ?? file;
 }

@@ -26,7 +26,10 @@ export async function sessionOf(args: Arguments, database: Database, usage: stri
   });
 }
 
-/** The agent that a session is recorded to be of: from the file of `--agent`, its own, or that of who asked for it. */
+/**
+ * The agent of a recorded session: from the file of `--agent`, the session's own file, or the file of the
+ * session that asked for it.
+ */
 export async function agentOf(session: Session, database: Database, args: Arguments, io: Io): Promise<Agent> {
   const { name, version } = session.agent;
   const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));

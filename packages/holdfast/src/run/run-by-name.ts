@@ -16,7 +16,7 @@ import { randomU32 } from "../frame/random.ts";
 export interface ByName {
   /** The agent's. */
   readonly name: string;
-  /** Of the session, if somebody chose it. */
+  /** The id of the session, if the user chose one. */
   readonly wanted: string | undefined;
   readonly options: Pick<StartOptions, "budget" | "timeoutMs" | "traceparent"> & {
     readonly persistence?: "full" | "minimal";

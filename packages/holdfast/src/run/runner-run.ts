@@ -69,7 +69,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-/** What it remembers of agents that kept the process busy stands beside the runner's token. */
+/** The watchdog's notes about agents that kept the process busy lie beside the runner's token. */
 async function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Promise<Watchdog> {
   await makeFolder(stateFolder);
   return new Watchdog({ path: join(stateFolder, `${encodeURIComponent(name)}-suspects`) });
@@ -160,7 +160,7 @@ function workspaceOf(args: Arguments, io: Io): string {
   return folder;
 }
 
-/** One that no header can carry would be sent for ever. */
+/** The registration token, checked: a token that no header can carry would be sent again without end. */
 async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
   const token = await givenToken(args, io);
   return token === undefined ? undefined : checkToken(token, args.text("token-file") ?? "HOLDFAST_TOKEN");

@@ -1,7 +1,8 @@
 // `holdfast schedule run`: fires schedules and runs what they start or signal, until it is stopped.
 //
-//   schedule-run-3. It can be killed at any moment: what fired is stored with the schedule's next time, and the next
-//       process goes on with what this one was running. Several of it share the work; each time fires once.
+//   schedule-run-3. The process can be killed at any moment. Each firing is stored with the schedule's next
+//                   time, and the next process continues the sessions that this one was running. Several
+//                   processes share the work; each time fires once.
 //
 // Firing is the runtime's. Here agents are found by the files they are recorded to come from.
 
@@ -104,7 +105,7 @@ async function keep({
   const look = async (): Promise<void> => {
     if (owner !== undefined && !(await owner.look())) gone.resolve(undefined);
   };
-  // What fails is tried again by the next one.
+  // The next timer tries again after a failure.
   const timers = [
     setInterval(() => void look().catch(() => {}), LOOK_MS),
     setInterval(() => void runtime.recover().catch(() => {}), RECOVER_MS),
@@ -148,7 +149,7 @@ class AgentFiles {
     return loading;
   }
 
-  /** Those that can be loaded, one of each name; what is wrong with the others is told. */
+  /** The agents that can be loaded, one for each name; problems with the others are reported. */
   async ofSchedules(schedules: readonly Schedule[], reader: StorageReader): Promise<readonly Agent[]> {
     const agents = new Map<string, Agent>();
     for (const { scheduleId, action } of schedules) {
@@ -201,13 +202,16 @@ async function tellFiring(
   );
 }
 
-/** Whether a session, or who took over from it, had ended before it was to be signalled, or was deleted: then it took nothing. */
+/**
+ * Whether a session or its successor had ended before the signal was due, or was deleted. Such a session took
+ * no signal.
+ */
 async function wasOver(sessionId: string, dueAt: number, reader: StorageReader): Promise<boolean> {
   try {
     const session = await readInPlaceOf((id) => reader.session(id), sessionId);
     return session === undefined || (session.endedAt !== undefined && session.endedAt < dueAt);
   } catch {
-    return false; // Storage is away: whoever watches is told so elsewhere.
+    return false; // Storage is unavailable, which is reported elsewhere.
   }
 }
 

@@ -16,7 +16,7 @@ import { openQuestions } from "../view/describe-session.ts";
 import { stdinSignals } from "@holdfast/runtime";
 import { questionOf, readTypedLine } from "../view/typed-answer.ts";
 
-/** Where signals go: it changes when the storage is opened anew. */
+/** The target of typed signals, which changes when the storage is opened again. */
 export interface SignalTarget {
   readonly runtime: Runtime;
   readonly storage: AgentStorage;
@@ -74,7 +74,7 @@ export class StdinListener {
     return storage.reader.session(this.#sessionId).catch(() => undefined);
   }
 
-  /** Who types a line believes that somebody reads it. */
+  /** A note for a person who types a line: the session does not wait for it. */
   async #sayIfUnawaited(name: string): Promise<void> {
     const { storage } = await this.#target.promise;
     const session = await this.#session();

@@ -1,5 +1,5 @@
-// What nobody may call the client with. Types and names of options are looked at here, so that nothing is sent of what cannot be
-// meant; which values are taken (patterns, bounds) is the contract's to say, and the coordinator's.
+// Checks the arguments of the client before anything is sent: the types and names of options. The contract
+// and the coordinator check values (patterns, bounds).
 
 import {
   checkOptions as checkRules,
@@ -29,7 +29,7 @@ const token: OptionRule = {
   fits: (value) => typeof value === "string" && /^[\x21-\x7e]+$/.test(value),
 };
 
-/** Of each call that takes options: which, and of what kind. */
+/** The options of each call that takes options, with their kinds. */
 const OPTIONS = {
   createClient: { url: text, token, insecure: flag, retryMs: patience },
   "sessions.start": {
@@ -70,7 +70,7 @@ export function checkOptions(call: Call, given: unknown): void {
   checkRules(call, given, OPTIONS[call]);
 }
 
-/** What a client cannot be without. @throws UsageError */
+/** Checks the options that a client needs. @throws UsageError */
 export function checkClientOptions(given: unknown): void {
   checkOptions("createClient", given);
   const { token: mine } = given as { readonly token?: unknown };

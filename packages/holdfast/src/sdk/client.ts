@@ -1,14 +1,15 @@
-// A coordinator as a program sees it: sessions are started there, and a handle tells of each.
+// The client of a coordinator (`createClient`): it starts sessions there, and a handle gives access to each.
 //
-//   sdk-client-1. What is safe to send twice is sent again when the connection is lost, for `retryMs`: a start under a
-//       key that is made before it is sent first, a signal under a dedup key, an answer, a cancel, every read. So
-//       nothing is done twice, and nothing is lost because an answer was. Who waits for a result for a time of his own
-//       is told when that is over, also then.
-//   sdk-client-2. Values are decoded from the JSON the session has; types are the caller's word, or the agent's.
-//   sdk-client-3. Events are told by number: after a lost connection they go on behind the last one that was told.
-//   sdk-client-4. Who gave up is told at once, and nothing is asked for him again: a result rejects with his signal's
-//       reason, events end, and what is under way when the client is closed rejects, as does what is asked of it
-//       afterwards.
+//   sdk-client-1. A request that is safe to repeat is sent again for `retryMs` when the connection is lost.
+//                 Such requests are starts, signals, answers, cancels and reads. A start has an idempotency
+//                 key, a signal a dedup key, so no request takes effect twice. A time-out for a result counts
+//                 also while the connection is lost.
+//   sdk-client-2. Values are decoded from the session's JSON; their types are those that the caller or the
+//                 agent declares.
+//   sdk-client-3. Events have numbers: after a lost connection they continue after the last delivered one.
+//   sdk-client-4. A caller that aborts is answered at once, and its request is not repeated: a result rejects
+//                 with the signal's reason, and events end. Calls that are open when the client is closed
+//                 reject, and so do later calls.
 //
 // It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
 
@@ -31,7 +32,7 @@ import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
 
 export interface ClientOptions {
-  /** Of the coordinator, such as `http://127.0.0.1:8765`. */
+  /** The URL of the coordinator, such as `http://127.0.0.1:8765`. */
   readonly url: string;
   readonly token: string;
   /** Send the token over plain HTTP to another machine, too. */
@@ -65,7 +66,7 @@ export interface RemoteStatus {
   readonly agent: string;
   readonly status: string;
   readonly pauseReason?: string;
-  /** What it waits for that no runner has. */
+  /** The demand of the session that no runner meets. */
   readonly blocked?: string;
   /** The runner that holds it. */
   readonly runnerId?: string;
@@ -75,7 +76,7 @@ export interface RemoteStatus {
   readonly questions: readonly { readonly name: string; readonly prompt: string }[];
 }
 
-/** What happens in a session: a record of its journal, or how it stands when that has changed. */
+/** An event of a session: a record of its journal, or its status when that has changed. */
 export type RemoteEvent =
   | { readonly type: "record"; readonly seq: number; readonly record: JournalRecord }
   | { readonly type: "status"; readonly status: RemoteStatus };
@@ -112,7 +113,7 @@ export interface HoldfastClient {
       input?: Input,
       options?: RemoteStartOptions,
     ): Promise<RemoteSession<Output>>;
-    /** One that is there already. Nothing is asked yet. */
+    /** The handle of an existing session. This call sends no request. */
     get<Output = unknown>(sessionId: string): RemoteSession<Output>;
   };
   readonly connection: CoordinatorConnection;
@@ -122,9 +123,9 @@ export interface HoldfastClient {
 const RETRY_MS = 60_000;
 const FIRST_WAIT_MS = 100;
 const WAIT_MAX_MS = 5_000;
-/** What one question for a result waits for at most. */
+/** The longest wait of one request for a result. */
 const LONG_POLL_MS = 25_000;
-/** What its answer may take beyond that. */
+/** The additional time for its answer. */
 const ANSWER_MS = 5_000;
 
 /** @throws UsageError for options that cannot be right; every method refuses its own so. */
@@ -250,7 +251,7 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
   const { sessionId, demands, priority, budget, timeoutMs, persistence, callback, traceparent } = options;
   const version = options.version ?? (typeof agent === "string" ? undefined : agent.version);
   const bytes = bytesOf(input, `input of agent "${name}"`);
-  // sdk-client-1. One of the two makes it the same session when it is sent again.
+  // sdk-client-1. The id or the key makes a repeated request start the same session.
   const idempotencyKey = options.idempotencyKey ?? (sessionId === undefined ? randomUUID() : undefined);
   return {
     agent: name,
@@ -320,7 +321,7 @@ async function* watch({
     } catch (thrown) {
       await retry.after(await connection.explained(thrown));
     } finally {
-      over.abort(); // Who has read enough leaves the stream open otherwise: its iterator cannot be told.
+      over.abort(); // A caller that stops reading closes the stream.
     }
   }
 }

@@ -11,11 +11,11 @@ export interface CoordinatorProcess {
 }
 
 export interface CoordinatorOptions {
-  /** Of one before, to take its place; any by default. */
+  /** The port of an earlier coordinator, to take its place; any free port by default. */
   readonly port?: number;
   /** As people have it by default. */
   readonly leaseMs?: number;
-  /** Of its database; the project's own by default. */
+  /** The folder of its database; the project's own by default. */
   readonly folder?: string;
   /** By which its wall clock is set (`settableClock`). */
   readonly clock?: SettableClock;
@@ -26,7 +26,7 @@ export interface CoordinatorOptions {
 /** The wall clock of a process, which a test sets. */
 export interface SettableClock {
   readonly env: Readonly<Record<string, string>>;
-  /** So far from the right time from now on. */
+  /** Sets the clock's error from now on. */
   set(ms: number): void;
 }
 
@@ -71,14 +71,14 @@ export async function startRunnerProcess(
   return started;
 }
 
-/** What an agent's tasks noted: who did which step of which session. */
+/** A note of an agent's task: the process that did a step of a session. */
 export interface LedgerLine {
   readonly pid: string;
   readonly sessionId: string;
   readonly step: string;
 }
 
-/** Of the project's file `ledger`, a line of three words for each step that was done. */
+/** The lines of the project's file `ledger`: three words for each step that was done. */
 export function readLedger(project: Project): readonly LedgerLine[] {
   if (!existsSync(project.path("ledger"))) return [];
   const lines = readFileSync(project.path("ledger"), "utf8").trimEnd().split("\n");

@@ -1,4 +1,5 @@
-// What tests of a fleet do with sessions, and how they wait: real connections take real time, so they look until it is so.
+// Helpers for sessions in tests of a fleet. Real connections take real time, so the helpers poll until a
+// condition holds.
 
 import type { Session } from "@holdfast/core";
 import { expect, vi } from "vitest";

@@ -18,7 +18,7 @@ export interface Fleet {
   readonly adminToken: string;
   token(kind: "admin" | "user" | "registration", name: string, owner?: string): Promise<string>;
   runner(options: Partial<RunnerOptions> & { readonly owner?: string }): Promise<FleetRunner>;
-  /** What no request heard of. */
+  /** Errors that no request received. */
   readonly log: readonly string[];
   /** The coordinator ends, and another one begins on the same storage and port, so long after that. */
   restart(awayMs?: number): Promise<void>;

@@ -22,7 +22,7 @@ export interface Finished {
 
 export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** What stands on standard input, which then ends. Without it standard input is open, and silent. */
+  /** The text on standard input, which then ends. Without it standard input stays open, and silent. */
   readonly stdin?: string;
 }
 
@@ -120,7 +120,7 @@ export class HoldfastProcess {
       this.stderr += text;
       this.#change();
     });
-    // What was written to a process that has ended is lost, and a test that minds will see it.
+    // Text written to a process that has ended is lost, and a test that needs it fails.
     child.stdin.on("error", () => {});
     this.finished = new Promise((resolve, reject) => {
       child.on("error", reject);

@@ -8,9 +8,9 @@ import { openSqliteStorage } from "@holdfast/storage/sqlite";
 export interface ParkedMemory {
   /** Sessions in memory at the end. */
   readonly live: number;
-  /** What each session of the second half left reachable, in bytes. */
+  /** The bytes that each session of the second half left reachable. */
   readonly bytesEach: number;
-  /** What the first session, which was evicted long ago, made of its signal. */
+  /** The output of the first session for its signal; that session was evicted long before. */
   readonly output: unknown;
 }
 

@@ -1,5 +1,6 @@
-// Preloaded into a process (`node --import`) whose wall clock a test sets: it is off by the milliseconds that the file named by
-// HOLDFAST_TEST_CLOCK holds, from one moment to the next. Clocks that do not jump are left alone, as they are where a clock is set.
+// Preloaded into a process (`node --import`) whose wall clock a test sets. The file named by
+// HOLDFAST_TEST_CLOCK holds the clock's error in milliseconds, and a change takes effect at once. Monotonic
+// clocks do not change, as when a real clock is set.
 
 import { readFileSync } from "node:fs";
 

@@ -1,27 +1,29 @@
 // Sessions as OpenTelemetry spans, after the GenAI semantic conventions.
 //
-// Names and attributes are those of version 1.41.0 of the conventions (docs/gen-ai/gen-ai-agent-spans.md and gen-ai-spans.md there),
-// which are in development: the strings are copied here, because no stable package has them.
+// Names and attributes are those of version 1.41.0 of the conventions (docs/gen-ai/gen-ai-agent-spans.md and
+// gen-ai-spans.md there). The conventions are in development, so the strings are copied here: no stable
+// package has them.
 //
 //   session, in one process   `invoke_agent {agent}`
 //     turn                    `turn {n}`: the conventions have no name for it
 //       attempt of a task     `chat {model}` if it reports what a model used, else `execute_tool {kind}`
 //
-//   opentelemetry-tracer-1. A span lives in one process, so a session that is resumed has another `invoke_agent` span,
-//       in the same trace: its parent is the one that is recorded with the session, which is its first span or, when it
-//       was started within a trace, that.
+//   opentelemetry-tracer-1. A span lives in one process, so a resumed session has another `invoke_agent` span
+//                           in the same trace. Its parent is recorded with the session: the caller's span if
+//                           the session was started within a trace, else its own first span.
 //   opentelemetry-tracer-2. Users' data stays out: no inputs, outputs, prompts or contents.
-//   opentelemetry-tracer-3. Whoever made the provider owns it: what to export, where, and how much of it, is decided there.
+//   opentelemetry-tracer-3. The code that made the provider owns it, and decides what to export, where, and
+//                           how much.
 //
-// It lives here and not in a package of its own because only this package composes; of OpenTelemetry it is handed all it uses, and
-// the types of that are written down here, so that nobody needs to install it who does not use it: not even a compiler that checks
-// the declarations of packages.
+// The tracer lives here and not in its own package because only this package composes the others. It is given
+// the parts of OpenTelemetry that it uses, and their types are written down here. Nobody has to install
+// OpenTelemetry without using it, not even for a compiler that checks the declarations of packages.
 
 import type { AgentTracer, RecordedError, TokenUsage, TraceEvent } from "@holdfast/core";
 
 type Attributes = Readonly<Record<string, string | number | boolean | string[]>>;
 
-/** Of `@opentelemetry/api`; opaque. */
+/** The context of `@opentelemetry/api`; opaque. */
 type Context = object;
 
 interface SpanContext {
@@ -48,7 +50,7 @@ interface SpanStart {
   readonly attributes: Attributes;
 }
 
-/** What spans are made with: a `Tracer` of `@opentelemetry/api`. */
+/** The part of `@opentelemetry/api`'s `Tracer` that makes spans. */
 export interface OpenTelemetrySpans {
   startSpan(name: string, options?: SpanStart, context?: Context): Span;
 }
@@ -172,7 +174,7 @@ class SpanTracer implements AgentTracer {
     return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
   }
 
-  /** An exporter may wait long for an answer; whoever closes does not. */
+  /** An exporter may wait long for an answer, so a close waits only for a limited time. */
   async flush(): Promise<void> {
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, FLUSH_MS);
@@ -277,7 +279,7 @@ class SpanTracer implements AgentTracer {
   }
 }
 
-/** What was used, summed over reports. */
+/** The usage, summed over reports. */
 class Usage {
   #input = 0;
   #output = 0;

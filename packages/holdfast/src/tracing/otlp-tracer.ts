@@ -1,6 +1,6 @@
 // Traces for an OTLP/HTTP receiver, with the official OpenTelemetry SDK: loaded only when it is wanted, from wherever it is installed.
 //
-// What the SDK takes from the environment it takes from the environment: OTEL_EXPORTER_OTLP_* (endpoint, headers, time-out,
+// The SDK reads its own variables from the environment: OTEL_EXPORTER_OTLP_* (endpoint, headers, time-out,
 // compression, certificates), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
 
 import { createRequire } from "node:module";

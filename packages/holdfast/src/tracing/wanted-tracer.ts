@@ -1,7 +1,8 @@
-// Who else hears what a session does: from `--trace`, or from the configuration.
+// The tracer that a user asks for with `--trace` or in the configuration.
 //
-// stdout · file:PATH · sqlite:PATH · otlp[:URL]; several are heard by all of them. What cannot be traced is told once and costs the
-// session nothing; what cannot be traced from the beginning on is refused before anything starts.
+// Destinations are stdout, file:PATH, sqlite:PATH and otlp[:URL]; there may be several. A trace that cannot
+// be written is reported once and costs the session nothing. A destination that cannot work is refused before
+// anything starts.
 
 import type { Origin } from "../frame/origin.ts";
 import { isAbsolute, resolve } from "node:path";
@@ -11,7 +12,7 @@ import type { Io } from "../frame/command.ts";
 
 export interface WantedTraces {
   readonly targets: readonly string[];
-  /** What relative paths are taken from. */
+  /** The folder of relative paths. */
   readonly folder: string;
   readonly origin: Origin;
   /** The flag or the file; nothing for the default. */

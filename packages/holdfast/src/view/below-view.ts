@@ -1,7 +1,8 @@
-// What sessions below the one that is shown need of a person: a question they ask, or what lets a paused one go on. The one above
-// waits in silence meanwhile, and its own journal does not say why.
+// Shows what sessions below the shown one need from a person: an answer to a question, or a command that
+// continues a paused session. The session above waits silently meanwhile, and its own journal does not say
+// why.
 //
-// It does not know when to look: whoever runs the family hears of that, and says so. Nothing is told twice.
+// The view does not know when to look: the code that runs the tree calls it. It reports nothing twice.
 
 import { isEnded, type Session, type StorageReader, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
@@ -36,7 +37,7 @@ export class BelowView {
     this.#parts = parts;
   }
 
-  /** Those below a session that is taken up: who needed somebody before still does. */
+  /** Looks at the sessions below a resumed session, which may still need a person. */
   async lookBelow(session: Session): Promise<void> {
     for (const node of walk(await readBelow(this.#parts.reader, session))) this.#tell(node.session);
   }

@@ -8,7 +8,7 @@ import type { Arguments } from "../frame/command.ts";
 import { parseDuration } from "../frame/duration.ts";
 import { duration, table } from "../frame/plain-text.ts";
 
-/** What is limited: how it is written, which limit it is, and what counts against it. */
+/** The units of limits: how each is written, which limit it sets, and which usage counts against it. */
 const UNITS = {
   usd: { limit: "maxCostMicroUsd", kind: "costMicroUsd", title: "cost" },
   tokens: { limit: "maxTokens", kind: "tokens", title: "tokens" },
@@ -59,7 +59,7 @@ function wrong(message: string, at: string, got: string, expected?: string): Usa
   });
 }
 
-/** What `--budget` and `--ttl` say. */
+/** The values of `--budget` and `--ttl`. */
 export function readLimits(args: Arguments): { readonly budget?: Budget; readonly timeoutMs?: number } {
   const budget = args.text("budget");
   const ttl = args.text("ttl");
@@ -79,7 +79,7 @@ function thousands(amount: number): string {
   return String(amount).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** What each limit allows, and what is spent, reserved and left of it. */
+/** A limit, and the spent, reserved and remaining parts of it. */
 export interface LimitStanding {
   readonly limit: UnitLimit;
   readonly title: string;
@@ -104,7 +104,7 @@ export function limitStandings({ limits, spent, reserved, lost }: Account): Limi
 
 const COLUMNS = ["max", "spent", "lost", "reserved", "left"] as const;
 
-/** Of one account: a table, a line for each limit. */
+/** The table of one account, a line for each limit. */
 export function accountLines(account: Account): string[] {
   const standings = limitStandings(account);
   if (standings.length === 0) return [];

@@ -1,4 +1,4 @@
-// A session in words: how it stands, what it waits for, and which command answers that.
+// Describes a session for people: its status, its waits, and the commands that answer them.
 
 import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
 import type { Io, Look } from "../frame/command.ts";
@@ -7,7 +7,7 @@ import { duration, jsonText, localTime, plain, plainLine, quoted } from "../fram
 const TEXT_CHARS = 200;
 
 export interface Standing {
-  /** What is waited for, completing "waits for". */
+  /** The subject of the wait, completing "waits for". */
   readonly what: string;
   /** How long, completing that; empty when there is no end to it. */
   readonly until: string;
@@ -17,7 +17,7 @@ export interface Standing {
   readonly hasArrived: boolean;
 }
 
-/** For who asks a journal that is not there what it did. */
+/** The note for a command that needs the journal of a session without one. */
 export function noteUnstored({ sessionId, persistence }: Session, io: Pick<Io, "note">): void {
   if (persistence !== undefined)
     io.note(`session ${sessionId} is ${persistence}: only its status is stored, and no journal`);
@@ -50,7 +50,7 @@ export function goesOnWith(
 ): string | undefined {
   if (isEnded(session.status) || session.move !== undefined) return undefined;
   const standsOnOthers = session.status === "waiting" || session.status === "input_required";
-  // Time passes by itself, but nobody looks at the clock for a session that no process runs.
+  // A timer is due by time alone, but no process looks at the clock for a session that none runs.
   const canGoOn =
     waits.some(({ hasArrived }) => hasArrived) ||
     session.waits.some((wait) => wait.type === "timer" || wait.until !== undefined);
@@ -63,7 +63,7 @@ export function isAuthorsFault({ status, pauseReason }: Pick<Session, "status" |
   return pauseReason === "nondeterminism" || pauseReason === "agent_fault" || pauseReason === "poison";
 }
 
-/** What stands before the command that goes on with a session. */
+/** The label before the command that resumes a session. */
 export function beforeResume(session: Pick<Session, "status" | "pauseReason">): string {
   return isAuthorsFault(session) ? "correct the code, then" : "continue with";
 }
@@ -179,7 +179,7 @@ function what(sessionId: string, wait: Wait, now: number): string {
   }
 }
 
-/** Of signals between sessions: whose word it is. Nobody else can send them. */
+/** A signal between sessions, with its sender. Only sessions can send such signals. */
 export function signalText(name: string, sessionId: string): string {
   const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
   const child = `child ${sessionId}-${number}`;

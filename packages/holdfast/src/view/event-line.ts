@@ -112,7 +112,7 @@ function persistsOf({ persists }: JournalEvent, { paint }: Look): string {
   return persists === true ? paint.dim("  (the session was minimal; from here on it is stored in full)") : "";
 }
 
-/** The line of a session's end or pause that its journal cannot have: of a fault, or of a cancel that did not ask the agent. */
+/** The line of a session's end or pause that its journal cannot have: for a fault, or for a hard cancel. */
 export function standingLine(session: Session, { paint, symbols }: Look): string | undefined {
   switch (session.status) {
     case "failed":
@@ -126,7 +126,7 @@ export function standingLine(session: Session, { paint, symbols }: Look): string
   }
 }
 
-/** What an agent's return or throw is called when its session was cancelled. */
+/** The line for an agent's return or throw when its session was cancelled. */
 export function cancelledLine(
   reason: string | undefined,
   { paint, symbols }: Pick<Look, "paint" | "symbols">,

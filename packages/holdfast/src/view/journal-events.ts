@@ -1,6 +1,7 @@
 // A session's journal as numbered events: each record, with what earlier ones say about it.
 //
-// A record refers to others by number; an event names what they were: the kind of task, the signal, the question.
+// A record refers to other records by number. An event names them: the kind of task, the signal, the
+// question.
 //
 //   journal-events-1. An event's number is its position in the journal: the same in `run`, `resume` and `logs`, today
 //       and tomorrow.
@@ -19,34 +20,34 @@ import {
   type StorageReader,
 } from "@holdfast/core";
 
-/** One record of the journal, readable by itself. `type` is the record's. */
+/** One record of the journal, readable without the others. `type` is the record's. */
 export interface JournalEvent {
   readonly seq: number;
   readonly type: JournalRecord["type"];
-  /** Of a command: what others refer to it by. */
+  /** The number of a command, by which other records refer to it. */
   readonly id?: number;
   readonly at?: number;
-  /** Of a task. */
+  /** The number of a task. */
   readonly task?: number;
   readonly taskId?: string;
   readonly kind?: string;
   readonly attempt?: number;
   /** From the moment the task was asked for. */
   readonly durationMs?: number;
-  /** What an attempt reported to have used. */
+  /** The usage that an attempt reported. */
   readonly usage?: TokenUsage;
-  /** Of a signal or a wait for one. */
+  /** The name of a signal or of a wait for a signal. */
   readonly name?: string;
   readonly prompt?: string;
   readonly details?: unknown;
-  /** What a question takes for an answer. */
+  /** The form of answer that a question takes. */
   readonly takes?: AnswerShape;
   readonly expiresAt?: number;
-  /** Of an entry of the conversation. */
+  /** The id of an entry of the conversation. */
   readonly entryId?: string;
   readonly role?: string;
   readonly content?: unknown;
-  /** What went in and what came out. */
+  /** The values that went in and came out. */
   readonly input?: unknown;
   readonly output?: unknown;
   readonly error?: RecordedError;
@@ -64,7 +65,7 @@ export interface JournalEvent {
   readonly positions?: readonly number[];
   readonly reason?: string;
   readonly message?: unknown;
-  /** What else the record says. */
+  /** Other fields of the record. */
   readonly [field: string]: unknown;
 }
 
@@ -97,7 +98,7 @@ export class JournalTail {
     this.#sessionId = sessionId;
   }
 
-  /** Go to the end of what is there now. What later events refer to is known then. */
+  /** Read to the present end, so that later events can name the records that they refer to. */
   async skip(session: Session): Promise<void> {
     if (session.checkpointSeq !== undefined) this.#nextSeq = session.checkpointSeq;
     await this.advance(() => {});

@@ -1,7 +1,9 @@
-// What `run` and `resume` show while a session goes on: for people, or as lines of JSON for programs.
+// The output of `run` and `resume` while a session runs (`liveView`): for people, or as lines of JSON for
+// programs.
 //
-// Two sources. Events come from the journal, after their commit, and are numbered. Tokens and progress come from running
-// tasks and are provisional: a new attempt takes them back, and what is recorded in the end is the task's output.
+// There are two sources. Events come from the journal, after their commit, and are numbered. Tokens and
+// progress come from running tasks and are provisional: a new attempt replaces them, and only the task's
+// output is recorded.
 
 import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
@@ -61,7 +63,10 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     streaming = undefined;
     io.note(line);
   };
-  /** How a question is answered: here, when somebody can type; from elsewhere, when others can reach the session. */
+  /**
+   * How a question is answered: here if a person can type, from another terminal if others can reach the
+   * session.
+   */
   const hintAtAnswers = (shape: AnswerShape | undefined, commands: readonly string[]): void => {
     if (canType) note(paint.dim(`  ${howToAnswer(shape)}`));
     hintAtCommands(commands, canType ? "or from another terminal: " : "");
@@ -94,7 +99,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     },
     event(event) {
       if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
-      // What was streamed has been read.
+      // Streamed text was already shown.
       if (event.type === "append_entry" && event.role === "assistant" && hasStreamed) {
         hasStreamed = false;
         return;
@@ -130,12 +135,15 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
   };
 }
 
-/** What a command of a task prints is for its task, and for `--json`: between the events nobody could tell whose it is. */
+/**
+ * Output of a task's command is only for its task and for `--json`. Between the events, its origin would be
+ * unclear.
+ */
 function isCommandOutput(data: unknown): boolean {
   return typeof data === "object" && data !== null && "stream" in data && "text" in data;
 }
 
-/** Progress in words: text as it is, anything else as JSON. */
+/** Progress as text: a text as it is, any other value as JSON. */
 function progressText(data: unknown): string {
   if (typeof data === "string") return data;
   if (typeof data === "object" && data !== null && "text" in data && typeof data.text === "string")

@@ -1,4 +1,4 @@
-// What is said of a session that went to live elsewhere: where it is, and how to go on watching it there.
+// The error for a session that has moved: its new place, and the command that watches it there.
 
 import { ConflictError, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";

@@ -1,4 +1,4 @@
-// What `show` shows to people.
+// The text that `show` prints for people.
 
 import { isEnded, isLost, isReservedName } from "@holdfast/core";
 import type { Look } from "../frame/command.ts";
@@ -15,7 +15,7 @@ import { kinFacts, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
 import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
 
-/** What is shown at most; `--json` has all. */
+/** The most tasks that are shown; `--json` has all. */
 const TASKS_SHOWN = 40;
 const ENTRIES_SHOWN = 20;
 const CHILDREN_SHOWN = 200;
@@ -29,7 +29,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
   lines.push(...waiting(picture, look), ...childLines(picture, look));
-  // What children say to it is its agent's business, and said of them.
+  // Signals of children are for the agent only, and the children's own lines show them.
   const unread = pending.filter((name) => !isReservedName(name));
   if (unread.length > 0)
     lines.push(
@@ -79,7 +79,7 @@ function facts(picture: Picture, look: Look, now: number): string[] {
 
 const WHOLE = new Set(["status", "held by", "not taken", "file"]);
 
-/** Who has it at its coordinator, or why nobody has. */
+/** The runner that has the session at its coordinator, or the reason why none has. */
 function placeFacts({ session, run }: Picture, now: number): (readonly [string, string | undefined])[] {
   if (run === undefined) return [];
   const { holder, runnerName, leaseUntil, blocked, blockedUntil } = run;
@@ -214,12 +214,15 @@ export function taskText(task: TaskPicture, look: Look): string {
   ].join("\n");
 }
 
-/** Nobody can go on with it, or answer it. */
+/** The session can be neither continued nor answered. */
 function isGone({ session, ownerPid, isElsewhere }: Picture): boolean {
   return isLost(session) && ownerPid === undefined && !isElsewhere;
 }
 
-/** Who may be running it. Only the owner knows for sure, and it is not asked: looking must not disturb. */
+/**
+ * The process that may be running the session. Only the owner knows for sure, and it is not asked: a look
+ * must not disturb.
+ */
 function runBy({ session, ownerPid, isElsewhere }: Picture, { paint }: Look): string {
   if (isEnded(session.status) || session.move !== undefined || isElsewhere) return "";
   if (ownerPid !== undefined) return paint.dim(`  (process ${ownerPid} has the database open)`);

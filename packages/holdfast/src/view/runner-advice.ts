@@ -1,4 +1,4 @@
-// What makes a session go on that no registered runner fits.
+// The commands that continue a session that no registered runner matches.
 
 import type { Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
@@ -17,7 +17,7 @@ export function runnerCommand({ agent, placement }: Session, io: Pick<Io, "call"
   return io.call(`runner ${offers}${labels.join("")}`);
 }
 
-/** The commands of which one helps: a runner that fits; or this process, where the session came from a file. */
+/** The commands of which one helps: a matching runner, or this process if the session came from a file. */
 export function runnerAdvice(session: Session, io: Pick<Io, "call">): string[] {
   const here = session.agent.file === undefined ? [] : [io.call(`resume ${session.sessionId}`)];
   return [runnerCommand(session, io), ...here];

@@ -4,7 +4,7 @@ import { decodeJson, type Schedule } from "@holdfast/core";
 import { limitsText } from "./budget-text.ts";
 import { localTime, plainLine, table } from "../frame/plain-text.ts";
 
-/** What is later than this was missed. */
+/** A firing that is later than this was missed. */
 export const LATE_MS = 5_000;
 const NAME_CHARS = 60;
 

@@ -23,11 +23,11 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
       );
     return 0;
   }
-  // What an agent gave back after a cancel is its partial output.
+  // A value that an agent returned after a cancel is its partial output.
   if (io.isJson || output !== undefined) io.result(outcome, output === undefined ? "" : outputText(output));
   if (status === "cancelled") {
     const why = cancelText(session.cancel) ?? error?.message;
-    // What it is for whoever set the budget: the same as one that parked for it.
+    // A cancel because of the budget has the same code as a pause because of it.
     const code = session.cancel?.cause === "budget_exceeded" ? "budget_exceeded" : "session_cancelled";
     return io.complain(
       new HoldfastError(code, `session ${sessionId} was cancelled${why === undefined ? "" : `: ${why}`}`),

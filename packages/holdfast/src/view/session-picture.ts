@@ -15,7 +15,7 @@ import { sessionJson } from "./session-json.ts";
 import { adviceBelow, type PausedAdvice } from "./stuck-tree.ts";
 
 export interface TaskPicture {
-  /** Of the command that asked for it. */
+  /** The number of the command that asked for the task. */
   readonly id: number;
   readonly taskId: string;
   readonly kind: string;
@@ -38,7 +38,7 @@ export interface EntryPicture {
 }
 
 export interface QuestionPicture {
-  /** What `holdfast answer` calls it. */
+  /** The number of the question for `holdfast answer`. */
   readonly id: number;
   readonly prompt: string;
   readonly details: unknown;
@@ -67,7 +67,10 @@ export interface Picture {
   readonly pending: readonly string[];
   /** It is a coordinator's, whose runners see to it. */
   readonly isElsewhere: boolean;
-  /** Who has it there, or why nobody has; nothing when there is nothing to do for it. */
+  /**
+   * The run at the coordinator, with its runner or the reason why none has it. Nothing when the session has
+   * nothing to do.
+   */
   readonly run: RunJson | undefined;
   /** The process that owns the database. */
   readonly ownerPid: number | undefined;

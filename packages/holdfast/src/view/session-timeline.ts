@@ -1,10 +1,13 @@
-// What a session did when, for how long and for how much: computed from its journal alone, so that it can be told of any session.
+// The timeline of a session: what it did, when, for how long and at what cost. It is computed from the
+// journal alone, so every session has one.
 //
-//   session-timeline-1. A command has no time of its own: it was asked at the delivery before it. What is measured of a
-//       task is therefore from the moment it was asked for to its end, with the time it waited for a slot.
+//   session-timeline-1. A command has the time of the delivery before it. A task's duration is therefore
+//                       measured from the agent's request to the task's end, and includes its wait for a
+//                       slot.
 //   session-timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
 //
-// The journal does not say where one commit ended and the next began; it says what was delivered, which is what segments begin with.
+// The journal does not say where one commit ended and the next began. It says what was delivered, and each
+// segment begins with a delivery.
 
 import {
   isEventType,
@@ -33,14 +36,14 @@ export interface TimelineAttempt {
 
 /** Something that took time: a task with its attempts, or a wait. */
 export interface TimelineItem {
-  /** What `holdfast logs` calls it. */
+  /** The position in `holdfast logs`. */
   readonly id: number;
   readonly type: "task" | "signal" | "timer" | "question";
   readonly name: string;
   readonly startedAt: number;
   endedAt?: number;
   outcome: "open" | "completed" | "failed" | "timed_out" | "cancelled" | "withdrawn";
-  /** Of a task. */
+  /** The attempts of a task. */
   readonly attempts?: TimelineAttempt[];
   usage?: Usage;
 }
@@ -79,7 +82,7 @@ export interface Timeline {
   readonly usage?: Usage;
   readonly models: readonly ({ readonly model: string } & Usage)[];
   readonly children: readonly TimelineChild[];
-  /** Of all of it: its own, and that of all below it. */
+  /** The usage of the session and of all sessions below it. */
   readonly usageOfAll?: Usage;
 }
 

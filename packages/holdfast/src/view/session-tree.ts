@@ -1,10 +1,10 @@
-// A session among others: who asked for it, whom it asked for, what all of them may spend, and how far it is.
+// A session in its tree: its parent, its children, their budgets, and its progress.
 
 import { decodeJson, LIMITS, type CancelRequest, type Session, type StorageReader } from "@holdfast/core";
 import { accountText } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 
-/** Of a tree, as many as are read; more are counted by their parents' rows. */
+/** The most sessions of a tree that are read; more are counted by their parents' rows. */
 const TREE_SESSIONS = 200;
 
 export interface KinNode {
@@ -12,7 +12,10 @@ export interface KinNode {
   readonly children: readonly KinNode[];
 }
 
-/** The sessions below one, the oldest first, each once. @param most `Infinity` for who adds them up. */
+/**
+ * The sessions below a session, the oldest first, each once. @param most `Infinity` for a sum over all of
+ * them.
+ */
 export async function readBelow(
   reader: StorageReader,
   session: Session,
@@ -77,7 +80,7 @@ export function* walk(nodes: readonly KinNode[], depth = 0): Generator<{ session
   }
 }
 
-/** What `show` tells of it besides what every session has. */
+/** The facts about a session's tree for `show`. */
 export function kinFacts(session: Session, now: number): (readonly [string, string | undefined])[] {
   const { sessionId, parent, handedOffTo, progress, deadlineAt, account, payers, cancel } = session;
   const budget = account === undefined ? "" : accountText(account);
@@ -109,7 +112,7 @@ const CAUSES = {
   budget_exceeded: "its budget was used up",
 } as const;
 
-/** Why it was cancelled, where anybody said so: in the words of who asked for it, or what brought it about. */
+/** The reason of a cancel, if there is one: the text of the caller, or the cause. */
 export function cancelText(cancel: CancelRequest | undefined): string | undefined {
   return cancel?.reason ?? (cancel?.cause === undefined ? undefined : CAUSES[cancel.cause]);
 }

@@ -1,8 +1,10 @@
-// A family that only a person can move on: a session below the one that is looked at is paused, and nothing else in the family has
-// anything to do. Nobody tells the session above, which waits: so the rows are looked at.
+// Detects a tree that only a person can continue. In such a tree a session below the given one is paused, and
+// no other session has anything to do. The session above only waits and is not notified, so the rows are
+// read.
 //
-//   stuck-tree-1. A session at work, one that a signal has arrived for, one with a timer, and one that has moved away
-//       go on by themselves. One that waits for its children, its parent or a reply of theirs does not.
+//   stuck-tree-1. Four kinds of session continue without a person: running ones, those with an unread signal
+//                 or a timer, and those that have moved away. A session that waits for its children, its
+//                 parent or a reply of theirs does not.
 //   stuck-tree-2. A session that waits for somebody outside the family may be answered while a process stays. With
 //       `--park` no process stays.
 
@@ -12,7 +14,7 @@ import { readBelow, walk } from "./session-tree.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 
 export interface PausedBelow {
-  /** Those that are paused, each parent before its children. Never empty. */
+  /** The paused sessions, each parent before its children. Never empty. */
   readonly sessions: readonly [Session, ...Session[]];
   /** The same text as long as nothing has changed in the family: rows are read one after another. */
   readonly stand: string;

@@ -7,7 +7,7 @@ import { errorLine, moment, paintStatus, signalText, statusText } from "./descri
 import { count, cutTo, duration, plainLine, table } from "../frame/plain-text.ts";
 import type { Timeline, TimelineItem, TimelineTurn, Usage } from "./session-timeline.ts";
 
-/** What is shown at most; `--json` has all. */
+/** The most turns that are shown; `--json` has all. */
 const TURNS_SHOWN = 30;
 const ITEMS_SHOWN = 60;
 const CHILDREN_SHOWN = 60;

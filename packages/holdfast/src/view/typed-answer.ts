@@ -1,4 +1,4 @@
-// What a line typed at a terminal means while a session runs.
+// The meaning of a line typed at a terminal while a session runs.
 
 import {
   answerSignalName,
@@ -26,7 +26,8 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
     };
   }
   if (question === undefined || meaning.type === "nothing") return meaning;
-  // A signal can be typed at any time; but an object with a name may well be the answer, so it must have a payload too.
+  // A signal can be typed at any time. An object with a name may also be the answer, so a signal must have a
+  // payload too.
   if (meaning.type === "signal" && meaning.signal.name !== "input" && meaning.signal.payload !== undefined)
     return meaning;
   const shape = question.answer;
@@ -37,7 +38,7 @@ export function readTypedLine(line: string, question: QuestionWait | undefined):
   return { type: "refused", reason: `the question is still open: ${howToAnswer(shape)}` };
 }
 
-/** What to type, completing "…: type". */
+/** The text to type, completing "…: type". */
 export function howToAnswer(shape: AnswerShape | undefined): string {
   if (shape === "approval") return "type y or n (a reason may follow)";
   const json = `JSON: a text in quotes, such as "blue"`;
