@@ -11,8 +11,8 @@
 //       handed to the model by reference.
 //   coding-agent-2. The agent changes nothing before a person has approved a plan.
 //   coding-agent-3. The agent always ends: turns, tokens, refusals and repetitions have limits, and the
-//                   report names the limit that was reached. The session's budget limits the cost. It
-//                   reserves each call's worst case before the call, so it is never exceeded.
+//       report names the limit that was reached. The session's budget limits the cost. It reserves each
+//       call's worst case before the call, so it is never exceeded.
 //   coding-agent-4. Only the agent commits, once, and only after the tests have passed, where there are tests.
 
 import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";

@@ -2,13 +2,13 @@
 // The `holdfast` command: finds a Node that can run us, then runs `main`.
 //
 //   holdfast-1. Under an older Node the launcher starts the fetched Node with the same arguments and stdio.
-//               Process signals and the exit code pass through unchanged.
+//       Process signals and the exit code pass through unchanged.
 //   holdfast-2. Neither half outlives the other. The agent ends with a launcher that is killed with -9.
-//               Otherwise the agent would keep running unseen and hold its database, and `resume` would find
-//               the session claimed.
+//       Otherwise the agent would keep running unseen and hold its database, and `resume` would find the
+//       session claimed.
 //   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and
-//               npx and the launcher forward theirs. Without care `holdfast` would see two or three, and
-//               "stop cleanly" would become "stop at once".
+//       npx and the launcher forward theirs. Without care `holdfast` would see two or three, and "stop
+//       cleanly" would become "stop at once".
 //
 // An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
 

@@ -2,10 +2,10 @@
 //
 //   ai-sdk-provider-1. One request. The SDK's own retries are off: ours are recorded and survive the process.
 //   ai-sdk-provider-2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer,
-//                      so a server that never answers would hold a call forever. The provider's time-outs
-//                      begin with the request.
+//       so a server that never answers would hold a call forever. The provider's time-outs begin with the
+//       request.
 //   ai-sdk-provider-3. A reply is complete or an error. An error in the stream, or a stream that ends early,
-//                      never counts as a short reply.
+//       never counts as a short reply.
 //   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
 import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";

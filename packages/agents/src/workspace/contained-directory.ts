@@ -2,14 +2,14 @@
 // link, and no directory that is swapped for a link during the walk.
 //
 //   contained-directory-1. A path is walked name by name. Every directory on the way is opened without
-//                          following links and stays open until the work is done. Work in a directory goes
-//                          through the open directory, not through its path.
+//       following links and stays open until the work is done. Work in a directory goes through the open
+//       directory, not through its path.
 //   contained-directory-2. A symbolic link is read and its target walked by the same rules. Links inside the
-//                          root work, and links out of it are refused. ".." steps back to the directory
-//                          before and cannot step above the root.
+//       root work, and links out of it are refused. ".." steps back to the directory before and cannot step
+//       above the root.
 //   contained-directory-3. The last name is never followed by the kernel: it is looked at, and opened with O_NOFOLLOW.
 //   contained-directory-4. No path leads to Holdfast's own files, not even to read them. Opening and closing
-//                          a database that this process owns would drop the locks on it.
+//       a database that this process owns would drop the locks on it.
 //
 // Node has no openat(2). On Linux `/proc/self/fd/<n>/<name>` replaces it: the kernel resolves it through the
 // open directory, even if that directory has been moved. Elsewhere the path is used and checked again after

@@ -1,11 +1,11 @@
 // Reading, writing and listing files below a contained root.
 //
 //   contained-files-1. A file is replaced in one step: it is written beside its target, synced and renamed
-//                      over it, and the directory is synced. A reader sees the old content or the new
-//                      content, also after a crash.
+//       over it, and the directory is synced. A reader sees the old content or the new content, also after a
+//       crash.
 //   contained-files-2. Only regular files are read and written. A pipe or a device would block or have effects of its own.
 //   contained-files-3. Leftovers of a crash carry TEMPORARY_PREFIX. Listings, searches and commits leave them
-//                      out, and the next attempt removes them.
+//       out, and the next attempt removes them.
 
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";

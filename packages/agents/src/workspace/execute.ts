@@ -3,7 +3,7 @@
 //   execute-1. The command runs in its own process group, with a scrubbed environment that carries a marker.
 //   execute-2. Both pipes are always drained; output is kept up to a limit.
 //   execute-3. The command ends when its process ends. Processes that it left running are ended with it, and
-//              a pipe that is still open delays the result by less than a second.
+//       a pipe that is still open delays the result by less than a second.
 //   execute-4. Time-out and abort: SIGTERM to the whole tree, SIGKILL after the grace.
 //
 // Not an isolation: a command may do whatever its user may.
@@ -162,7 +162,7 @@ async function run(request: Launch, output: Output): Promise<Ended> {
   try {
     const end = await watch(request, tree, exited);
     // execute-3. Most commands leave nothing behind: their pipes close at once and one look at /proc finds no
-    //            process.
+    //     process.
     const isTreeGone = await endTree(tree, LEFTOVER_GRACE_MS);
     await within(closed, PIPES_OPEN_MS);
     return { end, isTreeGone };

@@ -50,8 +50,8 @@ export interface Message {
 
 /**
  *   send-signal-1. The process that owns the database may end between storing a signal and reporting it. The
- *                  command then sends the signal again to the next owner, under the same id, so that it is
- *                  stored once. If a commit has already consumed the signal, the journal shows that.
+ *       command then sends the signal again to the next owner, under the same id, so that it is stored once.
+ *       If a commit has already consumed the signal, the journal shows that.
  */
 export async function sendSignal(args: Arguments, io: Io, sending: Sending): Promise<number> {
   const signalId = mintId("sig", Date.now(), randomU32);

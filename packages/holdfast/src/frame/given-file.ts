@@ -1,7 +1,7 @@
 // Files that somebody names: on the command line, in a variable, in the configuration. It does not know what is in them.
 //
 //   given-file-1. A read that may never end is refused: a named pipe or a device is no file. A stream that a
-//                 shell has opened (`<(…)`, /dev/stdin) has a writer, and is read.
+//       shell has opened (`<(…)`, /dev/stdin) has a writer, and is read.
 //   given-file-2. No more is read than may be.
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync, type Stats } from "node:fs";

@@ -1,9 +1,9 @@
 // Works on a database until the work is done, whichever process owns the database (`acrossOwners`).
 //
 //   across-owners-2. The owner of the database may end while this process works over the owner's socket. This
-//                    process then continues as after a crash of its own. It opens the storage again, as the
-//                    owner or as a client of the next owner, and starts from the last commit. A database that
-//                    disappeared with its owner is lost. An empty one in its place would hide the loss.
+//       process then continues as after a crash of its own. It opens the storage again, as the owner or as a
+//       client of the next owner, and starts from the last commit. A database that disappeared with its owner
+//       is lost. An empty one in its place would hide the loss.
 
 import { existsSync } from "node:fs";
 import { HoldfastError, type AgentStorage } from "@holdfast/core";

@@ -3,7 +3,7 @@
 //   coordinator-config-1. The schema is the only list of settings: the file is checked against it, and
 //       `docs/coordinator.schema.json` is its copy.
 //   coordinator-config-2. A wrong setting is an error that names the file and the pointer, before anything is
-//                         opened. No setting is ignored.
+//       opened. No setting is ignored.
 //   coordinator-config-3. An empty file says nothing, and so do a byte-order mark and the line ends of other systems. A
 //       file that is no configuration by its size is not read.
 

@@ -1,17 +1,17 @@
 // The common part of `run` and `resume` (`drive`): one session runs to its end in this process.
 //
 //   drive-1. The command ends when the session ends, when the session waits and `--park` was given, or when a
-//            person stops it. In the last two cases the session stays as its last commit left it, and the
-//            command to continue is shown.
+//       person stops it. In the last two cases the session stays as its last commit left it, and the command
+//       to continue is shown.
 //   drive-3. At a coordinator other runners may run the session as well, before this process or after. This
-//            process follows the session to its end. If no runner has it any more although it has something
-//            to do, this process claims it.
+//       process follows the session to its end. If no runner has it any more although it has something to do,
+//       this process claims it.
 //   drive-4. A session that runs here runs with all its children, whatever labels they demand, because only
-//            runners have labels. A note says so.
+//       runners have labels. A note says so.
 //   drive-6. The command also ends when sessions below are paused and nothing else in the tree can continue,
-//            as if the session itself were paused.
+//       as if the session itself were paused.
 //   drive-5. The command does not park while sessions below are running here. The work that their tasks have
-//            begun would be lost, and paid for again.
+//       begun would be lost, and paid for again.
 // When the owner of the database changes, the command continues: across-owners-2, in `across-owners.ts`.
 
 import { setTimeout as delay } from "node:timers/promises";

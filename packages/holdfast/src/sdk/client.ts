@@ -1,15 +1,15 @@
 // The client of a coordinator (`createClient`): it starts sessions there, and a handle gives access to each.
 //
 //   sdk-client-1. A request that is safe to repeat is sent again for `retryMs` when the connection is lost.
-//                 Such requests are starts, signals, answers, cancels and reads. A start has an idempotency
-//                 key, a signal a dedup key, so no request takes effect twice. A time-out for a result counts
-//                 also while the connection is lost.
+//       Such requests are starts, signals, answers, cancels and reads. A start has an idempotency key, a
+//       signal a dedup key, so no request takes effect twice. A time-out for a result counts also while the
+//       connection is lost.
 //   sdk-client-2. Values are decoded from the session's JSON; their types are those that the caller or the
-//                 agent declares.
+//       agent declares.
 //   sdk-client-3. Events have numbers: after a lost connection they continue after the last delivered one.
 //   sdk-client-4. A caller that aborts is answered at once, and its request is not repeated: a result rejects
-//                 with the signal's reason, and events end. Calls that are open when the client is closed
-//                 reject, and so do later calls.
+//       with the signal's reason, and events end. Calls that are open when the client is closed reject, and
+//       so do later calls.
 //
 // It knows one way to talk (the contract, over `CoordinatorConnection`) and nothing of how sessions are run.
 

@@ -9,11 +9,11 @@
 //       attempt of a task     `chat {model}` if it reports what a model used, else `execute_tool {kind}`
 //
 //   opentelemetry-tracer-1. A span lives in one process, so a resumed session has another `invoke_agent` span
-//                           in the same trace. Its parent is recorded with the session: the caller's span if
-//                           the session was started within a trace, else its own first span.
+//       in the same trace. Its parent is recorded with the session: the caller's span if the session was
+//       started within a trace, else its own first span.
 //   opentelemetry-tracer-2. Users' data stays out: no inputs, outputs, prompts or contents.
 //   opentelemetry-tracer-3. The code that made the provider owns it, and decides what to export, where, and
-//                           how much.
+//       how much.
 //
 // The tracer lives here and not in its own package because only this package composes the others. It is given
 // the parts of OpenTelemetry that it uses, and their types are written down here. Nobody has to install

@@ -2,8 +2,7 @@
 // journal alone, so every session has one.
 //
 //   session-timeline-1. A command has the time of the delivery before it. A task's duration is therefore
-//                       measured from the agent's request to the task's end, and includes its wait for a
-//                       slot.
+//       measured from the agent's request to the task's end, and includes its wait for a slot.
 //   session-timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
 //
 // The journal does not say where one commit ended and the next began. It says what was delivered, and each

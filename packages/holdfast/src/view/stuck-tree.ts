@@ -3,8 +3,8 @@
 // read.
 //
 //   stuck-tree-1. Four kinds of session continue without a person: running ones, those with an unread signal
-//                 or a timer, and those that have moved away. A session that waits for its children, its
-//                 parent or a reply of theirs does not.
+//       or a timer, and those that have moved away. A session that waits for its children, its parent or a
+//       reply of theirs does not.
 //   stuck-tree-2. A session that waits for somebody outside the family may be answered while a process stays. With
 //       `--park` no process stays.
 
