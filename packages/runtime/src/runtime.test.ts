@@ -369,7 +369,7 @@ describe("one session, once", () => {
     await turns(3);
     tell({ sessionId, awaited: true });
     expect(await settled()).toMatchObject({ status: "cancelled", output: "tidied" });
-    expect({ lives, claims }).toEqual({ lives: 2, claims: 0 }); // It is held all the time.
+    expect({ lives, claims }).toEqual({ lives: 2, claims: 0 }); // The session stays claimed all the time.
   });
 });
 
@@ -379,7 +379,7 @@ test("a wait for a session that ends elsewhere just before it is claimed here ge
   const storage = storageWith(memory, {
     async claim(claim) {
       const { sessionId } = claim;
-      settled = runtime.handle(sessionId).settled(); // It is about to be run here.
+      settled = runtime.handle(sessionId).settled(); // The session is about to run here.
       await turns(5);
       const { token } = (await memory.claim({ ...claim, owner: "elsewhere" })) as { readonly token: number };
       const nothing = { firstSeq: 0, records: [], entries: [], consumed: [] };
@@ -544,7 +544,7 @@ describe("divergence in a running process", () => {
   });
 });
 
-// K2a. The stack that the line is taken from costs every wait, and so it is taken where mistakes are looked for.
+// K2a. The line comes from a stack trace, which costs time for every wait, so only development mode takes it.
 test.each([
   [true, /it: the wait for signal "go", command 0, asked at \S+runtime\.test\.ts:\d+:\d+/],
   [false, /it: the wait for signal "go", command 0(?!, asked)/],

@@ -31,9 +31,8 @@ export interface TaskContext {
    */
   readonly traceparent?: string | undefined;
   /**
-   * Fires on cancellation, time-out and shutdown; pass it to every call that waits.
-   * Read it again before an effect, as in `task.signal.aborted`: after its process was suspended past its
-   * lease, it is aborted.
+   * Fires on cancellation, time-out and shutdown; pass it to every call that waits. Read it again before an
+   * effect, as in `task.signal.aborted`: after its process was suspended past its lease, it is aborted.
    */
   readonly signal: AbortSignal;
   /** Show text while it is made. Provisional: only the output is recorded. */
@@ -63,8 +62,7 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
    * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets
-   * the
-   * loss afterwards. `input` is the recorded input.
+   * the loss afterwards. `input` is the recorded input.
    */
   readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
 }

@@ -24,7 +24,7 @@ function open(options: Partial<RuntimeOptions> = {}): {
   return { runtime, storage, clock };
 }
 
-/** A call that may use 100 tokens and says what it used; counts how often it ran. */
+/** A call that may use 100 tokens and reports its usage, with a count of its runs. */
 function calls(used = 100, ready: () => Promise<void> = async () => {}) {
   const ran: number[] = [];
   const call = defineTask({
@@ -126,7 +126,7 @@ describe("a limit", () => {
     });
     const handle = await runtime.start(agent, undefined, { budget: { maxTurns: 3 } });
     expect(await handle.settled()).toMatchObject({ status: "paused" });
-    expect((await handle.session()).turn).toBe(4); // The one that could not begin.
+    expect((await handle.session()).turn).toBe(4); // The turn that could not begin.
     await runtime.setBudget(handle.sessionId, { maxTurns: 4 });
     await runtime.resume(handle.sessionId);
     expect(await handle.settled()).toMatchObject({ status: "paused" });

@@ -31,7 +31,7 @@ function open(options: Partial<RuntimeOptions> = {}) {
   return { runtime, storage, clock };
 }
 
-/** A step that says how often each was done. */
+/** A task that records the steps it ran. */
 function steps() {
   const ran: string[] = [];
   const step = defineTask({
@@ -78,7 +78,7 @@ describe("after a failure", () => {
     const fork = await runtime.fork(handle.sessionId);
     expect(await fork.result()).toBe("ab");
     expect(ran).toEqual(["a", "b", "b", "b"]);
-    // The origin is as it was, and may be forked again.
+    // The origin is unchanged, and may be forked again.
     expect(await handle.session()).toMatchObject({ status: "failed" });
     expect(await (await runtime.fork(handle.sessionId)).result()).toBe("ab");
   });
@@ -329,7 +329,7 @@ describe("in the middle", () => {
     const dying = open({ storage: fragile.storage, agents: [agent], owner: "dying" });
     fragile.dieAfter(commits);
     void dying.runtime.fork("origin", { at, sessionId: "fork" });
-    await turns(100); // As far as it gets.
+    await turns(100); // The fork runs as far as it can.
     fragile.die();
     vanishRuntime(dying.runtime);
     await releaseClaim(storage, "fork");
@@ -443,7 +443,7 @@ describe("others", () => {
     broken = false;
     const told = await storage.reader.pendingSignals("p");
     const fork = await runtime.fork("p-0");
-    expect(await fork.result()).toBe("p"); // The signals of the child before the point.
+    expect(await fork.result()).toBe("p"); // The id of the parent, as recorded before the point.
     expect(await storage.reader.pendingSignals("p")).toEqual(told);
     await handle.signal("go");
     expect(await handle.result()).toEqual(["progress", "failed"]);

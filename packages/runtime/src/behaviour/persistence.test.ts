@@ -48,7 +48,7 @@ function life(storage: MemoryStorage, agent: Agent) {
   };
 }
 
-/** Says how far it is, reads a signal, works, and waits for another one. */
+/** Reports progress, reads a signal, works, and waits for another signal. */
 function worker() {
   const ran: string[] = [];
   const told: unknown[] = [];

@@ -1,6 +1,5 @@
 // A minimal session starts over when its process dies, but the effects of its earlier lives remain. These
-// sessions began under the
-// older rules, by which a session with children stayed minimal.
+// sessions began under the older rules, by which a session with children stayed minimal.
 
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT } from "@holdfast/core";
 import { BEHAVIOUR } from "@holdfast/core/internal";

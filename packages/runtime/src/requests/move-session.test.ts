@@ -1,5 +1,4 @@
-// moveSession: a session moves after any commit, a move survives any interruption, and at most one copy is
-// live.
+// moveSession: a session moves after any commit, and any interrupted move leaves at most one live copy.
 
 import { Readable } from "node:stream";
 import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT, UnavailableError, type AgentStorage } from "@holdfast/core";
@@ -53,7 +52,7 @@ async function finish(storage: AgentStorage): Promise<unknown> {
   return (await runtime.resume("s")).result();
 }
 
-/** Places where something could still happen to it. */
+/** The number of storages in which the session can still run. */
 async function livePlaces(...storages: readonly AgentStorage[]): Promise<number> {
   const rows = await Promise.all(storages.map((storage) => storage.reader.session("s")));
   return rows.filter((row) => row !== undefined && row.move === undefined).length;

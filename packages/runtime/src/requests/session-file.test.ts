@@ -158,7 +158,7 @@ describe("a session", () => {
     await until(() => !isLost, "the answer was lost");
     await clock.advance(1_000);
     expect((await importing).created).toBe(true);
-    // Asked for once more it is there already.
+    // A repeated import is refused, as the session exists.
     await expect(there.import(bytes(text))).rejects.toMatchObject({ code: "session_exists" });
   });
 
@@ -200,7 +200,7 @@ describe("a session", () => {
       nextSeq: before.nextSeq,
     });
     expect((await storage.reader.session("s"))?.status).toBe("completed");
-    // It consumed this one only after that.
+    // The session consumed this signal only after that read.
     expect(await there.storage.reader.pendingSignals("s")).toHaveLength(1);
   });
 

@@ -106,7 +106,7 @@ describe("a keeper", () => {
     keeper.claiming(2_000);
     stand.answers = "nothing";
     await clock.advance(1_750);
-    expect(stand.renewals).toBe(1); // Sooner, too.
+    expect(stand.renewals).toBe(1); // The renewal comes sooner, too.
     await clock.advance(9_999 - 1_750);
     expect(stand.lost).toBe(0);
     await clock.advance(1);
@@ -385,7 +385,7 @@ describe("two runtimes on one storage", () => {
 
 interface OpenOptions {
   readonly hasSecond?: boolean;
-  /** The first one's own clock, which another may move on without it. */
+  /** The clock of the first runtime, if it is not the shared one. */
   readonly firstClock?: TestClock;
   readonly leaseMs?: number;
   readonly concurrency?: number;

@@ -10,7 +10,7 @@
 //       the same work. After a process was suspended, timers of its tasks may fire before the timer of the
 //       lease. Therefore every slice, standstill and commit calls `check` first. Every attempt does so at its
 //       end, at a report, and when its signal is read. A process whose event loop is blocked runs no check
-//       (O5): its watchdog knows the time of the next one, and ends the process instead.
+//       (O5): its watchdog knows when the keeper must let go, and ends the process instead.
 //   D3. Time is monotonic: a wall clock that jumps neither ends a lease here nor keeps one.
 //
 // It knows no session and no storage: its host announces claims, says whether any are held, and lets go.

@@ -82,7 +82,7 @@ test("a second close of a runtime waits for the first one", async () => {
     name: "works",
     run: async (ctx) =>
       ctx.run("work", async (task) => {
-        void task.signal; // It heeds it, and has something to end.
+        void task.signal; // The handler heeds its signal, so closing waits for it.
         await handler.opened;
       }),
   });

@@ -31,7 +31,7 @@ function open(storage: AgentStorage, clock = new TestClock()): Stand {
   return { storage, clock, runtime };
 }
 
-/** A session that waits for a signal, and that only storage has. */
+/** A session that waits for a signal, and is not in memory. */
 async function parked(storage: AgentStorage = new MemoryStorage()): Promise<Stand> {
   const stand = open(storage);
   await stand.runtime.start(waits, undefined, { sessionId: "s" });
