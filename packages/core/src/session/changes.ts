@@ -371,10 +371,11 @@ export interface Arrival {
 
 export interface Due {
   readonly sessionIds: readonly string[];
+  /** The schedules that are due: each fires for its `nextAt`. */
   readonly schedules: readonly Schedule[];
   /**
-   * The earliest time after `now` when more sessions can be due without an arrival. It is a `wakeAt`, a
-   * cancel deadline or a lease's end.
+   * The earliest time after `now` when there can be more without an arrival. It is a `wakeAt`, a cancel
+   * deadline, a lease's end or the next time of a schedule.
    */
   readonly nextAt?: number;
 }
