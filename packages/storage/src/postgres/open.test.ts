@@ -60,7 +60,7 @@ describe("an address that does not lead to a database", () => {
 
   // A server that was set up outside these tests may let everybody in.
   test.runIf(process.env["HOLDFAST_TEST_POSTGRES_URL"] === undefined)(
-    "the password is wrong, and is not told",
+    "the password is wrong, and appears in no message",
     async () => {
       const wrong = changed((other) => {
         other.username = LOCKED_USER;
@@ -136,7 +136,7 @@ function told(error: unknown): string {
 }
 
 describe("the schema", () => {
-  test("many that open a new one at the same time all find it made once", async () => {
+  test("many processes that open a new schema at the same time make it once", async () => {
     const schema = newSchema();
     const storages = await Promise.all(Array.from({ length: 8 }, () => open(schema)));
     const results = await Promise.all(
@@ -216,7 +216,7 @@ describe("the schema", () => {
     expect(await storage!.claim(claim)).toMatchObject({ status: "claimed" });
   });
 
-  test("lanes are chosen when it is made, and kept", async () => {
+  test("the lanes of a schema are chosen when it is made, and kept", async () => {
     const schema = newSchema();
     opened.push(await openPostgresStorage({ url, schema, lanes: 3 }));
     const again = await openPostgresStorage({ url, schema, lanes: 5 });
@@ -229,7 +229,7 @@ describe("the schema", () => {
     expect(lanes).toEqual([{ lane: 0 }, { lane: 1 }, { lane: 2 }]);
   });
 
-  test("a session is in the lane of the one above it", async () => {
+  test("a session is in the lane of its parent", async () => {
     const schema = newSchema();
     const storage = await open(schema);
     for (let i = 0; i < 10; i++) {

@@ -59,7 +59,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
   });
 
   // Nobody received the arrivals of a time without a stream, so the holder of a session asks again.
-  test("a stream that was cut is opened again, and all that is held is looked at", async () => {
+  test("a stream that was cut is opened again, and announces every held session", async () => {
     const { server, storage, memory } = await open(httpVersion);
     const heard: Arrival[] = [];
     storage.subscribe((arrival) => heard.push(arrival));
@@ -91,7 +91,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     expect(performance.now() - since).toBeLessThan(10_000);
   });
 
-  test("a group larger than a request goes in several, in order", async () => {
+  test("a group larger than a request goes in several requests, in order", async () => {
     const { server, storage } = await open(httpVersion);
     const input = JSON.stringify("x".repeat(1_500_000));
     const changes = Array.from({ length: 6 }, (_, i) => ({ ...creating(`s${i}`), input }));
@@ -113,7 +113,7 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
   });
 });
 
-test("a coordinator that is another program is said to be one", async () => {
+test("another program in the coordinator's place is reported as such", async () => {
   const { server } = await open("1.1");
   const storage = openRemoteStorage({ url: `${server.url}/elsewhere`, token: TOKEN, httpVersion: "1.1" });
   closers.push(() => storage.close());

@@ -173,7 +173,7 @@ test.each(["given up", "too late"])("a call over a line that is %s is cancelled 
   expect(await cancelled.promise).toBe(last);
 });
 
-test("remote-line-3: a line over which nothing is asked is ended", async () => {
+test("remote-line-3: a line without calls is ended", async () => {
   const { lines, untilByLine, until } = await open(answers);
   await untilByLine();
   await until(() => lines[0]!.stream.closed);

@@ -82,7 +82,7 @@ test.each([
   [404, "text/plain", "no", "version_unsupported"],
   [200, "text/html", "<h1>Hello</h1>", "storage_unavailable"],
   [500, "application/json", "no JSON", "storage_unavailable"],
-])("unary-transport-1: %s with %s is told as what it is", async (status, type, body, code) => {
+])("unary-transport-1: %s with %s is reported as what it is", async (status, type, body, code) => {
   const { get } = await open((stream) => {
     stream.respond({ ":status": status, "content-type": type });
     stream.end(body);

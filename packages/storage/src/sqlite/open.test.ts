@@ -307,7 +307,7 @@ describe("paths", () => {
     expect(readdirSync(folder).sort()).toEqual(["file", "folder"]);
   });
 
-  test("something else in the socket's place is told, and left alone", async () => {
+  test("something else in the socket's place is reported, and left alone", async () => {
     const path = await newDatabase();
     mkdirSync(`${path}-socket/sub`, { recursive: true });
     for (let i = 0; i < 2; i++) {
@@ -374,7 +374,7 @@ test("a SQLite that can corrupt databases is refused, with what to use instead",
   expect(() => assertSqliteVersion("4.0.0")).not.toThrow();
 });
 
-test("the file says whose it is, and which version", async () => {
+test("the file records its application and its version", async () => {
   const database = new DatabaseSync(await newDatabase());
   expect(database.prepare("PRAGMA application_id").get()).toEqual({ application_id: APPLICATION_ID });
   expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: SCHEMA_VERSION });

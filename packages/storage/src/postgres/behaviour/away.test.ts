@@ -23,7 +23,7 @@ function creating(n: number): Change {
   return { type: "create_session", sessionId: `ses-${n}`, agent, input: "1", seed: 1, flags: 0, format: 1 };
 }
 
-test("while the server is away every call says so, and when it is back the next one works", async () => {
+test("every call rejects while the server is away, and the next call works once it is back", async () => {
   const storage = await open();
   await storage.commit([creating(1)], 1);
   await server.kill();

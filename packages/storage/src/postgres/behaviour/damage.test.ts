@@ -120,7 +120,7 @@ describe("a damaged row is named, and never used", () => {
   test.each([
     ["the journal's end", "DELETE FROM $S.journal"],
     ["a blob", "DELETE FROM $S.blob"],
-  ])("%s is missing, and missed", async (_what, damage) => {
+  ])("%s that is missing is noticed", async (_what, damage) => {
     await fill();
     await sql(damage);
     await expect(load()).rejects.toMatchObject({ code: "corrupt_record" });
@@ -217,7 +217,7 @@ test("damaged rows do not hide other rows, whether overdue sessions, relatives o
   await expect(storage.reader.schedules()).rejects.toMatchObject({ code: "corrupt_record" });
 });
 
-test("ST41: a damaged document is passed over where many are listed, page by page", async () => {
+test("ST41: a damaged document is skipped in lists, page by page", async () => {
   const put = (id: string): Change => ({ type: "put_document", collection: "runner", id, body: "1" });
   await storage.commit(["a", "b", "c", "d"].map(put), 1);
   await sql("UPDATE $S.item SET body = body || ' ' WHERE key IN ('a', 'c')");
@@ -299,7 +299,7 @@ describe("statements for the database", () => {
     expect(storage.statementCount - before).toBe(5);
   });
 
-  test("a change that is audited is one statement, too, but for the first", async () => {
+  test("an audited change is one statement, except the first one", async () => {
     const audit = { actor: "a", action: "b", object: "c" };
     await storage.commit([{ type: "audited", audit }], 0);
     const before = storage.statementCount;

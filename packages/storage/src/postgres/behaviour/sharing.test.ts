@@ -73,7 +73,7 @@ const FOR_EVER = { claimFor: { owner: "owner-1", leaseMs: Infinity } };
 const WAITING = { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] } as const;
 
 describe("two storages decide by each other's changes", () => {
-  test("a holder may commit through either, in turns", async () => {
+  test("a holder may commit through two storages in turns", async () => {
     await a.commit([creating("ses-1")], 0);
     const token = await claim(a, "owner-1", 0);
     for (let seq = 0; seq < 10; seq++) {
@@ -106,7 +106,7 @@ describe("two storages decide by each other's changes", () => {
     expect(claims.filter(({ status }) => status === "busy")).toHaveLength(14);
   });
 
-  test("ST7: a lease that was renewed through the other is not taken over", async () => {
+  test("ST7: a lease that was renewed through another storage is not taken over", async () => {
     await a.commit([creating("ses-1")], 0);
     await claim(a, "owner-1", 0);
     // It knows the claim with the end it had.

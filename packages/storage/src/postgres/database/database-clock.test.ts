@@ -8,7 +8,7 @@ function heard(offset: DatabaseOffset, askedAt: number, readAt: number, answered
   offset.heard(askedAt, readAt + ahead, answeredAt);
 }
 
-test("database-clock-1: an answer that took long, whenever in between it was read, does not put us ahead", () => {
+test("database-clock-1: a slow answer never puts the estimate ahead, whenever in between the clock was read", () => {
   for (const readAt of [0, 1_500, 2_999]) {
     const offset = new DatabaseOffset();
     heard(offset, 0, readAt, 3_000);

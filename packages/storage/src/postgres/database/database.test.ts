@@ -42,7 +42,7 @@ test("a failed read among several rejects their call, and its connection stays u
   expect(await db.readAll([one, one])).toEqual([[{ one: 1 }], [{ one: 1 }]]);
 });
 
-test("postgres-database-5: a server that says nothing any more costs a time-out and the connection, and the next one is asked", async () => {
+test("postgres-database-5: a call to a silent server times out and loses its connection, and the next call makes another one", async () => {
   const url = new URL(await sharedServerUrl());
   const target = { host: url.hostname, port: Number(url.port) };
   const open: Socket[] = [];

@@ -90,7 +90,7 @@ describe("a notice to itself that a process does not get back", () => {
     const db = new FakeDatabase();
     const { warnings, heard, warned } = listenTo(db);
     await warned;
-    expect(warnings).toEqual([expect.stringMatching(/notices do not reach us.*pooler/)]);
+    expect(warnings).toEqual([expect.stringMatching(/notices do not reach this process.*pooler/)]);
     db.hearing?.lost();
     await db.listened(2);
     // It looked once after each beginning, and no notice made it look again.

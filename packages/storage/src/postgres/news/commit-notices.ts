@@ -123,7 +123,7 @@ export class CommitNotices {
         this.#options.heard(); // commit-notices-3.
         if (!(await this.#say(this.#probe))) return;
         const judge = (): void => {
-          if (!isHeard && this.#listening === listening) this.#warn("one of our own did not come back");
+          if (!isHeard && this.#listening === listening) this.#warn("a notice to itself did not come back");
         };
         // Only after arrived data is read: in a process that was busy for so long, the timer is due first.
         setTimeout(() => setImmediate(judge), this.#options.echoMs ?? ECHO_MS).unref();
@@ -150,8 +150,8 @@ export class CommitNotices {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#options.warn(
-      `PostgreSQL's notices do not reach us (${why}): what other processes store is found by looking, a few times a second. ` +
-        "A pooler that shares connections between transactions loses them; a direct connection, or one pooled by session, does not",
+      `PostgreSQL's notices do not reach this process (${why}). It polls for changes of other processes instead, a few times a second. ` +
+        "A pooler that shares connections between transactions loses notices; connect directly, or pool by session",
     );
   }
 

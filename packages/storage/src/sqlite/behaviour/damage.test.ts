@@ -89,7 +89,7 @@ test("a session with damaged relations keeps neither its owner's other sessions 
   await again.close();
 });
 
-test("ST41: a damaged document is passed over where many are listed, page by page", async () => {
+test("ST41: a damaged document is skipped in lists, page by page", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   const put = (id: string): Change => ({ type: "put_document", collection: "runner", id, body: "1" });

@@ -52,7 +52,7 @@ function placesOf(text: string, path: string): number[] {
   return places;
 }
 
-test("ST19: an entry that is an outcome's text as it was is in the file once, and reads back to the byte", async () => {
+test("ST19: an entry with the unchanged text of an outcome is in the file once, and reads back to the byte", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });
   await storeTaken(storage);
@@ -87,7 +87,7 @@ test("D2: when the record is damaged that holds an entry's text, the entry is re
 });
 
 // Decoded for each of its entries, a commit with some thousand keeps the owner busy for minutes.
-test("entries of one commit have it read once, however many they are", async () => {
+test("the records of a commit are read once for all of its entries", async () => {
   const storage = await openSqliteStorage({ path: `${newFolder()}/test.db` });
   await storeTaken(storage);
   const { token } = (await storage.claim({ sessionId: "ses-1", owner: "me", now: 3, leaseMs: 9 })) as {

@@ -251,7 +251,7 @@ test("text that would come back changed is refused, and does not keep other chan
 
 // Only the row of a seen signal shows the duplicate, and a full inbox must not refuse the signal before that
 // row is read.
-test("a signal that is sent twice is a duplicate also where no other one has room", async () => {
+test("a signal that is sent twice is a duplicate also in a full inbox", async () => {
   await storage.commit([creating(1)], 1);
   const all = Array.from({ length: LIMITS.signalsPending }, (_, i) => ({
     ...signalling(1, "1"),

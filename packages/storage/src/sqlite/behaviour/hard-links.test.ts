@@ -128,7 +128,7 @@ describe.each(["beside", "elsewhere"] as const)("a hard link %s", (where) => {
     expect(existsSync(`${second}-wal`)).toBe(false);
   });
 
-  test("H1: a name whose log stayed behind when the other one was removed is refused, naming the log", async () => {
+  test("H1: a name is refused if the log of a removed name stayed behind, and the error names the log", async () => {
     const { first, second } = names(where);
     await closedDatabase(first);
     linkSync(first, second);

@@ -16,7 +16,7 @@ function creating(sessionId: string, more: Partial<CreateSession> = {}): Change 
   return { type: "create_session", sessionId, agent, input: "1", seed: 1, flags: 0, format: 1, ...more };
 }
 
-test("due-index-3: many that are due at once are all found, those of one agent behind those of others", async () => {
+test("due-index-3: many due sessions are all found, also one agent's behind those of others", async () => {
   const path = `${newFolder()}/test.db`;
   const before = new SqliteStorage({ driver: openForWriting(path, true), path });
   await before.commit(
