@@ -69,10 +69,10 @@ export interface DriverWorld {
   readonly machine: string | undefined;
   /** Run children of this session that are now stored. */
   spawned(sessionIds: readonly string[]): void;
-  /** A hold was settled: sessions with queued attempts ask for them again. */
-  settled(): void;
-  /** Call `retryQueued` of the driver when a hold was settled, or after a delay. */
-  awaitSettlement(driver: Driven): void;
+  /** A hold was settled, so the budgets of these sessions may have room. */
+  settled(payers: readonly string[]): void;
+  /** A driver asked for tasks that these sessions pay for. If some wait, `retryQueued` is called when there may be room. */
+  asked(driver: Driven, payers: readonly string[], waits: boolean): void;
   /** Absent without a tracer: then no event is built. */
   readonly trace: ((event: TraceEvent) => void) | undefined;
   /** The trace context of the session, or of one of its attempts. */

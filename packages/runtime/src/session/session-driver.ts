@@ -385,7 +385,7 @@ export class SessionDriver implements SliceMember {
       this.#weight.committed(segment);
       this.#attempts.recorded(segment.records);
       const refused = this.#starts.committed(tasks, result); // session-driver-1.
-      if (tasks.charges.some(({ type }) => type === "settle")) this.#world.settled();
+      if (tasks.charges.some(({ type }) => type === "settle")) this.#world.settled(this.#session.payers);
       onCommitted();
       if (refused !== undefined && !this.#isOver) this.#exhaust(refused);
       if (segment.effects.length > 0) this.#world.spawned(createdBy(segment.effects));
@@ -478,7 +478,7 @@ export class SessionDriver implements SliceMember {
       openTask: (id) => this.#kernel.open.get(id)?.task,
       start: (task) => this.#attempts.start(task),
       refuse: (task, error) => this.#attempts.refuse(task, error),
-      awaitSettlement: () => this.#world.awaitSettlement(this),
+      asked: (waits) => this.#world.asked(this, this.#session.payers, waits),
       wake: () => this.#world.loop.wake(this),
     };
     return new TaskStarts(host, spendingOf(snapshot, this.#world));

@@ -51,6 +51,7 @@ import { lostPatch } from "../session/session-row.ts";
 import { settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
+import { SettlementQueue } from "./settlement-queue.ts";
 
 /** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
@@ -61,6 +62,7 @@ interface Live {
   /** Notifies the caller of `create` that the session will not be created. */
   readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
   readonly agent: Agent;
+  readonly payers: readonly string[];
   reloads: number;
 }
 
@@ -71,9 +73,8 @@ export class LiveSessions {
   readonly #owned = new Set<string>();
   /** Sessions that a person resumed with other code: they accept drift whenever they are driven here. */
   readonly #drifting = new Set<string>();
-  /** Drivers with tasks that wait for others to settle. */
-  readonly #hungry = new Set<Driven>();
-  readonly #hungryAlarm = alarm(() => this.settled());
+  /** Drivers with tasks that wait until others have settled. */
+  readonly settlements = new SettlementQueue(() => this.#host.world.timers);
   readonly #live = new ChurnMap<string, Live>();
   readonly #activating = new Map<string, Promise<void>>();
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
@@ -135,20 +136,6 @@ export class LiveSessions {
         if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
       });
     }
-  }
-
-  /** A hold was settled: sessions with queued attempts ask for them again. */
-  settled(): void {
-    if (this.#hungry.size === 0) return;
-    const hungry = [...this.#hungry];
-    this.#hungry.clear();
-    for (const driver of hungry) driver.retryQueued();
-  }
-
-  /** A driver has queued attempts. It asks again after a delay too, as other processes may settle holds. */
-  awaitSettlement(driver: Driven): void {
-    this.#hungry.add(driver);
-    if (this.#hungryAlarm.queuedFor === Infinity) this.#host.world.timers.after(this.#hungryAlarm, RETRY_MS);
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -266,8 +253,8 @@ export class LiveSessions {
   }
 
   arrived(sessionId: string, awaited: boolean): void {
-    this.settled(); // The arrival may be a raised budget.
     const live = this.#live.get(sessionId);
+    this.settlements.settled([sessionId, ...(live?.payers ?? [])]); // The arrival may be a raised budget, or the end of a child.
     if (live !== undefined) live.driver.poke();
     else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
     else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
@@ -330,7 +317,7 @@ export class LiveSessions {
     const live = this.#live.get(sessionId);
     if (live?.driver !== driver) return;
     this.#live.delete(sessionId);
-    this.#hungry.delete(driver);
+    this.settlements.delete(driver);
     this.#host.left(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
     // A commit was refused because the session was cancelled meanwhile: load it again and continue from there.
@@ -527,7 +514,8 @@ export class LiveSessions {
   ): SessionDriver {
     const driver = new SessionDriver(this.#host.world, options);
     this.#abandoned.delete(driver.sessionId);
-    this.#live.set(driver.sessionId, { driver, agent: options.agent, reloads, onFailedCreation });
+    const { payers } = options.snapshot.session;
+    this.#live.set(driver.sessionId, { driver, agent: options.agent, payers, reloads, onFailedCreation });
     driver.start();
     return driver;
   }

@@ -24,8 +24,8 @@ export interface TaskStartsHost {
   openTask(id: number): OpenTask | undefined;
   start(task: OpenTask): void;
   refuse(task: OpenTask, error: RecordedError): void;
-  /** Some tasks wait until others have settled. */
-  awaitSettlement(): void;
+  /** Tasks were asked for. @param waits whether some of them wait until others have settled. */
+  asked(waits: boolean): void;
   /** The next commit has an attempt to ask for. */
   wake(): void;
 }
@@ -124,10 +124,8 @@ export class TaskStarts {
     this.#spending.noteRemaining(result.remaining);
     const decided = this.#spending.decided(opening.asked, result.admissions ?? []);
     for (const task of decided.start) this.#host.start(task);
-    if (decided.queued.length > 0) {
-      this.#asking.push(...decided.queued);
-      this.#host.awaitSettlement();
-    }
+    this.#asking.push(...decided.queued);
+    if (opening.asked.length > 0) this.#host.asked(decided.queued.length > 0);
     this.#unpaid.push(...decided.unpaid);
     return decided.refused;
   }
