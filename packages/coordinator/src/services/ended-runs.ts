@@ -1,6 +1,8 @@
-// Runs that have ended, as storage keeps them (`core/transaction/ended-runs.ts`), and the wait for the end of one.
+// `endedRuns` reads runs that have ended, as storage keeps them (`core/transaction/ended-runs.ts`), and
+// `untilAnswered` waits for the end of one.
 //
-//   services-ended-runs-3. A run is answered for by its token. Another run of its session is never answered in its place.
+//   services-ended-runs-3. A run is identified by its token. Another run of its session is never returned in
+//       its place.
 
 import { isEnded, type Session } from "@holdfast/core";
 import { ENDED_RUNS, endedRunsOf, type EndedRun } from "@holdfast/core/internal";
@@ -8,17 +10,17 @@ import { News } from "../store/notices.ts";
 import type { Call } from "../call/call.ts";
 import type { ServiceHost } from "./service-host.ts";
 
-/** Nothing tells of a release, so a run that is waited for is looked at this often. */
+/** The interval of looks for the end of a run, because a release has no notice. */
 const LOOK_MS = 250;
 const PAGE = 100;
 
-/** Oldest first. */
+/** The ended runs of a session, oldest first. */
 export async function endedRuns({ storage }: ServiceHost, sessionId: string): Promise<readonly EndedRun[]> {
   const document = await storage.reader.document(ENDED_RUNS, sessionId);
   return document === undefined ? [] : endedRunsOf(document);
 }
 
-/** Sessions that have ended runs, in the order of their ids, behind `after`; each with its runs, oldest first. */
+/** Sessions with ended runs, in the order of their ids, after `after`; each with its runs, oldest first. */
 export async function* sessionsWithEndedRuns(
   { storage }: ServiceHost,
   after: string | undefined,
@@ -38,7 +40,7 @@ export async function* sessionsWithEndedRuns(
   }
 }
 
-/** What became of the run with this token; `undefined` while it is claimed, and when there never was one. */
+/** How the run with this token ended; `undefined` while it is claimed, and if there was no such run. */
 export async function endOfRun(
   host: ServiceHost,
   sessionId: string,
@@ -52,7 +54,7 @@ export async function endOfRun(
   return token < newest ? "lost" : undefined;
 }
 
-/** Ask again and again until there is an answer or the time is up. */
+/** Asks repeatedly until there is an answer or the time is over. */
 export async function untilAnswered<Answer>(
   { storage, clock }: ServiceHost,
   sessionId: string,
@@ -76,7 +78,7 @@ export async function untilAnswered<Answer>(
   }
 }
 
-/** Whether this run is the one that ended its session: then the session's output and error are this run's. */
+/** Whether this run ended its session. If it did, the session's output and error are this run's. */
 export function hasEndedSession(session: Session, run: EndedRun): boolean {
   return isEnded(session.status) && session.status === run.outcome;
 }

@@ -1,12 +1,13 @@
-// Runs over the API: what is to be done and who does it, read off the sessions and claims there are.
+// `runService` serves runs over the API. Runs are derived from the sessions and claims in storage.
 //
-//   run-service-1. A run that has not ended is not stored: queued is what storage says is due, claimed what it says is
-//       held. A run that passes on while a list is made may be listed twice, or not at all. Ended runs are stored
-//       (`ended-runs.ts`).
-//   run-service-2. A run's id is its session and its token. A queued run has no token yet: its id ends in `next`.
-//   X13. A user sees those of own sessions; another's is told like one that is not there.
+//   run-service-1. A run that has not ended is not stored. A due session has a queued run, and a held one a
+//       claimed run. A run that passes on while a list is made may be listed twice, or not at all. Ended runs
+//       are stored (`ended-runs.ts`).
+//   run-service-2. A run's id consists of its session and its token. A queued run has no token yet, and its
+//       id ends in `next`.
+//   X13. A user sees only runs of own sessions. The answer for another user's run is the same as for no run.
 //
-// It gives nothing to anybody: that is dispatch's.
+// This service gives no sessions to runners; dispatch does.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -25,7 +26,10 @@ import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
 const PAGE = 100;
-/** Claims read at a time, and so many of the queue are looked at: beyond that lists are of what comes first. */
+/**
+ * How many claims are read at a time, and how much of the queue is read. Longer lists show only the
+ * beginning.
+ */
 const READ_MAX = 500;
 const QUEUE_MAX = 10_000;
 const NEXT = "next";
@@ -75,14 +79,14 @@ export function runService(host: ServiceHost): ServiceImpl<typeof RunService> {
       const session = (await named(host, call.caller, runId)).session;
       if (end !== undefined) return resultOf(session, token!, end);
       run = await runOf(host, session, new Runners(host));
-      // Asked for by its token, it must be the one that is claimed now.
+      // A run that was requested by its token must be the current claim.
       if (run === undefined || (given !== undefined && run.runId !== runId)) throw runNotFound(runId, run);
       return { run, ended: false };
     },
   };
 }
 
-/** The session and the token that a run's id names; a queued run's has no token. @throws NotFoundError */
+/** The session and the token of a run's id; a queued run has no token. @throws NotFoundError */
 async function named(
   host: ServiceHost,
   caller: Caller,
@@ -98,7 +102,10 @@ async function heldClaim({ storage, clock }: ServiceHost, sessionId: string): Pr
   return (await storage.heldClaims({ now: clock.now(), limit: 1, sessionId }))[0];
 }
 
-/** Newest first within a session. A page ends with a session, so it may be a little longer than `limit`. */
+/**
+ * Lists ended runs, newest first within a session. A page ends with a session, so it may be a little longer
+ * than `limit`.
+ */
 async function listEnded(
   host: ServiceHost,
   caller: Caller,
@@ -158,7 +165,7 @@ function resultOf(
   };
 }
 
-/** Of another user there is nothing, as if there were none (X13). */
+/** A user who filters by another owner gets an empty list (X13). */
 function ofUser({ name }: Caller, filter: Filter): Filter | undefined {
   return filter.owner === undefined || filter.owner === name ? { ...filter, owner: name } : undefined;
 }
@@ -211,7 +218,7 @@ async function* claimedBehind(
   }
 }
 
-/** Whether it is who is asked for: by what it is called in claims, or by its name. */
+/** Whether the holder is the runner of the filter, by its id or its name. */
 function isHolder({ registry }: ServiceHost, owner: string | undefined, { runnerId }: Filter): boolean {
   return runnerId === undefined || owner === runnerId || registry.nameOf(owner ?? "") === runnerId;
 }
@@ -239,7 +246,7 @@ function isAskedFor({ agent, placement }: Session, filter: Filter): boolean {
   );
 }
 
-/** The run a session has, if it has one. */
+/** The run of a session, if it has one. */
 async function runOf(host: ServiceHost, session: Session, runners: Runners): Promise<RunMessage | undefined> {
   const { storage, clock } = host;
   const { sessionId } = session;
@@ -273,7 +280,7 @@ async function queuedRun(host: ServiceHost, session: Session, runners: Runners):
   const { agent, flags, placement, sessionId } = session;
   const needs = { agent: agent.name, version: agent.version, flags, ...placement };
   const known = await runners.all();
-  // Whoever counts the minutes may not have seen it yet.
+  // The sweep that counts the minutes may not have seen the session yet.
   const begins = unmetBy(known, needs) === undefined ? undefined : host.clock.now() + NO_MATCH_MS;
   const until = host.unmatched.endsAt(sessionId) ?? begins;
   return {
@@ -298,7 +305,7 @@ function runFields({ sessionId, agent, placement = {} }: Session, token: string)
   };
 }
 
-/** The registered runners and how full each is, asked for once while a list is made. */
+/** The registered runners and their free slots, read once for each list. */
 class Runners {
   readonly #host: ServiceHost;
   #known: Promise<readonly KnownRunner[]> | undefined;

@@ -1,15 +1,16 @@
-// Runners over the API: who they are, what they are given, what an admin sees of them.
+// `runnerService` serves runners over the API: registering, polling, leaving, and the view of admins.
 //
-//   runner-service-1. A runner speaks for itself only: another id than its token's is not found.
-//   runner-service-2. A registration token is used up before the runner exists, so that two who have it are not two runners.
-//   runner-service-3. Registering again with a runner's own token is the same runner with what it says now.
-//   R4. One process at a time is a runner. A second one that registers with its token is refused while the first is heard of, or holds
-//       anything: one that was killed keeps its successor out for no longer than a lease. Who is not the one that registered last is
-//       told so by its poll.
-//   runner-service-6. One that goes holds nothing any more: what it was given and never heard of, by whichever
-//       coordinator, is released before it is forgotten. Nobody would release that after this coordinator's end, and of
-//       claims of who is no runner the length is not known. Said late, when another process is the runner, it does
-//       nothing.
+//   runner-service-1. A runner speaks only for itself. An id that its token does not name is not found.
+//   runner-service-2. A registration token is used before the runner exists, so that two processes with it do
+//       not become two runners.
+//   runner-service-3. Registering again with a runner's own token updates that runner.
+//   R4. Only one process at a time is a runner. A second process with its token is refused while the first is
+//       heard of, or holds sessions. A killed process therefore delays its successor by a lease at most. A
+//       process that is no longer the runner learns that from its poll.
+//   runner-service-6. A runner that leaves holds nothing any more. Claims that it was given and did not
+//       receive, from any coordinator, are released before the runner is forgotten. No coordinator would
+//       release them later, and the lease of an unknown holder is unknown. A late request to leave has no
+//       effect once another process is the runner.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -32,7 +33,9 @@ import { heldBy, standingOf } from "./runner-standing.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
-/** Of what runners and coordinator say to each other; a runner of another major one is told so. */
+/**
+ * The version of the protocol between runners and the coordinator. A runner with another version is refused.
+ */
 const PROTOCOL = 1;
 const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
@@ -51,7 +54,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     return runner;
   };
 
-  /** For an admin, who may call it by its name. */
+  /** The runner of an id; admins may also use its name. */
   const found = async (caller: Caller, text: string): Promise<StoredRunner> => {
     if (caller.kind !== "admin") return own(caller, text);
     const runner = await registry.named(text);
@@ -106,7 +109,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     if (known === undefined || !isOther(known, process)) return;
     const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
     if (dispatcher.quietFor(runnerId) < host.leaseMs || held.length > 0) throw isAnother(known, host.leaseMs);
-    dispatcher.forget(runnerId); // What the one before was told, this one has not heard.
+    dispatcher.forget(runnerId); // The new process has not received answers to the old one.
   };
 
   return {
@@ -171,7 +174,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       let known = await own(caller, request.runnerId);
       const process = request.process === undefined ? undefined : hashOf(request.process);
       if (isOther(known, process)) {
-        // What is known here may be of before it registered elsewhere.
+        // The cached runner may be older than its registration at another coordinator.
         const now = await registry.findAnew(request.runnerId);
         if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
         known = now ?? known;
@@ -233,7 +236,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       await own(call.caller, runnerId);
       const process = given === undefined ? undefined : hashOf(given);
       const held = await claimsOf(host, runnerId);
-      // Read after what it holds: another process that has come since holds none of that.
+      // Read after the claims: a process that registered in between holds none of them.
       const known = await registry.findAnew(runnerId);
       if (known === undefined || isOther(known, process)) return {};
       dispatcher.forget(runnerId);
@@ -278,7 +281,8 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const call = callOf(context);
       const known = await registry.named(text);
       if (known === undefined) {
-        // One that has left, or was silent for too long, is not among the runners, and its token would bring it back.
+        // A runner that left, or was silent for too long, is not registered, but its token could bring it
+        // back.
         if (!(await tokens.revokeOf(text, auditOf(call, "token.revoke", "")))) throw noSuchRunner(text);
         return {};
       }
@@ -309,11 +313,10 @@ async function releaseAll({ commit, dispatcher }: ServiceHost, claims: readonly 
   for (const { sessionId } of claims) dispatcher.released(sessionId, false);
 }
 
-/** Who registers. */
-/** A notice of more than this is told without what arrived: an answer to a poll stays small. */
+/** Arrivals larger than this are not sent with their notice, so that the answer to a poll stays small. */
 const CONTENT_CHARS = 64 * 1024;
 
-/** A notice with what arrived, where it is known how far its runner has read. */
+/** A notice with the arrivals, if it is known how far the runner has read. */
 async function withContent(
   { storage, dispatcher: { holdings } }: ServiceHost,
   runnerId: string,
@@ -322,7 +325,7 @@ async function withContent(
   const { sessionId } = notice;
   const after = holdings.readBy(runnerId, sessionId);
   if (after === undefined) return { ...notice };
-  // Without it the runner asks by itself, and is told what is wrong.
+  // Without the content, the runner asks for the arrivals and gets the error.
   const arrivals = await storage.arrivals(sessionId, after).catch(() => undefined);
   const text = arrivals && JSON.stringify(arrivals);
   if (arrivals === undefined || text === undefined || text.length > CONTENT_CHARS) return { ...notice };
@@ -332,7 +335,7 @@ async function withContent(
 
 interface Admitted {
   readonly runnerId: string;
-  /** Its token's, and the token itself when it is new. */
+  /** The id of the runner's token, and the token's text if it is new. */
   readonly tokenId: string;
   readonly token?: string;
   readonly owner?: string;
@@ -342,7 +345,7 @@ function isOther({ process: now }: StoredRunner, process: string | undefined): b
   return now !== undefined && process !== undefined && now !== process;
 }
 
-/** Registering again it is the process that it was. */
+/** A process that registers again keeps the time of its first registration. */
 function sinceOf(before: StoredRunner | undefined, process: string): number | undefined {
   return before?.process === process ? before.processSince : undefined;
 }
@@ -363,7 +366,7 @@ function offeredOf({ name, version }: { name: string; version?: string | undefin
   return version === undefined ? { name } : { name, version };
 }
 
-/** Told to an admin, who may know it by a name. */
+/** The error for an admin, who may have given a name. */
 function noSuchRunner(text: string): NotFoundError {
   return new NotFoundError("runner_not_found", `there is no runner ${text}`, {
     fix:

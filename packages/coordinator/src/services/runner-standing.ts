@@ -1,12 +1,13 @@
-// How a registered runner stands, as people are told: whether it is there, when it was last heard of, how much it holds.
+// `standingOf` says for people how a registered runner stands: whether it is silent, when it was last heard
+// of, and how much it holds.
 //
-//   runner-standing-1. It is silent when nothing was heard of it for a lease, if this coordinator is who heard of it
-//       last. What others hear is written once a minute at most: by that it is silent after `QUIET_MS`. A time that was
-//       written before this coordinator began says nothing of now: the runner is silent until it is heard of again,
-//       here or elsewhere.
-//   runner-standing-2. What it holds is what storage says: a lease that has passed is nobody's.
+//   runner-standing-1. If this coordinator was the last to hear of a runner, the runner is silent after a
+//       lease without contact. Other coordinators write contacts once a minute at most, so a runner of theirs
+//       is silent after `QUIET_MS`. A contact that was written before this coordinator began proves nothing.
+//       Such a runner is silent until a coordinator hears of it again.
+//   runner-standing-2. Storage says what a runner holds. A session whose lease has passed has no holder.
 //
-// It decides nothing: dispatch gives to whoever polls.
+// This file decides nothing. Dispatch gives sessions to any runner that polls.
 
 import { QUIET_MS, type StoredRunner } from "../store/registry.ts";
 import type { ServiceHost } from "./service-host.ts";
@@ -17,7 +18,7 @@ export const RUNNER_STATUSES = ["online", "draining", "silent"] as const;
 
 interface Standing {
   readonly status: (typeof RUNNER_STATUSES)[number];
-  /** For how long nothing was heard of it. */
+  /** How long the runner has been silent. */
   readonly quietMs: number;
 }
 

@@ -1,4 +1,4 @@
-// What the services share: the ports, who runs what, and one way to change something.
+// `ServiceHost` holds what the services share: the ports, dispatch, and one way to make an audited change.
 
 import {
   ConflictError,
@@ -21,7 +21,7 @@ import type { Tokens } from "../call/tokens.ts";
 
 export interface ServiceHost {
   readonly storage: FollowedStorage;
-  /** How everything is stored that is stored now. */
+  /** Commits all changes of the API. */
   readonly commit: Commit;
   readonly clock: Clock;
   readonly random: Random;
@@ -33,7 +33,7 @@ export interface ServiceHost {
   readonly renewMs: number;
 }
 
-/** A change, and its audit row in the same transaction. */
+/** Commits a change with its audit row in the same transaction. */
 export async function audited(
   { commit }: Pick<ServiceHost, "commit">,
   change: Exclude<Change, { type: "audited" }>,
@@ -43,21 +43,21 @@ export async function audited(
   return result!;
 }
 
-/** The same for a session that is another's as for one that is not there. */
+/** The error for a missing session, and for another owner's session as well. */
 export function sessionNotFound(sessionId: string): NotFoundError {
   return new NotFoundError("session_not_found", `there is no session ${sessionId}`, {
     fix: "ids are case-sensitive; list the sessions to see which there are",
   });
 }
 
-/** A page that begins where no page of the list ends. */
+/** The error for a cursor that no page of the list ends with. */
 export function unknownCursor(
   message = "is not the cursor of a page of this list, or its item was deleted",
 ): Refusal {
   return invalid([{ pointer: "/cursor", code: "unknown_cursor", message }]);
 }
 
-/** @param to where it lives now, or is on its way to. */
+/** @param to the storage where the session lives now, or to which it is moving. */
 export function sessionMoved(to: string): ConflictError {
   return new ConflictError("session_moved", "the session has moved to another place", {
     at: to,
@@ -65,13 +65,13 @@ export function sessionMoved(to: string): ConflictError {
   });
 }
 
-/** What a change was answered that whoever asked for it does not expect. */
+/** The error for a result that the caller of a change does not expect. */
 export function unexpected(doing: string, result: ChangeResult): HoldfastError {
   if (result.status === "moved") return sessionMoved(result.to);
   return new HoldfastError("internal", `${doing}: storage answered "${result.status}"`);
 }
 
-/** What a session is called in audit rows. */
+/** The name of a session in audit rows. */
 export function sessionObject({ sessionId }: Pick<Session, "sessionId">): string {
   return `session:${sessionId}`;
 }

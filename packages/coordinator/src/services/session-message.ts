@@ -1,4 +1,4 @@
-// A session and what belongs to it, as the contract shows it.
+// `sessionMessage` shows a session, and what belongs to it, as the contract does.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Account, Amount, Budget, Entry, RecordedError, Session, Wait } from "@holdfast/core";
@@ -16,12 +16,12 @@ import { bytesOf } from "../call/json-field.ts";
 
 export type SessionMessage = MessageInitShape<typeof SessionSchema>;
 
-/** What is known of a session beside its row. */
+/** Facts about a session that are not in its row. */
 export interface Whereabouts {
   readonly runnerId?: string | undefined;
-  /** What it waits for that no runner has. */
+  /** The need of the session that no registered runner meets. */
   readonly blocked?: string | undefined;
-  /** Names of what is stored for it and not read yet. */
+  /** The names of its stored signals that are not read yet. */
   readonly pending?: ReadonlySet<string> | undefined;
 }
 
@@ -95,7 +95,7 @@ export function entryMessage(entry: Entry): MessageInitShape<typeof EntrySchema>
   };
 }
 
-/** Limits as core has them; what is absent stays absent. */
+/** The limits in core's form. Absent limits stay absent. */
 export function budgetOf(message: BudgetMessage): Budget {
   const { onExhausted } = message;
   const limits = BUDGET_LIMITS.flatMap((name) =>
@@ -162,7 +162,7 @@ function waitMessage(wait: Wait, pending?: ReadonlySet<string>): MessageInitShap
       };
 }
 
-/** Times are told in whole milliseconds. */
+/** Times in the contract are whole milliseconds. */
 export function time(ms: number): bigint {
   return BigInt(Math.round(ms));
 }

@@ -1,8 +1,9 @@
-// Whose a session is, and so who may see it: one rule for every service.
+// `ownSession` decides which caller may see a session: one rule for every service.
 //
-//   X13. What a caller may not touch is told like what does not exist, with the same words.
-//   X4. An agent at work touches its own session and those below it, as long as the claim lasts that its token was made for.
-//       A runner touches what it holds, and the queued tasks (`task:…`) of those whose sessions it takes.
+//   X13. The answer for a session that the caller may not touch is the same as for a missing one.
+//   X4. A running agent touches its own session and its descendants, while the claim of its token lasts. A
+//       runner touches the sessions it holds, and the queued tasks (`task:…`) of owners whose sessions it
+//       takes.
 
 import { LIMITS, type Session } from "@holdfast/core";
 import type { Caller } from "../call/caller.ts";
@@ -34,7 +35,7 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
   }
 }
 
-/** Whether a session is this one, or below it. Rows that users bring in may have families that go round. */
+/** Whether a session is this one or a descendant of it. Imported rows may form a cycle of parents. */
 async function isWithin({ storage }: ScopeHost, top: string, session: Session): Promise<boolean> {
   const seen = new Set<string>();
   for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {
@@ -45,12 +46,12 @@ async function isWithin({ storage }: ScopeHost, top: string, session: Session): 
   return false;
 }
 
-/** Another owner's is below nobody's session that it names (ST36). */
+/** A session of another owner is not below the parent that it names (ST36). */
 function isBelow(session: Session, { placement }: Session): boolean {
   return placement?.owner === undefined || session.placement?.owner === placement.owner;
 }
 
-/** As many as a session may have. */
+/** The children of a session, at most as many as a session may have. */
 export async function childrenOf({ storage }: ScopeHost, session: Session): Promise<readonly Session[]> {
   const { sessionId: parent, placement } = session;
   const { owner } = placement ?? {};
@@ -62,14 +63,14 @@ function isTaskFor(caller: Caller, { agent, placement }: Session): boolean {
   return agent.name.startsWith("task:") && (caller.owner === undefined || caller.owner === placement?.owner);
 }
 
-/** Whose what a caller starts is. */
+/** The owner of sessions that a caller starts. */
 export async function ownerFor(host: ScopeHost, caller: Caller): Promise<string | undefined> {
   if (caller.kind === "user") return caller.name;
   if (caller.kind !== "job") return undefined;
   return (await host.storage.reader.session(caller.name))?.placement?.owner;
 }
 
-/** Whether a claim is its session's newest, its runner's, and has not passed (X4). */
+/** Whether a claim is the newest of its session, belongs to its runner, and has not passed (X4). */
 export async function isClaimOf(
   { storage, clock }: Pick<ServiceHost, "storage" | "clock">,
   of: Pick<StoredToken, "sessionId" | "runnerId" | "claimToken">,

@@ -1,10 +1,10 @@
-// Sessions over the API: requests in, changes to storage, what storage says out.
+// `sessionService` serves sessions over the API: requests become changes to storage, and rows become answers.
 //
-//   X14. Everything that changes something is one audited change.
-//   session-service-1. What a caller asked for twice is answered twice: a session that was cancelled is not an error of
-//       who cancels it. One that ended otherwise is: it will never be what was asked for.
+//   X14. Every request that changes something is one audited change.
+//   session-service-1. A request that is repeated is answered again: cancelling a cancelled session is no
+//       error. Cancelling a session that ended otherwise is one, because it will never be cancelled.
 //
-// It decides nothing about a session: core's rules do, in the transaction.
+// This service decides nothing about a session. The rules of core do, in the transaction.
 
 import { createHash } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
@@ -64,7 +64,7 @@ import { scopeChange } from "./storage-scope.ts";
 
 const PAGE = 100;
 const JOURNAL_PAGE = 500;
-/** How long `sync` waits when nothing is said. */
+/** How long `sync` waits by default. */
 const WAIT_MS = 30_000;
 
 export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
@@ -84,7 +84,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     return session;
   };
 
-  /** Ask for what only changes how a session stands, and tell how it stands then. */
+  /** Commits a change of a session's state, and answers with the session after it. */
   const ask = async (
     change: Extract<Change, { type: "request_cancel" | "pause_session" | "resume_session" | "set_budget" }>,
     action: string,
@@ -143,7 +143,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const { caller } = callOf(context);
       if (caller.kind === "job") return listOfJob(host, caller.name, request, toldInList);
       const of = caller.kind === "user" ? caller.name : owner;
-      // Another user's are none, as if there were none.
+      // For a user, other users have no sessions.
       if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
       if (cursor !== undefined) await checkCursor(host, caller, cursor);
       const sessions = await host.storage.reader.sessions({
@@ -206,7 +206,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         });
       }
       refuseAnswer(wait, decodeJson(text));
-      const dedupKey = answerKey(wait); // Of several answers the first one counts.
+      const dedupKey = answerKey(wait); // The first of several answers counts.
       await send(host, { sessionId, name: wait.name, text, dedupKey }, "session.answer", call);
       return { question: wait.name };
     },
@@ -332,28 +332,28 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
   };
 }
 
-/** No command has this number. */
+/** A number that no command has. */
 const NO_QUESTION = -1;
 
-/** Of a question's name, which is that of the signal it waits for, or its number alone. */
+/** The number of a question, given alone or as the name of the signal that answers it. */
 function numberOf(question: string): number | undefined {
   const digits = /^(?:answer:)?(\d+)$/.exec(question)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Of signals that are stored and not read. */
+/** The names of stored signals that are not read. */
 async function pendingNames({ storage }: ServiceHost, sessionId: string): Promise<ReadonlySet<string>> {
   return new Set((await storage.reader.pendingSignals(sessionId)).map(({ name }) => name));
 }
 
-/** X13: a cursor of another's list is none, as one of nobody's. @throws Refusal */
+/** X13: a cursor of another owner's session is as unknown as any other. @throws Refusal */
 async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
   const last = await host.storage.reader.session(cursor);
   if (last !== undefined && (await mayTouch(host, caller, last))) return;
   throw unknownCursor();
 }
 
-/** What an agent at work sees in a list: its own session and its children. */
+/** A running agent lists only its own session and its children. */
 async function listOfJob(
   host: ServiceHost,
   sessionId: string,
@@ -380,7 +380,7 @@ async function listOfJob(
   };
 }
 
-/** What is damaged is the sender's to mend. */
+/** The sender must repair a damaged file. */
 function readLines(lines: readonly Uint8Array[], wanted: string | undefined): ImportSession {
   try {
     const file = new SessionFile("lines", createHash("sha256"));
@@ -400,7 +400,7 @@ interface Sent {
   readonly dedupKey: string | undefined;
 }
 
-/** Stored before it is answered. */
+/** Sends a signal. It is stored before the answer. */
 async function send(host: ServiceHost, sent: Sent, action: string, call: Call): Promise<string> {
   const { sessionId, name, text, dedupKey } = sent;
   const signalId =
@@ -424,7 +424,7 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
     case "duplicate":
       return result.status;
     case "ended":
-      // session-service-1. Its answer may have been lost, and it may be what the session ended by.
+      // session-service-1. The first answer may have been lost, and may have ended the session.
       if (dedupKey !== undefined && (await wasConsumed(host, sessionId, signalId))) return "duplicate";
       throw hasEnded({ sessionId, status: result.sessionStatus });
     case "not_found":
@@ -436,7 +436,7 @@ async function send(host: ServiceHost, sent: Sent, action: string, call: Call): 
   }
 }
 
-/** The same for the same signal under the same key, so that whoever sends it again is recognised after the session's end, too. */
+/** An id that stays the same for a repeated signal, so that it is recognised after the session's end, too. */
 function keyedSignalId(sessionId: string, name: string, key: string, text: string | undefined): string {
   const sent = JSON.stringify([sessionId, name, key, text ?? null]);
   return `sig_${createHash("sha256").update(sent).digest("hex").slice(0, 32)}`;
@@ -476,7 +476,7 @@ async function forkOf(host: ServiceHost, origin: Session, request: ForkRequest):
   });
 }
 
-/** Store a session that was made elsewhere, or from another one. */
+/** Stores a session that is imported or forked. */
 async function store(host: ServiceHost, change: ImportSession, action: string, call: Call): Promise<Session> {
   const { sessionId } = change;
   const result: ChangeResult = await audited(host, change, auditOf(call, action, sessionObject(change)));

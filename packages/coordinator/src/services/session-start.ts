@@ -1,13 +1,15 @@
-// Starting a session: what a request says, as the change that makes it, under an id that makes asking twice safe.
+// `creationOf` turns a request into the change that creates a session, with an id that makes repeating the
+// request safe.
 //
-//   L7. The id of a session under an idempotency key is made of its owner and the key, so whoever asks again, at any coordinator and
-//       however often at once, asks for the same session. Another body under the key is a conflict.
-//   session-start-1. `async_callback` makes the session a child: its end, whatever it is, reaches its parent in the
-//       transaction that ends it. The child's number there is far above those of the parent's own commands.
-//   session-start-2. Everything is checked before anything is stored: what is refused leaves nothing behind.
-//   session-start-3. A queued task is made under the claim its session is run by, and once under it: storage decides
-//       that with the change itself (ST49), so what hangs here, or on its way here, makes nothing once its session went
-//       on elsewhere or has its outcome.
+//   L7. The id of a session under an idempotency key is derived from its owner and the key. Repeated and
+//       concurrent requests at any coordinator therefore mean the same session. Another body under the key is
+//       a conflict.
+//   session-start-1. `async_callback` makes the session a child: every end of it reaches its parent in the
+//       same transaction. The child's number in the parent is far above those of the parent's own commands.
+//   session-start-2. All checks come before the change, so that a refused request leaves nothing behind.
+//   session-start-3. A queued task is created under the claim of its session, and once under that claim.
+//       Storage checks that with the change itself (ST49). A delayed request therefore creates nothing after
+//       another process claimed the session, or after the task has its outcome.
 
 import { createHash } from "node:crypto";
 import {
@@ -38,7 +40,7 @@ import { sessionMoved, sessionNotFound, type ServiceHost } from "./service-host.
 import { budgetOf } from "./session-message.ts";
 import { childrenOf, ownerFor, ownSession } from "./session-scope.ts";
 
-/** What a request asks for, as a change. */
+/** The change that a request asks for. */
 export async function creationOf(
   host: ServiceHost,
   request: StartRequest,
@@ -90,13 +92,16 @@ export function refuseTooLate({ clock }: ServiceHost, timeoutMs: number, pointer
   ]);
 }
 
-/** Whether a session that is there is what was asked for: the answer to the first request was lost, or two came at once. */
+/**
+ * Refuses a request whose session exists and is different. The same session means that an answer was lost, or
+ * that two requests came at once.
+ */
 export function refuseOther(stored: Session, change: CreateSession, request: StartRequest): void {
   const same =
     stored.agent.name === change.agent.name &&
     (request.agentVersion === undefined || stored.agent.version === request.agentVersion) &&
     stored.input === change.input &&
-    (stored.persistence ?? change.persistence) === change.persistence && // It may have asked to be kept whole since.
+    (stored.persistence ?? change.persistence) === change.persistence && // The session may have enabled full persistence since.
     stored.parent?.sessionId === change.parent?.sessionId &&
     stored.placement?.owner === change.placement?.owner &&
     sorted(stored.placement?.demands) === sorted(change.placement?.demands) &&
@@ -148,15 +153,18 @@ export function noTaskAgent(agent: string, at: string): UsageError {
   });
 }
 
-/** A task that may be queued: for whom, and under which claim of its session, where that is here (session-start-3). */
+/**
+ * The owner of a task that may be queued, and the claim of its session if that is stored here
+ * (session-start-3).
+ */
 interface AllowedTask {
   readonly owner: string | undefined;
   readonly under?: HeldAs;
 }
 
 /**
- * Of a session that a runner holds or a user owns, or of one that is not here, because it lives in its user's own storage and only its
- * tasks are queued. Whether it is held so is for storage to say.
+ * Allows a task of a session that a runner holds or a user owns. The session may also be absent: it lives in
+ * its user's own storage, and only its tasks are queued here. Storage checks the claim.
  */
 async function taskOf(
   host: ServiceHost,
@@ -191,7 +199,7 @@ function noSuchTask(taskId: string): NotFoundError {
   return new NotFoundError("session_not_found", `there is no task ${taskId}`);
 }
 
-/** The same for a session that is not there: a runner knows only those it holds (X13). */
+/** The same error as for a missing session: a runner knows only the sessions that it holds (X13). */
 export function notHeld(sessionId: string): ConflictError {
   return new ConflictError("fenced", `the caller does not hold session ${sessionId} by this claim`, {
     at: "claim_token",
@@ -241,7 +249,7 @@ function idOf(
   return mintId("ses", host.clock.now(), () => host.random.u32());
 }
 
-/** An id that says nothing of what it is made of, in the shape of all ids. */
+/** An id in the usual shape that does not reveal its parts. */
 function derivedId(...parts: readonly string[]): string {
   const hex = digestOf(JSON.stringify(parts)).toString("hex");
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
@@ -249,8 +257,8 @@ function derivedId(...parts: readonly string[]): string {
 }
 
 /**
- * Under a key it is the same session, whoever of those who ask at once makes it. What may be another later, or is not kept as it was
- * asked for, is in the seed, which stays: by that a request is known again.
+ * Under a key, concurrent requests make the same session. The seed includes the options that may change later
+ * or are not stored as given. The seed itself stays, so that a repeated request is recognised.
  */
 function seedOf(sessionId: string, { timeoutMs }: StartRequest, budget: Budget | undefined): number {
   return digestOf(`seed of ${sessionId} ${timeoutMs ?? ""} ${sorted(budget)}`).readUInt32BE(0);
@@ -278,7 +286,7 @@ export function placementOf(
   };
 }
 
-/** What runs it is what runners offer now. */
+/** The version of an agent that runners offer now. */
 export async function versionOf(
   { registry }: Pick<ServiceHost, "registry">,
   agent: string,
@@ -292,7 +300,7 @@ export async function versionOf(
   return otherwise;
 }
 
-/** The same text for the same members, in whatever order they were given. */
+/** The same text for the same members in any order. */
 function sorted(value: object | undefined): string {
   return JSON.stringify(Object.entries(value ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,13 +1,13 @@
-// A session as it goes on: its journal by number, and how it stands.
+// `watchSession` streams a session while it runs: its journal by position, and its state.
 //
-//   V1. What a stream tells is what storage has, from the position after the one that was seen: so before and after a reconnect
-//       together are the journal, without a gap and without a duplicate.
-//   session-watch-1. Storage has only what is committed.
-//   session-watch-2. A stream ends when the session has ended and everything of it was told, or when the caller has
-//       gone or is no longer anybody. The event that says so has the position behind the journal. A reader that has
-//       seen that one gets an empty stream, and over REST the status 204, by which an `EventSource` stops.
-//   session-watch-3. Who waits for a session that has moved away is told where it went: it never ends here. One that is
-//       on its way may stay.
+//   V1. A stream sends what storage has, from the position after the last one that the reader saw. Before and
+//       after a reconnect, the reader therefore gets the journal without gaps and duplicates.
+//   session-watch-1. Storage has only committed records.
+//   session-watch-2. A stream ends when the session has ended and all of it was sent, or when the caller has
+//       gone or its token is invalid. The last event has the position behind the journal. A reader that has
+//       seen it gets an empty stream, and over REST the status 204, at which an `EventSource` stops.
+//   session-watch-3. A reader of a session that has moved away is told its new place, because the session
+//       never ends here. A session that is still moving may stay.
 
 import { isEnded, UsageError, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../call/json-field.ts";
@@ -17,13 +17,18 @@ import { sessionMoved, type ServiceHost } from "./service-host.ts";
 import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 
-/** So many records are read at a time at most, and about as many as fit, going by those before. What is not known grows slowly. */
+/**
+ * The most records that are read at a time. A page is as large as the sizes of earlier records allow, and
+ * grows slowly.
+ */
 const PAGE = 100;
 const PAGE_GROWTH = 4;
-/** No more is kept of a page, but for one record: a reader that does not read keeps it in memory. */
+/**
+ * The most bytes of a page beyond its first record: a reader that does not read keeps the page in memory.
+ */
 const PAGE_BYTES = 256 * 1024;
 
-/** What is told: a record of the journal as JSON, or how the session stands when that is news. */
+/** An item of the stream: a record of the journal as JSON, or the session's new state. */
 interface Seen {
   readonly seq?: bigint;
   readonly event:
@@ -32,8 +37,8 @@ interface Seen {
 }
 
 /**
- * @param afterSeq the last position that was seen; -1 for none.
- * @param told how a session is told.
+ * @param afterSeq the last position that the reader saw; -1 for none.
+ * @param told converts a session to its message.
  * @param alreadyEnded called when the reader has seen the end of the session, before the empty stream ends.
  * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
  */
@@ -45,7 +50,7 @@ export async function* watchSession(
   told: (session: Session) => Promise<SessionMessage>,
   alreadyEnded: () => void,
 ): AsyncGenerator<Seen> {
-  // Following begins before looking: what is committed in between is news.
+  // Following begins before the first look, so that later commits are news.
   const news = new News(host.storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
   let stood: string | undefined;
@@ -70,7 +75,7 @@ export async function* watchSession(
         if (page.length === 0) break;
         next += page.length;
         pageSize = nextSize(page);
-        // Taken out: what was told is kept no longer.
+        // Taken out of the page, so that sent records are not kept.
         while (page.length > 0) yield page.shift()!;
       }
       if (stood !== undefined && stands !== stood) yield standing(session);
@@ -86,7 +91,7 @@ export async function* watchSession(
 
 type Page = (Seen & { readonly event: { readonly case: "record" } })[];
 
-/** The records from a position on, as many as fit; the first one always does. */
+/** The records from a position on, as many as fit. The first one always fits. */
 async function readPage(
   { storage }: ServiceHost,
   sessionId: string,
@@ -120,7 +125,7 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
   });
 }
 
-/** What of a row is news when it changes. */
+/** The parts of a row whose change is news. */
 function standOf({ status, pauseReason, waits, progress, cancel, account, move }: Session): string {
   return JSON.stringify([status, pauseReason, waits, progress, cancel, account, move?.to]);
 }
@@ -130,7 +135,10 @@ function refuseMoved({ move }: Session): void {
   if (move?.isDone === true) throw sessionMoved(move.to);
 }
 
-/** Until a session has ended, at most so long. @returns how it stands then. @throws ConflictError `session_moved` (session-watch-3). */
+/**
+ * Waits until a session has ended, up to a time. @returns the session then. @throws ConflictError
+ * `session_moved` (session-watch-3).
+ */
 export async function untilEnded(
   host: ServiceHost,
   sessionId: string,

@@ -1,10 +1,13 @@
-// What a runtime elsewhere may ask of the storage, by whose it is.
+// `scopeChange` decides which changes and reads of storage a runtime elsewhere may request, by the owner of its
+// sessions.
 //
-//   O1. A runner commits and releases what it claimed, under the token it was given: storage fences the token, and that it is this
-//       runner's is asked here. It makes nothing but what its batches make.
-//   X13. A user's runtime has that user's sessions and schedules. What it makes is its user's, and nothing it brings in may refer to
-//       what is another's: no parent, no payer, no conversation. What it names before that is there, storage looks at (ST36).
-//   storage-scope-5. An admin has everything.
+//   O1. A runner commits to and releases the sessions that it claimed, under their tokens. Storage checks the
+//       token, and this file checks that the claim is this runner's. A runner creates nothing except through
+//       its batches.
+//   X13. A user's runtime has that user's sessions and schedules. Sessions that it creates belong to its
+//       user. An imported row must not refer to another owner's session: no parent, no payer, no
+//       conversation. Storage checks the names of sessions that do not exist yet (ST36).
+//   storage-scope-5. An admin may request everything.
 
 import {
   isEnded,
@@ -25,7 +28,7 @@ import type { ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 import { versionOf } from "./session-start.ts";
 
-/** A change as it is to be applied, or the answer it gets instead. */
+/** A change in the form to apply, or the result that the caller gets instead. */
 export type Scoped = { readonly change: Change } | { readonly result: ChangeResult };
 
 const NOT_FOUND: Scoped = { result: { status: "not_found" } };
@@ -38,7 +41,7 @@ export async function scopeChange(host: ServiceHost, caller: Caller, change: Cha
 
 /** O1. */
 async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change): Promise<Scoped> {
-  // A session asks for its own end when its time or its money is up, and is told again what it has missed.
+  // A session requests its own end when its time or budget is over, and sends itself outcomes that it missed.
   if (change.type === "request_cancel" || change.type === "send_signal")
     return (await host.dispatcher.holds(caller.name, change.sessionId)) ? { change } : NOT_FOUND;
   if (change.type !== "commit_batch" && change.type !== "release_claim") return forbidden(change);
@@ -50,7 +53,7 @@ async function scopeForRunner(host: ServiceHost, caller: Caller, change: Change)
   return { change: { ...(await withVersions(host, change)), run } };
 }
 
-/** The note that is kept of the run when this change ends it (ST50), whatever the runner says of it. */
+/** The note that is kept of the run if this change ends it (ST50). It overrides any note of the runner. */
 function runNote(
   { dispatcher }: ServiceHost,
   { name: holder }: Caller,
@@ -60,7 +63,7 @@ function runNote(
   return { holder, ...(since === undefined ? {} : { since }) };
 }
 
-/** A child of an agent that its parent's runner does not know is of the version that runners offer now. */
+/** A child whose agent the parent's runner does not know gets the version that runners offer now. */
 async function withVersions(host: ServiceHost, change: CommitBatch): Promise<CommitBatch> {
   const { effects = [] } = change;
   if (!effects.some(isUnversioned)) return change;
@@ -125,19 +128,25 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
   }
 }
 
-/** It has waited here since it came, whatever it says: who has waited longest is given away first. */
+/**
+ * A session has waited here since it arrived, whatever its row says: the session that has waited longest is
+ * given first.
+ */
 function waitingSince({ clock }: ServiceHost, { status }: Session): Partial<Session> {
   if (isEnded(status)) return {};
   const now = clock.now();
   return status === "submitted" ? { createdAt: now, updatedAt: now } : { updatedAt: now };
 }
 
-/** Changes that are told in an audit row: all but a runtime's own work, whose record is the journal. */
+/** Whether a change has an audit row. A runtime's own work has none, because its record is the journal. */
 export function isAudited(change: Change): change is Exclude<Change, { type: "audited" | "commit_batch" }> {
   return change.type !== "commit_batch" && change.type !== "release_claim" && change.type !== "audited";
 }
 
-/** The owner of claims that a caller makes: its own name space, so that nobody renews or takes another's. */
+/**
+ * The owner of a caller's claims: each caller has a name space, so that it cannot renew or take another's
+ * claims.
+ */
 export function claimOwner(caller: Caller, owner: string): string {
   if (caller.kind === "admin") return owner;
   return caller.kind === "runner" ? caller.name : `${caller.kind}:${caller.name}:${owner}`;
@@ -145,7 +154,7 @@ export function claimOwner(caller: Caller, owner: string): string {
 
 export function claimLease(caller: Caller, leaseMs: number | undefined, usualMs: number): number {
   if (caller.kind === "admin") return leaseMs ?? Infinity;
-  // What a coordinator was configured to give, its runners believe to have.
+  // Runners trust the lease that their coordinator was configured to give.
   return Math.min(leaseMs ?? usualMs, Math.max(usualMs, LEASE_MS_MAX));
 }
 
@@ -170,7 +179,10 @@ async function isOwn(host: ServiceHost, caller: Caller, sessionId: string): Prom
   return session !== undefined && (await mayTouch(host, caller, session));
 }
 
-/** Whether what effects make refers to what is not the caller's. Whom they signal and cancel, storage looks at (ST36). */
+/**
+ * Whether the effects of a batch refer to another owner's sessions. Storage checks signals and cancels
+ * (ST36).
+ */
 async function hasForeign(
   host: ServiceHost,
   caller: Caller,
@@ -183,7 +195,7 @@ async function hasForeign(
   for (const { first } of creations)
     if (first?.effects !== undefined && (await hasForeign(host, caller, first.effects, ownId))) return true;
   if ([...ids].every((id) => id === ownId)) return false;
-  // What its own parent is, and what it was given to see, a session may hand on.
+  // A session may pass on references to its own parent, and to conversations that it was given.
   const own = await host.storage.reader.session(ownId);
   for (const id of own === undefined ? [] : referencesOf(own)) ids.delete(id);
   return anyForeign(host, caller, [...ids], ownId);
@@ -203,7 +215,7 @@ async function anyForeign(
   return false;
 }
 
-/** The other sessions that a new one tells, or sees, or that remember it. */
+/** The other sessions that a new one notifies, sees or is remembered by. */
 function referencesOf({
   parent,
   shared,

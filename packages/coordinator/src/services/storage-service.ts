@@ -1,11 +1,12 @@
-// The storage port for runtimes elsewhere: what is asked, scoped by who asks, and told of to dispatch.
+// `storageService` is the storage port for runtimes elsewhere. Requests are scoped by their caller, and
+// dispatch is told of changes.
 //
-//   storage-service-1. A change that its caller may not ask for is left out of the group and answered; its neighbours
-//       are applied (ST4).
-//   storage-service-2. The time is the coordinator's, whoever asks: a machine whose clock is wrong must not end the
-//       leases of others.
-//   storage-service-3. A runner gets sessions from its polls alone: what it claims here it holds already, and nothing
-//       is due for it.
+//   storage-service-1. A change that its caller may not request is removed from the group and answered. The
+//       other changes are applied (ST4).
+//   storage-service-2. The coordinator's time applies to every caller. A machine with a wrong clock must not
+//       end the leases of others.
+//   storage-service-3. A runner gets sessions only from its polls. It can claim here only a session that it
+//       holds, and no session is due for it.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
@@ -31,7 +32,10 @@ import { changeOf, readOf, type Read } from "./storage-wire.ts";
 
 const ENTRIES_PAGE = 1_000;
 const CLAIMS_PAGE = 1_000;
-/** Who counts the time on by itself is soon too far behind to say when something is to end (coordinator-time-4 of its `coordinator-time.ts`). */
+/**
+ * How often the time is sent. A runtime that only counts on would soon be too far behind for its deadlines
+ * (coordinator-time-4).
+ */
 const TIME_EVERY_MS = 10_000;
 
 export function storageService(host: ServiceHost): ServiceImpl<typeof StorageService> {
@@ -48,7 +52,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       const { caller } = callOf(context);
       const session = await storage.reader.session(sessionId);
       const isOwners = caller.owner === undefined || caller.owner === session?.placement?.owner;
-      const isTold = caller.kind === "runner" && isOwners; // X13: others learn nothing of a session that they may not touch.
+      const isTold = caller.kind === "runner" && isOwners; // X13: other callers learn nothing of the session.
       if (session === undefined || (!isTold && !(await mayTouch(host, caller, session))))
         return { result: bytesOfValue({ status: "not_found" }) };
       if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
@@ -119,7 +123,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
         owner: claimOwner(caller, owner),
         now: clock.now(),
         leaseMs: claimLease(caller, Number(leaseMs), host.leaseMs),
-        sessionIds, // What it was given and never heard of, and what it held before it was started anew, must run out.
+        sessionIds, // Claims that the runner does not name must end with their leases.
       };
       const { sessions } = await storage.renew(renewal);
       if (caller.kind === "runner") {
@@ -138,7 +142,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
 
     async *subscribe(_, context) {
       const { caller, signal } = callOf(context);
-      /** By session, so that who does not read keeps no more than one of each here. */
+      /** By session, so that a slow reader keeps at most one notice of each session in memory. */
       const arrived = new Map<string, boolean>();
       let isTimeWanted = true;
       let wake = (): void => {};
@@ -156,7 +160,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       signal.addEventListener("abort", come);
       try {
         while (!signal.aborted) {
-          // It names no session. The first of them says that from here on everything is told.
+          // The first item names no session. It says that from here on every arrival is announced.
           if (isTimeWanted) {
             isTimeWanted = false;
             yield { sessionId: "", awaited: false, now: BigInt(clock.now()) };
@@ -194,7 +198,7 @@ async function commitScoped(
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
 }
 
-/** X14. A runtime's own work is not: its record is the journal, and what claims it made. */
+/** X14. A runtime's own work has no audit row: its record is the journal. */
 function record(change: Change, call: Call): Change {
   if (!isAudited(change)) return change;
   const object = "sessionId" in change ? `session:${change.sessionId}` : change.type;
@@ -236,7 +240,7 @@ async function isThere(host: ServiceHost, caller: Caller, sessionId: string): Pr
   return session !== undefined && (await mayTouch(host, caller, session));
 }
 
-/** An entry that is missing is damage, unless it is the one that was asked for. */
+/** A missing entry is damage, unless it is the one that was requested. */
 async function conversationOf(
   { storage }: ServiceHost,
   sessionId: string,
@@ -258,13 +262,19 @@ async function conversationOf(
   }
 }
 
-/** A session may be given another's conversation to see, and that one a third's: whoever runs it reads them all. */
+/**
+ * A session may be shown another's conversation, and that one a third's. The runner of the session reads all
+ * of them.
+ */
 async function mayReadConversation(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await isThere(host, caller, sessionId)) return true;
   return isKnownToHeld(host, caller, sessionId, (held) => sees(host, held, sessionId));
 }
 
-/** A session looks how those stand whom it asked for, who asked for it, and what it was given to see: so whoever runs it reads that. */
+/**
+ * A session reads the rows of its children, its parent, and the sessions whose conversations it was given.
+ * Its runner may read them, too.
+ */
 async function mayReadRow(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {
   if (await mayReadConversation(host, caller, sessionId)) return true;
   if (caller.kind !== "runner") return false;
@@ -273,7 +283,7 @@ async function mayReadRow(host: ServiceHost, caller: Caller, sessionId: string):
   return isKnownToHeld(host, caller, sessionId, (held) => held.parent?.sessionId === sessionId);
 }
 
-/** Whether a session that a runner holds, of the same owner, knows of another one. */
+/** Whether a session that the runner holds refers to another one of the same owner. */
 async function isKnownToHeld(
   { storage, clock }: ServiceHost,
   caller: Caller,
@@ -297,7 +307,9 @@ async function isKnownToHeld(
   }
 }
 
-/** Whether what a session was given to see goes back to another one. Rows that users bring in may go round. */
+/**
+ * Whether the conversations that a session was given lead to another session. Imported rows may form a cycle.
+ */
 async function sees({ storage }: ServiceHost, session: Session, sessionId: string): Promise<boolean> {
   const seen = new Set<string>();
   for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {

@@ -1,10 +1,11 @@
-// What runtimes elsewhere send, as the storage port has it: checked to the last field before anything is made of it.
+// `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port. Every field
+// is checked.
 
 import { UsageError, type Change, type StorageReader } from "@holdfast/core";
 import { isStorageCall, parseChange } from "@holdfast/core/internal";
 import { textOf } from "../call/json-field.ts";
 
-/** A read of the port's reader. */
+/** A method of the port's reader with its arguments. */
 export type Read =
   | { readonly query: "sessions"; readonly params: Parameters<StorageReader["sessions"]>[0] }
   | {
