@@ -151,7 +151,7 @@ export const COORDINATOR_MUTANTS = [
     find: "socket.allowHalfOpen = false;",
     replace: "",
     tests: ["packages/coordinator/src/api/listener.test.ts"],
-    test: "listener-3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is",
+    test: "listener-3: requests over HTTP/2 end when the other side is closed, as by a killed process",
     hangs: true,
   },
   {
@@ -201,7 +201,7 @@ export const COORDINATOR_MUTANTS = [
     find: "return method.isOpen || method.callers.has(kind);",
     replace: "return true;",
     tests: [`${API}contract.test.ts`],
-    test: "docs/protocol.md tells the route of every method and who may call it, so that a change of either is seen",
+    test: "docs/protocol.md lists the route and the callers of every method",
   },
   {
     name: "A2: an integer that would be rounded is refused",

@@ -1,7 +1,8 @@
-// The API of a coordinator: every service of the contract over one port, as gRPC, gRPC-Web, Connect, REST and server-sent events.
+// `createApi` serves every service of the contract on one port, as gRPC, gRPC-Web, Connect, REST and
+// server-sent events.
 //
-// It knows the contract and nothing of what a service does. A request goes through the gates, finds its protocol and becomes a call;
-// whatever it throws becomes an answer of that protocol, here and nowhere else.
+// The API knows the contract, but not what a service does. A request passes the gates, is matched to its
+// protocol and becomes a call. This file alone turns errors into answers of that protocol.
 
 import { performance } from "node:perf_hooks";
 import type { ServiceImpl } from "@connectrpc/connect";
@@ -28,7 +29,7 @@ import { tokenFor } from "../call/token-advice.ts";
 import { serveRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
 
-/** What is offered. A service or a method that is not there is answered with `not_implemented`. */
+/** The services that are offered. A missing service or method is answered with `not_implemented`. */
 export interface Services {
   readonly sessions?: Partial<ServiceImpl<typeof SessionService>>;
   readonly runners?: Partial<ServiceImpl<typeof RunnerService>>;
@@ -37,7 +38,7 @@ export interface Services {
   readonly schedules?: Partial<ServiceImpl<typeof ScheduleService>>;
   readonly tokens?: Partial<ServiceImpl<typeof TokenService>>;
   readonly audit?: Partial<ServiceImpl<typeof AuditService>>;
-  /** Says `ok` by itself. */
+  /** By default, health answers `ok`. */
   readonly health?: Partial<ServiceImpl<typeof HealthService>>;
 }
 
@@ -45,20 +46,22 @@ export interface ApiOptions {
   readonly services: Services;
   readonly authenticate: Authenticate;
   readonly limits?: Partial<ApiLimits>;
-  /** Hosts it is called by beside its own address, with their port where that is not the scheme's own. */
+  /**
+   * Host names of the API besides its own address, with their ports where those are not the scheme's default.
+   */
   readonly hosts?: readonly string[];
-  /** Origins whose pages may call, beside its own. */
+  /** Origins whose pages may call the API, besides its own. */
   readonly origins?: readonly string[];
-  /** Text of `/metrics`, for admins. */
+  /** The text of `/metrics`, for admins. */
   readonly metrics?: () => string | Promise<string>;
-  /** Told of every error that is ours. Must not throw. */
+  /** Called with every internal error. Must not throw. */
   readonly onError?: (error: HoldfastError, requestId: string) => void;
   /** Milliseconds that only grow. */
   readonly monotonic?: () => number;
 }
 
 export interface Api {
-  /** @throws HoldfastError `config_invalid` when the address cannot be had. */
+  /** @throws HoldfastError `config_invalid` when the address cannot be used. */
   listen(options: ListenOptions): Promise<Listener>;
 }
 
@@ -134,7 +137,7 @@ function headOf({ request }: Exchange) {
   return { target: request.url ?? "", rawHeaders: request.rawHeaders, isHttp2 };
 }
 
-/** By which a caller on this machine, or on the network it listens to, knows it. */
+/** The names by which callers on this machine, or on its network, reach the API. */
 function ownHosts({ host, tls }: ListenOptions, { port }: Listener): string[] {
   const names = [host.includes(":") ? `[${host}]` : host.toLowerCase(), "localhost", "127.0.0.1", "[::1]"];
   const isSchemesOwn = port === (tls === undefined ? 80 : 443);

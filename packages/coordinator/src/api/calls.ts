@@ -1,10 +1,11 @@
-// One call of a method, whatever protocol it came by: who may, how often, whether the request keeps the contract, and what it throws.
+// `Calls` makes one call of a method for any protocol. It checks the caller, the rate and the request, and
+// converts what the service throws.
 //
-//   api-calls-1. Nothing of a service runs before the token, the role and the rate are good and the message keeps every
-//       constraint.
-//   api-calls-2. A method that does not say who may call it is for nobody.
-//   api-calls-3. A service throws what it likes; what leaves here is an error of ours.
-//   api-calls-4. A stream ends when its token is no longer good.
+//   api-calls-1. No code of a service runs before token, role and rate are checked, and the message keeps
+//       every constraint.
+//   api-calls-2. A method whose contract names no callers cannot be called.
+//   api-calls-3. A service may throw anything. Callers get a HoldfastError.
+//   api-calls-4. A stream ends when its token becomes invalid.
 
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
@@ -18,17 +19,17 @@ import { invalid, Refusal, type FieldError } from "../call/refusal.ts";
 import { taken } from "../store/taken.ts";
 import { ANOTHER_TOKEN, tokenFor } from "../call/token-advice.ts";
 
-/** A method of a service as Connect has it, its types left aside. */
+/** A method of a service as Connect has it, without its types. */
 type Implementation = (
   request: Message,
   context: HandlerContext,
 ) => Promise<object> | object | AsyncIterable<object>;
 
-/** A service's methods by their names; what is not there is answered with `not_implemented`. */
+/** A service's methods by name. A missing method is answered with `not_implemented`. */
 export type Implementations = Readonly<Record<string, unknown>>;
 
 export interface CallOptions {
-  /** By the service's name in the contract, for example `SessionService`. */
+  /** Keyed by the service's name in the contract, for example `SessionService`. */
   readonly implementations: Readonly<Record<string, Implementations | undefined>>;
   readonly authenticate: Authenticate;
   readonly limits: ApiLimits;
@@ -40,7 +41,7 @@ export class Calls {
   readonly #options: CallOptions;
   readonly #rates: Rates;
   readonly #streams = new Map<string, number>();
-  /** Tokens that streams go on with, as they were sent. */
+  /** The Authorization headers of open streams. */
   readonly #rechecked = new Map<
     string,
     { readonly stops: Set<(error: Error) => void>; readonly timer: NodeJS.Timeout }
@@ -71,7 +72,7 @@ export class Calls {
         );
   }
 
-  /** Whether this caller may call it now (api-calls-1, api-calls-2). @throws Refusal */
+  /** Refuses a call that this caller may not make now (api-calls-1, api-calls-2). @throws Refusal */
   admit(method: Method, caller: Caller): void {
     if (!mayCall(method, caller.kind)) {
       throw new Refusal(
@@ -83,7 +84,7 @@ export class Calls {
     if (method.counts !== undefined && isLimited(caller)) this.#rates.take(method.counts, caller.tokenId);
   }
 
-  /** Token, role and rate of a method that is known from the start. */
+  /** Checks token, role and rate of a method that is known from the start. */
   async enter(desc: DescMethod, authorization: string | undefined): Promise<Caller> {
     const method = methodOf(desc);
     const caller = method.isOpen ? NOBODY : await this.authenticate(authorization);
@@ -91,7 +92,7 @@ export class Calls {
     return caller;
   }
 
-  /** @throws HoldfastError, and nothing else (api-calls-3). */
+  /** @throws HoldfastError and no other error (api-calls-3). */
   async unary(
     desc: DescMethod,
     request: Message,
@@ -107,7 +108,7 @@ export class Calls {
     }
   }
 
-  /** @throws HoldfastError, and nothing else (api-calls-3), from its first element on. */
+  /** @throws HoldfastError and no other error (api-calls-3), from its first element on. */
   async *stream(
     desc: DescMethod,
     request: Message,
@@ -132,7 +133,7 @@ export class Calls {
     } finally {
       leave();
       guard.end();
-      // Not awaited: it may wait for something that never comes, and its signal has told it.
+      // Not awaited: the generator may wait for an event that never comes, and its signal is aborted already.
       void answers.return?.()?.then(undefined, () => {});
     }
   }
@@ -166,7 +167,7 @@ export class Calls {
     };
   }
 
-  /** Ends what is waited for when the token is no longer good (api-calls-4), or when the call is over from outside. */
+  /** Ends waits when the token becomes invalid (api-calls-4), or when the call ends from outside. */
   #guard(caller: Caller, { requestHeader, signal }: HandlerContext): Guard {
     const authorization = requestHeader.get("authorization") ?? undefined;
     let over: Error | undefined;
@@ -193,7 +194,10 @@ export class Calls {
     };
   }
 
-  /** Whoever streams with this token is stopped when it is no longer good (api-calls-4); it is asked for once, however many they are. */
+  /**
+   * Stops each stream with this token when the token becomes invalid (api-calls-4). One check serves all of
+   * them.
+   */
   #recheck(authorization: string | undefined, stop: (error: Error) => void): () => void {
     const key = authorization ?? "";
     let checked = this.#rechecked.get(key);
@@ -218,17 +222,20 @@ export class Calls {
 }
 
 interface Guard {
-  /** The promise, unless the stream is over before it settles. One at a time. */
+  /** The promise, unless the stream ends first. There is one such promise at a time. */
   readonly unlessOver: <T>(promise: Promise<T>) => Promise<T>;
   readonly end: () => void;
 }
 
-/** Admins are people or tests that know what they do, and a runner's writes are the work itself. */
+/** Admins are people or tests, and a runner's writes are the work itself. */
 function isLimited({ kind }: Caller): boolean {
   return kind === "user" || kind === "job";
 }
 
-/** What was found while reading, and what a field that could be read breaks. */
+/**
+ * Refuses a request with the mistakes found while reading it, and with violated constraints of the other
+ * fields.
+ */
 function refuseInvalid(desc: DescMethod, request: Message, found: readonly FieldError[]): void {
   const known = new Set(found.map(({ pointer }) => pointer));
   const violations = findViolations(desc.input, request).filter(({ pointer }) => !known.has(pointer));
@@ -238,6 +245,6 @@ function refuseInvalid(desc: DescMethod, request: Message, found: readonly Field
 
 function toOurs(thrown: unknown): HoldfastError {
   if (HoldfastError.is(thrown)) return thrown;
-  // A defect, as whoever wrote the service did not think of it; its words may say anything.
+  // A defect of the service. The text of its error may contain anything.
   return new HoldfastError("internal", toError(thrown).message, { cause: thrown });
 }

@@ -46,7 +46,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
     return Promise.all(WAYS.map(([, call]) => call(called, desc, message)));
   };
 
-  it("says the same to the service, and the same to the caller", async () => {
+  it("each way to call a method sends the same request and receives the same answer", async () => {
     for (const answered of await callAll({ token })) {
       expect(answered).toHaveProperty("messages");
       if (!("messages" in answered)) continue;
@@ -65,7 +65,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
     );
   });
 
-  it("refuses with the same code, whatever the service throws", async () => {
+  it("each way to call a method receives the same code for an error of the service", async () => {
     for (const code of method.name === "SessionService.Start" || method.isStream ? CODES : SOME_CODES) {
       behaviour = () => {
         throw new HoldfastError(code, "because");
@@ -99,7 +99,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
     });
   }
 
-  it("wants a token, and says no more to who has none", async () => {
+  it("a method refuses a call without a valid token, and reveals nothing else", async () => {
     if (method.isOpen)
       return expect((await callAll({})).every((answered) => "messages" in answered)).toBe(true);
     expect(await callAll({})).toEqual(refusals("unauthenticated", []));
@@ -109,7 +109,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
     expect(heard).toEqual([]);
   });
 
-  it("is for the roles that the contract lists", async () => {
+  it("a method accepts the roles that the contract lists, and no others", async () => {
     for (const kind of KINDS) {
       const answers = await callAll({ token: `${kind}-1` });
       if (method.isOpen || method.callers.has(kind)) {
@@ -148,7 +148,7 @@ describe("gRPC-Web", () => {
 });
 
 describe("a method that is not offered", () => {
-  it("is told apart from one that fails", async () => {
+  it("a method that is not offered is answered with a code of its own", async () => {
     const api = await startStubApi(undefined, { services: {} });
     const { desc } = METHODS[0]!;
     const called = { url: api.url, token: "admin" };
@@ -158,8 +158,8 @@ describe("a method that is not offered", () => {
   });
 });
 
-describe("what is refused before anybody asks what it wants", () => {
-  it("is told in the words of whoever asked, and why", async () => {
+describe("requests that the gates refuse", () => {
+  it("a refusal by a gate has the form of the caller's protocol and names the reason", async () => {
     const api = await startStubApi();
     const { desc } = METHODS.find(({ isStream }) => !isStream)!;
     const called = { url: api.url, token: "admin", origin: "https://evil.example" };

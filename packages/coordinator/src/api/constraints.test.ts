@@ -58,9 +58,11 @@ describe("a violation", () => {
     ["JSON too deep", { input: Buffer.from("[".repeat(65) + "]".repeat(65)) }, ["/input too_deep"]],
     ["a key with a slash and a tilde", { demands: { "~/": "x" } }, ["/demands/~0~1 pattern"]],
     ["two at once", { agent: "", priority: 1001 }, ["/agent required", "/priority too_large"]],
-  ])("of %s is told with its place", (_what, init, expected) => expect(found(init)).toEqual(expected));
+  ])("a violation is reported with its place: %s", (_what, init, expected) =>
+    expect(found(init)).toEqual(expected),
+  );
 
-  it("of a list is told by its index", () => {
+  it("a violation in a list has the index in its pointer", () => {
     const register = create(RegisterRequestSchema, {
       hostname: "h",
       maxRuns: 1,

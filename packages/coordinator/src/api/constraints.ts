@@ -1,11 +1,13 @@
-// Whether a message keeps the constraints of the contract, whatever protocol it came by.
+// `findViolations` checks whether a message of any protocol keeps the constraints of the contract.
 //
-// These are protovalidate's options, and this reads the few kinds that the contract uses. Its own evaluator brings an interpreter of
-// CEL and one of RE2 (2.2 MB, three packages), and none of ours is an expression; `constraints.test.ts` refuses a kind not read here.
+// The constraints are protovalidate's options, and this file reads the few kinds that the contract uses.
+// Protovalidate's evaluator needs interpreters of CEL and RE2 (2.2 MB, three packages), but no constraint
+// here is an expression. `constraints.test.ts` refuses other kinds.
 //
-//   constraints-1. Everything that is wrong is told, not only the first.
-//   constraints-2. No integer is above 2^53: whoever reads JSON would get another one.
-//   constraints-3. What is marked as a user's JSON is JSON, at most so deep, and no number in it would change by being read.
+//   constraints-1. The answer lists all violations, not only the first.
+//   constraints-2. No integer is above 2^53, because readers of JSON would get another number.
+//   constraints-3. A field marked as a user's JSON is valid JSON of limited depth, and no number in it would
+//       change when read.
 
 import { isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldRules } from "@holdfast/proto";
@@ -13,14 +15,14 @@ import { findPayloadProblem, jsonSyntaxProblem } from "@holdfast/core/internal";
 import { factsOf, valueOf } from "./fields.ts";
 import type { FieldError } from "../call/refusal.ts";
 
-/** Every constraint the message does not keep; `below` is the pointer it stands under. */
+/** Every constraint that the message violates; `below` is the pointer of the message. */
 export function findViolations(desc: DescMessage, message: Message, below = ""): readonly FieldError[] {
   return desc.fields.flatMap((field) => {
     const pointer = `${below}/${field.jsonName}`;
     const { rules, isRequired } = factsOf(field);
     if (!isPresent(field, message)) {
       if (isRequired) return [{ pointer, code: "required", message: "is required" }];
-      // A number that is not `optional` is 0 where nobody gives it.
+      // A number that is not `optional` is 0 when it is absent.
       return isPlainNumber(field) ? inScalar(valueOf(field, message), rules, pointer) : [];
     }
     return inField(field, valueOf(field, message), rules, pointer);
@@ -33,7 +35,10 @@ function isPlainNumber(field: DescField): boolean {
   return isNumber && field.fieldKind === "scalar" && !field.proto.proto3Optional;
 }
 
-/** An `optional` field is there when it was given; another one when it is not empty. Empty JSON is none. */
+/**
+ * An `optional` field is present when it was given; any other field when it is not empty. Empty JSON is
+ * absent.
+ */
 function isPresent(field: DescField, message: Message): boolean {
   if (!isFieldSet(message, field)) return false;
   return (
@@ -123,7 +128,7 @@ function inScalar(value: unknown, rules: FieldRules | undefined, pointer: string
   }
 }
 
-/** Names and ids, unlike a user's JSON, which escapes both, go into columns and headers as they are. */
+/** Names and ids go into columns and headers unchanged. A user's JSON escapes both of these. */
 function isUnkept(text: string): boolean {
   return text.includes("\0") || !text.isWellFormed();
 }
@@ -145,19 +150,22 @@ function inJson(bytes: Uint8Array, pointer: string): readonly FieldError[] {
 
 const MATCHERS = new Map<string, RegExp>();
 
-/** The patterns are the contract's own, so there are only so many. */
+/** The patterns come from the contract, so their number is limited. */
 function matcherOf(pattern: string): RegExp {
   const matcher = MATCHERS.get(pattern) ?? new RegExp(pattern, "u");
   MATCHERS.set(pattern, matcher);
   return matcher;
 }
 
-/** A text of a caller inside of ours: quoted, and no longer than a line. */
+/** A caller's text in a message: quoted, and at most a line long. */
 function shown(text: string): string {
   return JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 60)}…`);
 }
 
-/** A caller's key as a part of a pointer, and no longer than a line: an answer is not many times as large as its request. */
+/**
+ * A caller's key as a part of a pointer. It is at most a line long, so that an answer is not many times as
+ * large as its request.
+ */
 export function escapePointer(key: string): string {
   const shownKey = key.length <= KEY_CHARS ? key : `${key.slice(0, KEY_CHARS)}…`;
   return shownKey.replaceAll("~", "~0").replaceAll("/", "~1");

@@ -4,7 +4,7 @@ import { mayCall, METHODS } from "./contract.ts";
 
 const KINDS = ["admin", "user", "runner", "job", "registration", "none"] as const;
 
-test("docs/protocol.md tells the route of every method and who may call it, so that a change of either is seen", () => {
+test("docs/protocol.md lists the route and the callers of every method", () => {
   const page = readFileSync(new URL("../../../../docs/protocol.md", import.meta.url), "utf8");
   const told = page.split("\n").filter((line) => /^\| \w+Service\./.test(line));
   const rows = METHODS.map((method) => {

@@ -1,4 +1,4 @@
-// What the contract's options say of each method, read once.
+// `methodOf` returns the contract's options of a method, which are read once.
 
 import { getOption, type DescMethod } from "@bufbuild/protobuf";
 import {
@@ -17,26 +17,26 @@ import type { Caller } from "../call/caller.ts";
 export interface Method {
   readonly desc: DescMethod;
   readonly name: string;
-  /** Kinds of callers that may call it; empty for a method that says nothing, which is for nobody. */
+  /** The kinds of callers that may call the method. The set is empty if the contract names none. */
   readonly callers: ReadonlySet<Caller["kind"]>;
-  /** Needs no token. */
+  /** Whether the method needs no token. */
   readonly isOpen: boolean;
   /** The HTTP status of success. */
   readonly status: number;
-  /** The same of a call that changed nothing, where it is another one. */
+  /** The HTTP status of a call that changed nothing, if it differs. */
   readonly statusWhenDone: number | undefined;
   readonly isBatch: boolean;
   readonly isStream: boolean;
-  /** What a token's rate counts it as; reads are not counted. */
+  /** The rate that a call counts for. Reads are not counted. */
   readonly counts: "start" | "event" | undefined;
   readonly rules: readonly Rule[];
 }
 
-/** A way to it by REST. */
+/** A REST route of the method. */
 export interface Rule {
   readonly verb: string;
   readonly path: string;
-  /** `*` for all that is not in the path, a field's name, or nothing. */
+  /** `*` for all fields that are not in the path, a field's name, or empty. */
   readonly body: string;
 }
 

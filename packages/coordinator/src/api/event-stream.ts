@@ -1,14 +1,14 @@
-// Server-sent events: the answers of a stream for whoever reads it by REST.
+// `sendEvents` sends the answers of a stream as server-sent events, for readers over REST.
 //
-//   event-stream-1. An event's id is the field the contract marks; a reader that comes back with it as `Last-Event-ID`
-//       misses nothing.
-//   event-stream-2. When more than `unreadBytes` wait in memory for a reader, nothing is made for it until it has read
-//       them; so it is these, and the event that came last. What waits is bytes, and counted as such: a text has one or
-//       two bytes a character here, and up to three on its way. If nothing of them moves for `stalledMs`, its
-//       connection is cut, which no reader takes for the end. A stream that has nothing more to say to this reader is
-//       answered with 204, by which an `EventSource` stops.
-//   event-stream-3. What ends a stream before its time is an event `error` with the problem: readers would take a plain
-//       end for a broken line.
+//   event-stream-1. An event's id is the field that the contract marks. A reader that returns with it as
+//       `Last-Event-ID` misses nothing.
+//   event-stream-2. When more than `unreadBytes` wait for a slow reader, no further event is made until it
+//       has read them. The memory then holds these bytes and the last event. Bytes are counted, because a
+//       character takes one or two in memory and up to three on the wire. If none of them moves for
+//       `stalledMs`, the connection is cut, which no reader mistakes for the end. A stream with nothing more
+//       for this reader is answered with 204, at which an `EventSource` stops.
+//   event-stream-3. A stream that ends early sends an event `error` with the problem. Readers would mistake a
+//       plain end for a broken connection.
 
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
@@ -22,7 +22,10 @@ import { NO_CONTENT } from "../call/caller.ts";
 import { Refusal, toProblem } from "../call/refusal.ts";
 import { taken } from "../store/taken.ts";
 
-/** Sends each answer as it comes, until there are no more or the reader is gone. Throws only before anything was sent. */
+/**
+ * Sends each answer as it comes, until there are no more or the reader is gone. Throws only before the first
+ * byte was sent.
+ */
 export async function sendEvents(
   exchange: Exchange,
   desc: DescMessage,
@@ -32,7 +35,7 @@ export async function sendEvents(
   statusOf: () => number | undefined,
 ): Promise<void> {
   const { response, requestId } = exchange;
-  // A stream that is refused is answered with a status: only then is there one.
+  // A stream that is refused is answered with a status, which is possible only before it begins.
   let next = answers.next();
   await Promise.race([next, wait(limits.silentMs, undefined, { ref: false })]);
   if (statusOf() === NO_CONTENT) {
@@ -63,14 +66,14 @@ export async function sendEvents(
   }
 }
 
-/** One event; its name is that of the member of the message's `oneof` that is set. */
+/** One event. Its name is that of the member that is set in the message's `oneof`. */
 function eventOf(desc: DescMessage, message: Message): Buffer {
   const id = findField(desc, ({ isEventId }) => isEventId);
   const name = desc.fields.find((field) => field.oneof !== undefined && isFieldSet(message, field))?.name;
   const lines = [
     ...(id !== undefined && isFieldSet(message, id) ? [`id: ${String(valueOf(id, message))}`] : []),
     ...(name === undefined ? [] : [`event: ${name}`]),
-    // A user's JSON may have been given over several lines.
+    // A user's JSON may have several lines.
     ...writeMessage(desc, message)
       .split(/\r\n|\n|\r/)
       .map((line) => `data: ${line}`),
@@ -79,7 +82,7 @@ function eventOf(desc: DescMessage, message: Message): Buffer {
   return Buffer.from(lines.join("\n"));
 }
 
-/** `Last-Event-ID` as the field of the request that the contract marks. @throws Refusal `bad_event_id`. */
+/** Sets the request's field that the contract marks from `Last-Event-ID`. @throws Refusal `bad_event_id`. */
 export function applyLastEventId(desc: DescMessage, message: Message, header: string | undefined): void {
   const field = findField(desc, ({ isLastEventId }) => isLastEventId);
   if (header === undefined || field === undefined) return;
@@ -93,8 +96,8 @@ export function applyLastEventId(desc: DescMessage, message: Message, header: st
 }
 
 /**
- * Whether the reader takes what waits for it (event-stream-2). A slow one does: Node tells of a time without any movement. It passes over the first such
- * time after a write, so that one is made short.
+ * Whether the reader takes the waiting bytes (event-stream-2). A slow reader does: Node's timeout needs a
+ * time without any progress. Node ignores the first such time after a write, so that one is made short.
  */
 async function isRead({ response }: Exchange, stalledMs: number): Promise<boolean> {
   const over = new AbortController();
@@ -113,6 +116,6 @@ async function isRead({ response }: Exchange, stalledMs: number): Promise<boolea
     return false;
   } finally {
     response.setTimeout(0);
-    over.abort(); // Those that did not happen are waited for no longer.
+    over.abort(); // Ends the waits for the other events.
   }
 }

@@ -1,6 +1,6 @@
-// A request and its answer, and the ways we answer that are the same for all protocols.
+// `Exchange` is a request and its answer, with the ways to answer that are the same for all protocols.
 //
-// Those of HTTP/2 come in the clothes of HTTP/1.1, which Node has made for this; here they have its types as well.
+// Exchanges of HTTP/2 use Node's compatibility API, and have the types of HTTP/1.1 here.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -14,12 +14,12 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** Of the request's target. */
+  /** The path of the request's target. */
   readonly path: string;
   readonly query: string;
 }
 
-/** On every answer, whatever it says: nothing is ever a page, and nothing is kept. */
+/** Headers of every answer: no answer is a page, and none may be cached. */
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
@@ -33,7 +33,7 @@ export function setCommonHeaders({ response, requestId }: Exchange): void {
   response.setHeader("X-Request-Id", requestId);
 }
 
-/** One whole answer. */
+/** Sends a whole answer. */
 export function answer(
   exchange: Exchange,
   status: number,
@@ -43,7 +43,7 @@ export function answer(
 ): void {
   const { request, response } = exchange;
   const body = typeof content === "string" ? Buffer.from(content) : content;
-  // A body that was not read to its end would be taken for the next request.
+  // The rest of an unread body would be taken for the next request.
   const isCutOff = !request.complete && request.httpVersionMajor === 1;
   response.writeHead(status, {
     ...headers,
@@ -54,12 +54,15 @@ export function answer(
   response.end(body);
 }
 
-/** Whether it was made by a client of gRPC or Connect; by its looks, as it may be refused before it is read. */
+/**
+ * Whether a client of gRPC or Connect sent the request. Only its headers say so, because it may be refused
+ * before it is read.
+ */
 function speaksRpc({ method, headers }: IncomingMessage): boolean {
   return method === "POST" && /^application\/(json|proto|connect\+|grpc)/.test(headers["content-type"] ?? "");
 }
 
-/** The answer of an error, in the words of the protocol that asked. */
+/** Answers with an error, in the form of the caller's protocol. */
 export function refuse(exchange: Exchange, error: HoldfastError): void {
   const { request, response, requestId } = exchange;
   if (response.headersSent) {
@@ -68,7 +71,8 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
     const problem = toProblem(error, requestId);
     answer(exchange, problem.status, "application/problem+json", JSON.stringify(problem), headersOf(error));
   } else if (request.headers["content-type"]?.startsWith("application/grpc") === true) {
-    // A head that is the end as well, or clients look for a status behind it: it must not be written before the end is known.
+    // A gRPC error without messages puts its status into the head. The head must therefore not be written
+    // before the status is known.
     response.setHeader("Content-Type", "application/grpc");
     setTrailerStatus(new Headers(), toConnectError(error, requestId)).forEach((value, name) =>
       response.setHeader(name, name === "grpc-message" ? plainMessage(value) : value),
@@ -83,7 +87,10 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
 
 const EMPTY = new Uint8Array();
 
-/** HTTP/1.1 says so beforehand, and reading nothing costs a stream as much as all else it keeps. */
+/**
+ * HTTP/1.1 announces a body in its headers. Reading an empty one would cost a stream as much memory as all
+ * else it keeps.
+ */
 function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
   return (
     httpVersionMajor === 1 &&
@@ -93,7 +100,7 @@ function hasNoBody({ httpVersionMajor, headers }: IncomingMessage): boolean {
 }
 
 /**
- * The body. By events, as an iterator over it costs more than most calls.
+ * Reads the body. It uses events, because an iterator over the body costs more than most calls.
  *
  * @throws Refusal `too_large` or `request_timeout`.
  */
@@ -114,7 +121,7 @@ export async function readAll({ request }: Exchange, maxBytes: number): Promise<
       request.off("data", onData).off("end", onEnd).off("close", onCut).off("aborted", onCut);
       settle();
     };
-    // Its errors come with its close; whoever listens no longer must not end the process by them.
+    // The request's errors come with its close. Without a listener, they would end the process.
     request.on("error", () => {});
     request.on("data", onData).once("end", onEnd).once("close", onCut).once("aborted", onCut);
   });

@@ -1,4 +1,5 @@
-// What the contract's options say of a field, read once: reading an option goes through the bytes of all of them.
+// `factsOf` returns the contract's options of a field. They are read once, because reading an option parses
+// the bytes of all of them.
 
 import { getOption, hasOption, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import {
@@ -13,14 +14,14 @@ import {
 export interface FieldFacts {
   readonly rules: FieldRules | undefined;
   readonly isRequired: boolean;
-  /** A user's JSON. */
+  /** Whether the field is a user's JSON. */
   readonly isJson: boolean;
   readonly isEventId: boolean;
   readonly isLastEventId: boolean;
   readonly isIdempotencyKey: boolean;
 }
 
-/** As many as the contract has fields. */
+/** At most one entry for each field of the contract. */
 const FACTS = new Map<DescField, FieldFacts>();
 
 export function factsOf(field: DescField): FieldFacts {
@@ -44,7 +45,7 @@ export function findField(desc: DescMessage, is: (facts: FieldFacts) => boolean)
   return desc.fields.find((field) => is(factsOf(field)));
 }
 
-/** A field's value by its name here; members of a `oneof` stand inside it. */
+/** A field's value by its local name; members of a `oneof` are nested in it. */
 export function valueOf(field: DescField, message: Message): unknown {
   const fields = message as unknown as Readonly<Record<string, unknown>>;
   if (field.oneof === undefined) return fields[field.localName];

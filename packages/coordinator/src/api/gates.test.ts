@@ -61,7 +61,7 @@ describe("a head", () => {
     ["must name one", [], "bad_request"],
     ["may not name two as host", ["host", "localhost:8765", "host", "127.0.0.1:8765"], "bad_request"],
     ["may not name two", [":authority", "localhost:8765", "host", "127.0.0.1:8765"], "bad_request"],
-  ])("of HTTP/2 %s", (_what, rawHeaders, expected) => {
+  ])("a head of HTTP/2 %s", (_what, rawHeaders, expected) => {
     expect(codeOf(() => checkHead({ target: "/", rawHeaders, isHttp2: true }, POLICY))).toBe(expected);
   });
 });
@@ -83,7 +83,7 @@ describe("a body", () => {
     ["application/x-www-form-urlencoded", "unsupported_media_type"],
     ["application/json; charset=latin1", "unsupported_media_type"],
     ["application/jsonp", "unsupported_media_type"],
-  ])("of type %s: %s", (type, expected) => {
+  ])("a body of type %s: %s", (type, expected) => {
     expect(codeOf(() => checkJsonType(["content-type", type]))).toBe(expected);
   });
 

@@ -1,17 +1,19 @@
-// What a request is refused for before anybody asks what it wants: pure looks at its head.
+// `checkHead` and `checkBody` refuse requests by their heads alone, before routing. All checks are pure.
 //
-//   gates-1. One Host, and one that is ours: a name that an attacker has pointed at this address is not (DNS rebinding).
-//   gates-2. A web page of another origin is refused, and so is one that has none (`null`); no answer says that any
-//       origin may read it.
-//   gates-3. A body is JSON and is not compressed, and its length is known to be too large before it is read.
-//   gates-4. What is said of a request once is said once: of two tokens or types, others on its way may have looked at
-//       the other one.
+//   gates-1. A request names one Host, and it is ours. A name that an attacker points at this address is
+//       refused (DNS rebinding).
+//   gates-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows all origins
+//       to read it.
+//   gates-3. A body is JSON and is not compressed. A body whose declared length is too large is refused
+//       before it is read.
+//   gates-4. A header that may appear once appears once. If there were two tokens or types, a proxy might
+//       have checked the other one.
 
 import { Refusal } from "../call/refusal.ts";
 
 /** A request's head, of either version of HTTP. */
 export interface Head {
-  /** As it was sent: a path with its query, when it is right. */
+  /** The target as it was sent: a path with its query, in a valid request. */
   readonly target: string;
   /** Names and values in turn, as they were sent. */
   readonly rawHeaders: readonly string[];
@@ -19,14 +21,14 @@ export interface Head {
 }
 
 export interface GatePolicy {
-  /** Values of Host that are ours, in lower case, with their port. */
+  /** The accepted values of Host, in lower case, with their port. */
   readonly hosts: ReadonlySet<string>;
-  /** Origins beside those of our own hosts, for example of a page that is served elsewhere. */
+  /** Origins besides those of the accepted hosts, for example of a page that is served elsewhere. */
   readonly origins: ReadonlySet<string>;
   readonly headerBytes: number;
 }
 
-/** @throws Refusal with what is wrong. */
+/** @throws Refusal with the reason. */
 export function checkHead(head: Head, policy: GatePolicy): void {
   const { rawHeaders, target, isHttp2 } = head;
   const bytes = rawHeaders.reduce((sum, text) => sum + text.length + 2, target.length);
@@ -59,7 +61,7 @@ export function checkHead(head: Head, policy: GatePolicy): void {
   checkRepeated(rawHeaders);
 }
 
-/** In HTTP/2 its authority; a proxy that has the name from elsewhere may say it as HTTP/1.1 does instead (RFC 9113, 8.3.1). */
+/** In HTTP/2 the authority. A proxy may use the Host header instead, as in HTTP/1.1 (RFC 9113, 8.3.1). */
 function hostsOf(rawHeaders: readonly string[], isHttp2: boolean): readonly string[] {
   const named = valuesOf(rawHeaders, "host");
   return isHttp2 ? [...new Set([...valuesOf(rawHeaders, ":authority"), ...named])] : named;
@@ -96,13 +98,13 @@ function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
   }
 }
 
-/** Headers that say how a body was changed on its way, and what they say when it was not. */
+/** Headers that name an encoding of the body, and the values that mean none. */
 const ENCODINGS = [
   ["content-encoding", "identity"],
   ["transfer-encoding", "chunked"],
 ] as const;
 
-/** Of a request that has a body. @throws Refusal `unsupported_media_type` or `too_large`. */
+/** Checks the head of a request with a body. @throws Refusal `unsupported_media_type` or `too_large`. */
 export function checkBody(rawHeaders: readonly string[], maxBytes: number): void {
   for (const [name, plain] of ENCODINGS) {
     const [encoding] = valuesOf(rawHeaders, name);

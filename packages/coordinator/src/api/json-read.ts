@@ -1,10 +1,11 @@
-// Messages from the JSON of REST.
+// `readBody` and `readTexts` read messages from the JSON, paths and queries of REST.
 //
-// As protobuf's JSON, with four differences: integers of 64 bits are numbers, `null` is refused unless it is a user's, what is a user's
-// JSON stands there as itself, and what the contract does not know is refused.
+// The form is protobuf's JSON with four differences. Integers of 64 bits are numbers, and `null` is refused
+// outside a user's JSON. A user's JSON is a nested value, and unknown fields are refused.
 //
-//   json-read-1. Everything that is wrong is told, each with its place. A field that is wrong is left out of the message.
-//   json-read-2. A user's JSON is kept to the byte.
+//   json-read-1. The answer lists all mistakes, each with its place. A wrong field is left out of the
+//       message.
+//   json-read-2. A user's JSON is kept byte for byte.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/internal";
@@ -21,8 +22,8 @@ interface Reading {
 }
 
 /**
- * Reads a body into a message and tells what is wrong with it, under the pointer `at`. Fields named in `elsewhere` are bound by the
- * path and have no place in it.
+ * Reads a body into a message and reports its mistakes, under the pointer `at`. Fields in `elsewhere` are
+ * bound by the path and must not be in the body.
  *
  * @throws Refusal `malformed_json`.
  */
@@ -37,7 +38,7 @@ export function readBody(
   readInto(desc, message, value, trimmed(text), { text, errors }, at, elsewhere);
 }
 
-/** Fields given as texts, in a path or a query. */
+/** Reads fields from the texts of a path or a query. */
 export function readTexts(
   desc: DescMessage,
   message: Message,
@@ -119,7 +120,7 @@ function readInto(
   }
 }
 
-/** The field of this name; texts that name none are told which one was perhaps meant. */
+/** The field of this name. The error for an unknown name suggests a similar one. */
 function findField(
   desc: DescMessage,
   name: string,
@@ -130,7 +131,7 @@ function findField(
   const field = desc.fields.find(({ jsonName }) => jsonName === name);
   if (field !== undefined && !elsewhere.includes(field.name)) return field;
   const names = desc.fields.filter((one) => !elsewhere.includes(one.name)).map(({ jsonName }) => jsonName);
-  const isTold = errors.length < ERRORS_MAX; // What is not told costs no comparison.
+  const isTold = errors.length < ERRORS_MAX; // An unreported mistake needs no suggestion.
   const hint = field === undefined ? (isTold ? didYouMean(name, names) : "") : ": it is part of the path";
   errors.push({ pointer, code: "unknown_property", message: `is not known${hint}` });
   return undefined;
@@ -211,7 +212,7 @@ function readScalar(type: ScalarType | undefined, value: unknown, reading: Readi
       return isInteger(value, 2 ** 31 - 1) ? value : wrong(reading, at, "an integer below 2^31", value);
     case ScalarType.INT64:
       if (isInteger(value, Number.MAX_SAFE_INTEGER)) return BigInt(value);
-      // What was sent is lost by now: it was rounded as it was read.
+      // The original number is lost: it was rounded when it was parsed.
       if (typeof value === "number" && Number.isInteger(value)) reading.errors.push(notSafe(at));
       else wrong(reading, at, "an integer", value);
       return undefined;
@@ -258,7 +259,7 @@ function nameOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  // Not the text itself: it may be a secret in the wrong place.
+  // The text is not shown, because it may be a secret in the wrong field.
   if (typeof value === "string") return "a string";
   return typeof value === "number" && !Number.isFinite(value)
     ? "too large for a number"

@@ -1,4 +1,5 @@
-// What is taken over to the byte must be exactly what stood there, wherever it stood.
+// The spans of values in a JSON text are exact, wherever the values are. Values are copied by them byte for
+// byte.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +15,7 @@ const VALUE = fc
 const wholeOf = (text: string) => ({ start: 0, end: text.length });
 
 describe("the places of parts", () => {
-  it("are those of an object's members, with any space and any text around them", () => {
+  it("the spans of an object's members are found, with any space and text around them", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(KEY, VALUE, SPACE)), SPACE, (members, space) => {
         const written = members.map(
@@ -30,7 +31,7 @@ describe("the places of parts", () => {
     );
   });
 
-  it("are those of a list's elements", () => {
+  it("the spans of a list's elements are found", () => {
     fc.assert(
       fc.property(fc.array(VALUE), SPACE, (values, space) => {
         const text = `[${space}${values.join(`${space},${space}`)}${space}]`;
@@ -40,7 +41,7 @@ describe("the places of parts", () => {
     );
   });
 
-  it("are found however long a text or a run of backslashes is", () => {
+  it("spans are found in very long texts and runs of backslashes", () => {
     const long = JSON.stringify('\\"'.repeat(1_000_000));
     expect(membersOf(`{"a":${long}}`, { start: 0, end: 0 })).toEqual([
       ["a", { start: 5, end: 5 + long.length }],
@@ -51,7 +52,7 @@ describe("the places of parts", () => {
 describe("a user's value", () => {
   const problemIn = (text: string) => findPayloadProblem(text, wholeOf(text))?.code;
 
-  it("may be nested 64 levels deep, and no deeper", () => {
+  it("a user's value may be nested 64 levels deep, and no deeper", () => {
     expect(problemIn("[".repeat(64) + "]".repeat(64))).toBeUndefined();
     expect(problemIn("[".repeat(65) + "]".repeat(65))).toBe("too_deep");
     expect(problemIn("[".repeat(500_000))).toBe("too_deep");

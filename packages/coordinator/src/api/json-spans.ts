@@ -1,20 +1,22 @@
-// Where in a JSON text its parts stand, so that a part can be taken over to the byte.
+// `membersOf` and `elementsOf` find the places of values in a JSON text, so that a value can be copied byte
+// for byte.
 //
-// The text is known to be well-formed (`JSON.parse` took it): nothing here checks syntax. No recursion, so that no nesting is too deep.
+// The text is well-formed, because `JSON.parse` accepted it; nothing here checks syntax. There is no
+// recursion, so any nesting depth works.
 
 import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core/internal";
 
 const SPACE = "\t\n\r ";
-/** What a number, `true`, `false` or `null` is written with. */
+/** The characters of a number, `true`, `false` or `null`. */
 const WORD = `${NUMERIC}abcdfghijklmnopqrstuvwxyz`;
 
-/** The value itself, without the space around it. */
+/** The span of the value, without the space around it. */
 export function trimmed(text: string): Span {
   const start = skip(SPACE, text, 0);
   return { start, end: endOfValue(text, start) };
 }
 
-/** Keys and places of values of the object that stands there, in their order, also of a key that comes twice. */
+/** The keys and value spans of the object at a place, in their order, including repeated keys. */
 export function membersOf(text: string, { start }: Span): readonly (readonly [key: string, span: Span])[] {
   const members: [string, Span][] = [];
   let at = skip(SPACE, text, start + 1);
@@ -29,7 +31,7 @@ export function membersOf(text: string, { start }: Span): readonly (readonly [ke
   return members;
 }
 
-/** Places of the elements of the list that stands there. */
+/** The spans of the elements of the list at a place. */
 export function elementsOf(text: string, { start }: Span): readonly Span[] {
   const elements: Span[] = [];
   let at = skip(SPACE, text, start + 1);

@@ -1,34 +1,41 @@
-// Every limit of the API, with its unit in its name. A coordinator's configuration may give others.
+// `LIMITS` are the limits of the API, each with its unit in its name. A coordinator's configuration may
+// change them.
 
 import type { Rate } from "./rates.ts";
 
 export const API_LIMITS = {
-  /** A request's body. */
+  /** The size of a request's body. */
   bodyBytes: 1024 * 1024,
-  /** The same of methods whose requests carry many things at once. */
+  /** The size of a body for methods whose requests carry many items. */
   batchBytes: 8 * 1024 * 1024,
   headerBytes: 16 * 1024,
-  /** A connection that has not sent a whole head by then is closed. */
+  /** How long a connection may take to send a whole head. */
   headerMs: 10_000,
-  /** The same of a whole request. What a method waits for counts apart. */
+  /** How long a request may take to arrive whole. The time that a method waits is not included. */
   requestMs: 30_000,
   connections: 2_000,
-  /** A connection of HTTP/2 over which nothing is asked is closed; Node does so with those of HTTP/1.1, and sooner. */
+  /**
+   * How long an HTTP/2 connection without requests stays open. Node closes idle HTTP/1.1 connections, sooner
+   * than this.
+   */
   http2IdleMs: 60_000,
-  /** Requests at once over one connection of HTTP/2. */
+  /** Concurrent requests over one connection of HTTP/2. */
   http2Streams: 100,
-  /** When a reader leaves more of a stream unread the stream waits, and is cut when nothing of it moves for `stalledMs`. */
+  /**
+   * How many bytes a reader may leave unread before the stream waits. The stream is cut when none of them
+   * moves for `stalledMs`.
+   */
   unreadBytes: 256 * 1024,
   stalledMs: 30_000,
-  /** A stream that has said nothing by then is opened; before, what refuses it is its status. */
+  /** How long a stream may be silent before it is opened. A refusal before that is a status. */
   silentMs: 1000,
-  /** Between two comments of a stream that has nothing to say. */
+  /** The interval of comments in a silent stream. */
   heartbeatMs: 15_000,
-  /** A stream asks so often whether its token is still good. */
+  /** How often a stream checks its token. */
   recheckMs: 4_000,
-  /** Requests that are still answered when the API closes. */
+  /** How long requests may still be answered when the API closes. */
   closeMs: 5_000,
-  /** Of users and jobs. */
+  /** Starts by users and jobs. */
   startsPerSecond: 10,
   startsBurst: 50,
   eventsPerSecond: 200,

@@ -43,7 +43,7 @@ function openLine(headers: Record<string, string> = {}): ClientHttp2Stream {
   return stream;
 }
 
-/** What comes over a line, frame by frame. */
+/** The frames that arrive over a line, one by one. */
 function framesOf(stream: ClientHttp2Stream) {
   const reader = new FrameReader(1_000_000);
   const came: Frame[] = [];
@@ -83,7 +83,7 @@ it("a line greets back, answers calls under their numbers, and says why one is r
   expect(errorIn(refused).code).toBe("unimplemented");
 });
 
-it("api-line-1: each call over a line is checked anew: its token, its role, its constraints and its bytes", async () => {
+it("api-line-1: each call over a line is checked for its token, its role, its constraints and its bytes", async () => {
   await start();
   const stream = openLine();
   const next = framesOf(stream);
@@ -99,7 +99,7 @@ it("api-line-1: each call over a line is checked anew: its token, its role, its 
   expect(await code(call(5, POLL, aPoll))).toBe("unauthenticated");
 });
 
-it("a line is refused to a token that is not known, and to who asks for it otherwise", async () => {
+it("a line is refused for an unknown token, a wrong content type and another origin", async () => {
   await start();
   for (const [headers, status] of [
     [{ authorization: "Bearer nobody" }, 401],

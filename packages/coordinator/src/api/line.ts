@@ -1,17 +1,19 @@
-// A line: a stream of HTTP/2 over which our own processes make unary calls, each as a frame (`packages/proto/src/line.ts`).
+// `createLines` serves lines: streams of HTTP/2 over which our own processes make unary calls, each as a
+// frame (`packages/proto/src/line.ts`).
 //
-//   api-line-1. A call over a line is checked as a request is: token, role, rate and constraints, each time.
-//   api-line-2. A line takes at most `http2Streams` calls at once, and reads no more while that many are open, or while
-//       more than `unreadBytes` of its answers wait for the caller. A connection has at most `LINES` lines. A line
-//       whose caller gives two open calls one number is broken: the first of them could no longer be counted or
-//       cancelled.
-//   api-line-3. A frame that has begun is complete after `requestMs`, or the line is closed. That time begins again
-//       when a line that read no more (api-line-2) reads again. A line without an open call is closed after
-//       `http2IdleMs`.
-//   api-line-4. The calls of a line are over when their caller cancels them, when the line is closed, or when the API
-//       closes.
-//   api-line-5. A line is ended by its caller, whose last calls so all have an answer. A greeting of no calls asks for
-//       that, when the API closes or the line is idle; what was sent before the caller read it is still answered.
+//   api-line-1. A call over a line is checked like a request: token, role, rate and constraints, each time.
+//   api-line-2. A line takes at most `http2Streams` calls at once. It stops reading while that many are open,
+//       or while more than `unreadBytes` of its answers wait for the caller. A connection has at most `LINES`
+//       lines. A caller that gives two open calls one number breaks its line: the first of them could no
+//       longer be counted or cancelled.
+//   api-line-3. A frame that has begun is complete after `requestMs`, or the line is closed. That time starts
+//       over when a line that had stopped reading (api-line-2) reads again. A line without an open call is
+//       closed after `http2IdleMs`.
+//   api-line-4. The calls of a line end when their caller cancels them, when the line is closed, or when the
+//       API closes.
+//   api-line-5. Only the caller ends a line, so that its last calls are all answered. When the API closes or
+//       the line is idle, a greeting of no calls asks for that end. Calls that were sent before the caller
+//       read it are still answered.
 
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
@@ -34,9 +36,12 @@ import type { ApiLimits } from "./limits.ts";
 import { newRequestId, Refusal, toConnectError } from "../call/refusal.ts";
 import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";
 
-/** api-line-2. One is in use; others are closing, or are of callers behind a proxy that share its connection. */
+/**
+ * api-line-2. One line is in use. Others are closing, or belong to callers behind a proxy that share the
+ * connection.
+ */
 const LINES = 4;
-/** A call that is larger goes as a request: on a line others would wait behind it. */
+/** A larger call is sent as a request, because on a line it would delay the others. */
 const FRAME_BYTES = 128 * 1024;
 
 const UNARY: ReadonlyMap<string, DescMethodUnary> = new Map(
@@ -52,7 +57,7 @@ interface LineOptions extends UnaryOptions {
 
 type MaxBytes = (desc: DescMethod) => number;
 
-/** Serves the requests that open a line. @throws HoldfastError, when nothing has been answered yet. */
+/** Serves the requests that open a line. @throws HoldfastError when nothing has been answered yet. */
 export function createLines(
   options: LineOptions,
   maxBytesOf: MaxBytes,
@@ -90,15 +95,15 @@ class Line {
   readonly #maxBytesOf: MaxBytes;
   readonly #reader = new FrameReader(FRAME_BYTES);
   readonly #open = new Map<number, AbortController>();
-  /** api-line-2. Frames that have been read and wait for open calls to end. */
+  /** api-line-2. Frames that were read and wait until open calls end. */
   #untaken: readonly Frame[] = [];
   #answers: Uint8Array[] = [];
   /** api-line-3. */
   readonly #idleClock: NodeJS.Timeout;
   #frameClock: NodeJS.Timeout | undefined;
-  /** api-line-5. It was asked for. */
+  /** api-line-5. Whether the caller was asked to end the line. */
   #isEnding = false;
-  /** Its caller has ended it. */
+  /** Whether the caller has ended the line. */
   #isEnded = false;
 
   constructor(
@@ -151,7 +156,7 @@ class Line {
     else if (kind === FrameKind.cancel) this.#open.get(number)?.abort(OVER);
     else if (kind === FrameKind.greeting) {
       this.#greet(this.#isEnding ? 0 : this.#options.limits.http2Streams);
-    } // Other kinds are those of a later version, which knows that this one does not answer them.
+    } // Later versions have other kinds and expect no answer to them here.
   }
 
   #takeCall(number: number, content: Uint8Array): void {
@@ -159,7 +164,7 @@ class Line {
     else void this.#call(number, content);
   }
 
-  /** Answers whatever becomes of it. */
+  /** Answers every call, also with an error. */
   async #call(number: number, content: Uint8Array): Promise<void> {
     const { calls, onError } = this.#options;
     const requestId = newRequestId();
@@ -167,7 +172,7 @@ class Line {
     this.#open.set(number, call);
     let answer: Uint8Array;
     try {
-      if (this.#isEnding) call.abort(OVER); // It waits for nothing.
+      if (this.#isEnding) call.abort(OVER); // The call must not wait.
       const { desc, request } = this.#methodOf(content);
       const given = await answerOf(
         {
@@ -204,7 +209,7 @@ class Line {
     return { desc, request: call.request };
   }
 
-  /** Answers that are ready before the event loop continues are one write. */
+  /** Answers that are ready in the same turn of the event loop are written together. */
   #send(frame: Uint8Array): void {
     if (this.#answers.push(frame) === 1) process.nextTick(() => this.#flush());
   }
@@ -229,7 +234,7 @@ class Line {
     else this.#stopFrameClock();
   }
 
-  /** Also once it is closed: nobody reads the answers. */
+  /** Also true when the line is closed, because no caller reads the answers. */
   get #isFull(): boolean {
     const { http2Streams, unreadBytes } = this.#options.limits;
     const { closed, writableLength } = this.#stream;

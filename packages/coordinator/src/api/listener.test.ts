@@ -1,4 +1,4 @@
-// What comes over a wire before it is a request, and the ends of connections.
+// `listen` before bytes become a request, and at the ends of connections.
 
 import { once } from "node:events";
 import { request as requestHttps } from "node:https";
@@ -22,7 +22,7 @@ const start = async (options: Partial<ApiOptions> = {}): Promise<void> => {
   api = await startStubApi(undefined, options);
 };
 
-describe("what is no request", () => {
+describe("bytes that are no request", () => {
   it.each([
     ["noise", "\x16\x03\x01 hello\r\n\r\n", 400],
     ["no version", "GET /\r\n\r\n", 400],
@@ -38,18 +38,21 @@ describe("what is no request", () => {
     ],
     ["no host", "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
     ["headers that are too large", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, 431],
-  ])("is answered once and closed: %s", async (_what, text, status) => {
-    await start();
-    const answer = await exchangeBytes(api.port, text);
-    expect(statusOf(answer)).toBe(status);
-    const [head, body] = answer.split("\r\n\r\n") as [string, string];
-    const { instance } = JSON.parse(body) as { instance: string };
-    expect(instance).toMatch(/^req_[-0-9a-f]{36}$/);
-    expect(head.toLowerCase()).toContain(`x-request-id: ${instance}`);
-    expect(await health()).toBe(200);
-  });
+  ])(
+    "bytes that are no request are answered once, and the connection is closed: %s",
+    async (_what, text, status) => {
+      await start();
+      const answer = await exchangeBytes(api.port, text);
+      expect(statusOf(answer)).toBe(status);
+      const [head, body] = answer.split("\r\n\r\n") as [string, string];
+      const { instance } = JSON.parse(body) as { instance: string };
+      expect(instance).toMatch(/^req_[-0-9a-f]{36}$/);
+      expect(head.toLowerCase()).toContain(`x-request-id: ${instance}`);
+      expect(await health()).toBe(200);
+    },
+  );
 
-  it("and what only begins as HTTP/2 is none either", async () => {
+  it("bytes that only begin like HTTP/2 are no request", async () => {
     await start();
     expect(statusOf(await exchangeBytes(api.port, "PRX / HTTP/1.1\r\n\r\n"))).toBe(400);
     expect(await exchangeBytes(api.port, "PRI * HTTP/2.0\r\n\r\nno, not at all\r\n\r\n")).not.toContain(
@@ -58,7 +61,7 @@ describe("what is no request", () => {
     expect(await health()).toBe(200);
   });
 
-  it("of the first bytes, one at a time is enough", async () => {
+  it("a request may arrive one byte at a time", async () => {
     await start();
     const socket = await openSocket(api.port);
     const answer = readToEnd(socket);
@@ -68,7 +71,7 @@ describe("what is no request", () => {
     expect(statusOf(await answer)).toBe(405);
   });
 
-  it("one that asks for a way through is answered, and leaves no connection behind although it stays", async () => {
+  it("a CONNECT request is answered, and its connection does not count while it stays open", async () => {
     await start({ limits: { connections: 1 } });
     const socket = await openSocket(api.port, true);
     socket.write(requestText(api.port, "CONNECT evil.example:443"));
@@ -78,7 +81,7 @@ describe("what is no request", () => {
     socket.destroy();
   });
 
-  it("the target in absolute form", async () => {
+  it("a target in absolute form is refused", async () => {
     await start();
     const answer = await exchangeBytes(
       api.port,
@@ -87,7 +90,7 @@ describe("what is no request", () => {
     expect(statusOf(answer)).toBe(400);
   });
 
-  it("two hosts", async () => {
+  it("a request with two hosts is refused", async () => {
     await start();
     const answer = await exchangeBytes(
       api.port,
@@ -97,26 +100,27 @@ describe("what is no request", () => {
   });
 });
 
-describe("who is slow", () => {
+describe("slow callers", () => {
   it.each([
     ["says nothing", ""],
     ["says the beginning of nothing", "PR"],
     ["never ends its headers", "GET /healthz HTTP/1.1\r\nHost: x\r\n"],
     ["never sends its body", "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"],
-  ])("is closed when it %s", async (_what, text) => {
+  ])("a connection is closed when it %s", async (_what, text) => {
     await start({ limits: { headerMs: 50, requestMs: 100 } });
     const socket = await openSocket(api.port);
     socket.write(text);
     expect(await readToEnd(socket)).toMatch(/^(HTTP\/1\.1 (408|403) |$)/);
   });
 
-  it("is closed when it agrees upon no TLS", async () => {
+  it("a connection that agrees on no TLS is closed", async () => {
     api = await startStubApiWith({ tls: TEST_TLS }, undefined, { limits: { headerMs: 50 } });
     expect(await readToEnd(await openSocket(api.port))).toBe("");
   });
 
-  it("is not who waits for its answer, by any of the ways to ask", async () => {
-    // Long enough for who is only slow because the machine is busy; an answer takes longer than both together.
+  it("a caller that waits for its answer is not closed, over any protocol", async () => {
+    // Long enough for a caller that is slow because the machine is busy. The answer takes longer than both
+    // together.
     const limits = { headerMs: 500, requestMs: 500 };
     api = await startStubApi(() => new Promise((resolve) => setTimeout(resolve, 1_100)), { limits });
     const { desc } = METHODS.find(({ name }) => name === "RunnerService.Poll")!;
@@ -127,7 +131,7 @@ describe("who is slow", () => {
     for (const answered of answers) expect(answered).toHaveProperty("messages");
   });
 
-  it("is closed when its stream of HTTP/2 never ends", async () => {
+  it("a connection is closed when its stream of HTTP/2 never ends", async () => {
     await start({ limits: { headerMs: 50, requestMs: 100 } });
     const session = connectHttp2(api.url);
     const stream = session.request({
@@ -142,8 +146,8 @@ describe("who is slow", () => {
   });
 });
 
-it("closes a connection of HTTP/2 over which nothing is asked, and none that waits for something", async () => {
-  // Not so short that a busy machine makes one that asks an idle one.
+it("a connection of HTTP/2 is closed when it is idle, and not while a request waits", async () => {
+  // Long enough that a caller on a busy machine is not taken for idle.
   const limits = { http2IdleMs: 300, requestMs: 200, silentMs: 1 };
   api = await startStubApi(() => forever(), { limits });
   const session = connectHttp2(api.url);
@@ -151,13 +155,13 @@ it("closes a connection of HTTP/2 over which nothing is asked, and none that wai
   const stream = session.request({ ":path": "/v1/sessions/a1/watch", authorization: "Bearer admin" });
   const isOver = closed(stream);
   await once(stream, "response");
-  await closed(connectHttp2(api.url)); // It had as long to be idle in.
+  await closed(connectHttp2(api.url)); // This connection was idle for as long.
   expect(stream.closed).toBe(false);
   session.destroy();
   await Promise.all([over, isOver]);
 });
 
-it("hears what is asked over a connection of HTTP/2 while a large answer on it is not read yet", async () => {
+it("a request over HTTP/2 is answered while a large answer on the same connection is unread", async () => {
   const input = new TextEncoder().encode(JSON.stringify("x".repeat(20_000_000)));
   api = await startStubApi(() => ({ sessionId: "a1", input }));
   const session = connectHttp2(api.url);
@@ -169,7 +173,7 @@ it("hears what is asked over a connection of HTTP/2 while a large answer on it i
   session.destroy();
 });
 
-it("listener-3: ends what is asked over a connection of HTTP/2 whose other side was closed, as a killed process's is", async () => {
+it("listener-3: requests over HTTP/2 end when the other side is closed, as by a killed process", async () => {
   api = await startStubApi(() => forever(), { limits: { silentMs: 1 } });
   const socket = await openSocket(api.port);
   const session = connectHttp2(api.url, { createConnection: () => socket });
@@ -181,7 +185,7 @@ it("listener-3: ends what is asked over a connection of HTTP/2 whose other side 
   session.destroy();
 });
 
-it("takes so many connections and no more, and more once some have gone", async () => {
+it("the port accepts a limited number of connections, and more after some have closed", async () => {
   await start({ limits: { connections: 2 } });
   const [first, second] = [await openSocket(api.port), await openSocket(api.port)];
   expect(await exchangeBytes(api.port, requestText(api.port, "GET /healthz"))).toBe("");
@@ -191,7 +195,7 @@ it("takes so many connections and no more, and more once some have gone", async 
 });
 
 describe("one port", () => {
-  it("speaks HTTP/2 to who begins with it", async () => {
+  it("one port speaks HTTP/2 to a caller that begins with it", async () => {
     await start();
     const session = connectHttp2(api.url);
     const stream = session.request({ ":path": "/healthz" });
@@ -201,7 +205,7 @@ describe("one port", () => {
     session.close();
   });
 
-  it("refuses other hosts over HTTP/2 too", async () => {
+  it("one port refuses other hosts over HTTP/2, too", async () => {
     await start();
     const session = connectHttp2(api.url);
     const stream = session.request({ ":path": "/healthz", ":authority": "evil.example" });
@@ -211,7 +215,7 @@ describe("one port", () => {
     session.close();
   });
 
-  it("speaks both under TLS, as was agreed upon", async () => {
+  it("one port speaks both versions under TLS, as negotiated", async () => {
     api = await startStubApiWith({ tls: TEST_TLS });
     const session = connectHttp2(`https://localhost:${api.port}`, { ca: TEST_TLS.cert });
     const stream = session.request({ ":path": "/healthz" });
@@ -238,7 +242,7 @@ describe("one port", () => {
 });
 
 describe("closing", () => {
-  it("ends what is open: streams, idle connections, both versions of HTTP", async () => {
+  it("closing ends streams and idle connections of both versions of HTTP", async () => {
     api = await startStubApi(() => forever(), { limits: { silentMs: 1, closeMs: 100 } });
     const idle = await openSocket(api.port);
     const ended = readToEnd(idle);
@@ -256,7 +260,7 @@ describe("closing", () => {
   it.each([
     ["without TLS", {}],
     ["before TLS is agreed upon", { tls: TEST_TLS }],
-  ])("waits no longer than for an answer for who says nothing, %s", async (_what, options) => {
+  ])("closing waits for a silent connection no longer than for an answer, %s", async (_what, options) => {
     api = await startStubApiWith(options, undefined, { limits: { closeMs: 100 } });
     const socket = await openSocket(api.port);
     const over = closed(socket);

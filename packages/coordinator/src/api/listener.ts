@@ -1,13 +1,16 @@
-// One port for all of it.
+// `listen` opens the one port of the API.
 //
-// The first three bytes of a connection say what it speaks: `PRI` begins HTTP/2, and nothing else does. Under TLS it is agreed upon
-// before (ALPN). Both lead to the same handler.
+// The first three bytes of a connection name its protocol: only HTTP/2 begins with `PRI`. Under TLS, the
+// protocol is negotiated before (ALPN). Both protocols use the same handler.
 //
-//   listener-1. A connection that does not say what it wants in time is closed, in whichever state it is.
-//   listener-2. What is no HTTP is answered once and closed. Nothing that comes over a connection ends the process.
-//   listener-3. A caller whose process ends has its connection closed by its system, and with that all it asked for is over.
-//   listener-4. Closing, what is under way is answered, and that answer is the last of its connection: who keeps one,
-//       as a proxy does, asks somebody else next, and not the one that ends, again and again.
+//   listener-1. A connection that is too slow to make a request is closed, in every state.
+//   listener-2. Bytes that are no HTTP are answered once, and the connection is closed. No bytes of a
+//       connection end the process.
+//   listener-3. When a caller's process ends, its system closes the connection, which ends all of its
+//       requests.
+//   listener-4. When the listener closes, requests under way are answered, and each such answer ends its
+//       connection. A proxy that keeps connections then asks another coordinator, and not the closing one
+//       repeatedly.
 
 import {
   createServer as createHttp,
@@ -26,7 +29,7 @@ import { newRequestId, Refusal, toProblem } from "../call/refusal.ts";
 
 export interface ListenOptions {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly tls?: { readonly key: string; readonly cert: string };
 }
@@ -34,13 +37,16 @@ export interface ListenOptions {
 export interface Listener {
   readonly host: string;
   readonly port: number;
-  /** Takes no more connections, and ends those there are: idle ones at once, others after their answer or `closeMs`. */
+  /**
+   * Stops accepting connections and ends open ones: idle ones at once, others after their answer or
+   * `closeMs`.
+   */
   close(): Promise<void>;
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** @throws HoldfastError when the address cannot be had. */
+/** @throws HoldfastError when the address cannot be used. */
 export async function listen(
   { host, port, tls }: ListenOptions,
   limits: ApiLimits,
@@ -48,10 +54,10 @@ export async function listen(
 ): Promise<Listener> {
   const options = {
     maxHeaderSize: limits.headerBytes,
-    // A head is part of its request; Node refuses to start where it may take longer.
+    // The head is a part of its request. Node does not start if the head may take longer.
     headersTimeout: Math.min(limits.headerMs, limits.requestMs),
     requestTimeout: limits.requestMs,
-    requireHostHeader: false, // The gate asks for it, and says why (gates-1).
+    requireHostHeader: false, // The gate checks it and explains the refusal (gates-1).
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
   const underWay = new UnderWay();
@@ -74,22 +80,22 @@ export async function listen(
         );
   http1.maxConnections = limits.connections;
   http1.on("clientError", refuseBroken);
-  // What Node would end without a word.
+  // Node would close these without an answer.
   http1.on("connect", (_request, socket) => refuseTunnel(socket as Socket, limits.headerMs));
   http1.on("checkExpectation", serveHttp1);
   const sessions = new Set<Http2Session>();
   const http2 = createHttp2(
     {
       settings: { maxConcurrentStreams: limits.http2Streams, maxHeaderListSize: limits.headerBytes },
-      // In megabytes: nobody has to read what an attacker makes us send. But while a runner is sent a large session, it must be heard: above
-      // this Node refuses its requests.
+      // In megabytes. Unread answers that an attacker causes are limited. A runner must still be heard while
+      // it is sent a large session: above this limit, Node refuses its requests.
       maxSessionMemory: 100,
     },
     (request, response) => {
       if (request.url !== LINE_PATH) {
         const timer = setTimeout(() => request.stream.close(), limits.requestMs);
         request.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
-      } // A line is a request without an end, and keeps its own clock (line.ts).
+      } // A line is an endless request with its own clock (line.ts).
       serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     },
   );
@@ -99,13 +105,14 @@ export async function listen(
     closeWhenIdle(session, limits.http2IdleMs);
   });
 
-  // HTTP/1.1's own listener is asked only for what speaks it: the server keeps the clocks of listener-1 for it.
+  // Only connections that speak HTTP/1.1 reach its own listener: the server keeps the clocks of listener-1
+  // for them.
   const event = tls === undefined ? "connection" : "secureConnection";
   const [takeHttp1] = http1.listeners(event) as ((socket: Socket) => void)[];
   http1.removeAllListeners(event);
   const hand = (socket: Socket, isHttp2: boolean): void => {
     if (isHttp2) {
-      socket.allowHalfOpen = false; // listener-3. As a server of HTTP/2 alone has it; HTTP/1.1's sees to it itself.
+      socket.allowHalfOpen = false; // listener-3. As in a server of HTTP/2 alone.
       http2.emit("connection", socket);
     } else takeHttp1?.call(http1, socket);
   };
@@ -134,7 +141,7 @@ export async function listen(
   };
 }
 
-/** Answers of HTTP/1.1 that are under way (listener-4); HTTP/2 says by itself that it takes no more. */
+/** The HTTP/1.1 answers that are under way (listener-4). HTTP/2 announces that it takes no more requests. */
 class UnderWay {
   readonly #answers = new Set<ServerResponse>();
   #isClosing = false;
@@ -151,7 +158,7 @@ class UnderWay {
   }
 }
 
-/** listener-1. One that has something open is not idle, however quiet that is. */
+/** listener-1. A connection with an open request is not idle, even if it is silent. */
 function closeWhenIdle(session: Http2Session, idleMs: number): void {
   let open = 0;
   session.on("stream", (stream: ServerHttp2Stream) => {
@@ -165,7 +172,9 @@ function closeWhenIdle(session: Http2Session, idleMs: number): void {
 
 const PREFACE = "PRI";
 
-/** Looks at the first bytes and puts them back. Fewer than three that could still be `PRI` are waited for. */
+/**
+ * Looks at the first bytes and puts them back. Fewer than three bytes that could begin `PRI` are waited for.
+ */
 function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => void): void {
   const timer = setTimeout(() => socket.destroy(), timeoutMs); // listener-1.
   let seen = Buffer.alloc(0);
@@ -179,7 +188,7 @@ function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => vo
     socket.unshift(seen);
     found(start === PREFACE);
   };
-  // The server lets the other side end first, for answers that are under way; here there are none.
+  // The server lets the other side end first, for answers under way; here there are none.
   const onEnd = (): void => void socket.destroy();
   const stop = (): void => {
     clearTimeout(timer);
@@ -188,7 +197,7 @@ function peek(socket: Socket, timeoutMs: number, found: (isHttp2: boolean) => vo
   socket.on("readable", onReadable).once("end", onEnd).once("close", stop);
 }
 
-/** The answer to what never became a request. */
+/** Answers bytes that never became a request. */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
   // Nothing can be written before TLS is agreed upon.
   if (!socket.writable || error.code === "ECONNRESET" || error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") {
@@ -204,7 +213,10 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
-/** listener-1. Such a socket is its server's no longer: no clock runs for it, nobody reads its end, and while it is open the server does not close. */
+/**
+ * listener-1. The server no longer watches such a socket: no clock runs for it, its end is not read, and it
+ * keeps the server from closing.
+ */
 function refuseTunnel(socket: Socket, timeoutMs: number): void {
   socket.once("finish", () => socket.destroy()).setTimeout(timeoutMs, () => socket.destroy());
   refuseBroken(new Error("CONNECT"), socket);
@@ -238,7 +250,7 @@ async function close(
   for (const session of sessions) session.close();
   const timer = setTimeout(() => {
     for (const session of sessions) session.destroy();
-    for (const socket of sockets) socket.destroy(); // Also of those that the servers do not know: they have said nothing yet.
+    for (const socket of sockets) socket.destroy(); // The servers do not know silent connections.
   }, closeMs);
   await closed;
   clearTimeout(timer);

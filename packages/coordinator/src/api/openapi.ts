@@ -1,4 +1,5 @@
-// The contract as OpenAPI 3.1, from its descriptors: what REST takes and gives, with the same constraints, and what its comments say.
+// `openApi` writes the contract as OpenAPI 3.1 from its descriptors: routes, schemas, constraints and
+// comments.
 
 import { ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
 import { COMMENTS, SERVICES, type FieldRules } from "@holdfast/proto";
@@ -17,7 +18,7 @@ interface Parameter {
 
 let written: string | undefined;
 
-/** The document; it never changes, so it is made once. */
+/** The document never changes, so it is made once. */
 export function openApi(): string {
   written ??= JSON.stringify(document());
   return written;
@@ -34,7 +35,7 @@ function document(): Schema {
     }
   }
   const schemas: Record<string, Schema> = { Problem: PROBLEM };
-  for (const [name, desc] of messages) schemas[name] = messageSchema(desc, messages); // Grows while it is gone through.
+  for (const [name, desc] of messages) schemas[name] = messageSchema(desc, messages); // The map grows during the loop.
   return {
     openapi: "3.1.0",
     info: {
@@ -69,7 +70,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
   const type = method.isStream ? "text/event-stream" : "application/json";
   const content = { [type]: { schema: reference(output, messages) } };
   return {
-    ...(rule === method.rules[0] ? { operationId: method.name } : {}), // No two operations may have the same one.
+    ...(rule === method.rules[0] ? { operationId: method.name } : {}), // Operation ids are unique.
     tags: [method.desc.parent.name],
     ...described(`${method.desc.parent.typeName}.${method.desc.name}`),
     ...(method.isOpen ? { security: [] } : {}),
@@ -91,7 +92,7 @@ function operation(method: Method, rule: Rule, messages: Map<string, DescMessage
   };
 }
 
-/** A field that a header stands for as well. */
+/** The header that stands for a field as well. */
 function headerOf(field: DescField): readonly Parameter[] {
   const { isIdempotencyKey, isLastEventId, rules } = factsOf(field);
   if (!isIdempotencyKey && !isLastEventId) return [];
@@ -121,7 +122,7 @@ function messageSchema(desc: DescMessage, messages: Map<string, DescMessage>): S
   return { ...described(desc.typeName), ...objectSchema(desc.fields, messages) };
 }
 
-/** What the contract's comment says of a service, method, message or field. */
+/** The contract's comment on a service, method, message or field. */
 function described(fullName: string): { readonly description?: string } {
   const description = COMMENTS[fullName];
   return description === undefined ? {} : { description };
@@ -168,7 +169,7 @@ function fieldSchema(field: DescField, messages: Map<string, DescMessage>): Sche
 }
 
 function scalarSchema(field: DescField, rules: FieldRules | undefined): Schema {
-  // Any JSON at all.
+  // Any JSON.
   if (factsOf(field).isJson) return {};
   switch (field.scalar) {
     case ScalarType.BOOL:
@@ -208,7 +209,7 @@ function jsonNameOf({ desc }: Method, name: string): string {
 
 const TEXT = { type: "string" } as const;
 
-/** RFC 9457, and what we add to it. */
+/** The problem of RFC 9457, with our additional members. */
 const PROBLEM: Schema = {
   type: "object",
   properties: {

@@ -27,7 +27,7 @@ test("a token may do its burst at once, and then so much a second; others are no
   expect(take("a")).toBe(100);
 });
 
-test("what was not used is kept up to the burst", () => {
+test("an unused rate is saved up to the burst", () => {
   const clock = { now: 0 };
   const take = ratesAt(clock);
   take("a");
@@ -35,7 +35,7 @@ test("what was not used is kept up to the burst", () => {
   expect([take("a"), take("a"), take("a"), take("a")]).toEqual([undefined, undefined, undefined, 100]);
 });
 
-test("what is not rated is not counted", () => {
+test("a kind without a rate is not counted", () => {
   const rates = new Rates({}, () => 0);
   expect(() => rates.take("start", "a")).not.toThrow();
 });

@@ -1,7 +1,8 @@
-// How often a token may do what.
+// `Rates` limit how often a token may make each kind of call.
 //
-// A bucket per token and kind of call, filled at a rate up to a burst; each call takes one out. One that is full says nothing that a
-// new one would not, so full ones are forgotten whenever there are twice as many as were left the last time.
+// There is a bucket for each token and kind of call, filled at a rate up to a burst; each call takes one out.
+// A full bucket is the same as a new one. Full buckets are removed whenever there are twice as many buckets
+// as after the last removal.
 
 import { Refusal } from "../call/refusal.ts";
 
@@ -29,7 +30,7 @@ export class Rates {
     this.#now = now;
   }
 
-  /** @throws Refusal `rate_limited`, which says when again. */
+  /** @throws Refusal `rate_limited`, with the time to wait. */
   take(kind: string, tokenId: string): void {
     const rate = this.#rates[kind];
     if (rate === undefined) return;

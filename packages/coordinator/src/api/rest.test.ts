@@ -104,7 +104,7 @@ describe("a body", () => {
     ["half of JSON", '{"agent":', "line 1, column 10"],
     ["something after JSON", '{"agent":"a"}\n x', "line 2, column 2"],
     ["a lone surrogate in no escape", '{"agent":"\\ud8"}', "line 1, column 15"],
-  ])("of %s is no JSON, and the place is named", async (_what, body, place) => {
+  ])("a body of %s is no JSON, and the error names the place", async (_what, body, place) => {
     api = await startStubApi();
     expect(await send("/v1/sessions", { body })).toMatchObject({
       status: 400,
@@ -113,7 +113,7 @@ describe("a body", () => {
     });
   });
 
-  it("keeps NUL and lone surrogates as they were given", async () => {
+  it("a body keeps NUL and lone surrogates as they were given", async () => {
     api = await startStubApi((_desc, request) =>
       create(SessionSchema, { input: (request as StartRequest).input! }),
     );
@@ -122,7 +122,7 @@ describe("a body", () => {
     expect([status, text.includes(`"input":${input}`)]).toEqual([201, true]);
   });
 
-  it("is refused by its type and when it is compressed", async () => {
+  it("a body of another type or with compression is refused", async () => {
     api = await startStubApi();
     const body = '{"agent":"a"}';
     for (const headers of [{ "content-type": "text/plain" }, { "content-encoding": "gzip" }]) {
@@ -130,7 +130,7 @@ describe("a body", () => {
     }
   });
 
-  it("above its limit is refused before it is read, and the caller hears of it", async () => {
+  it("a body above its limit is refused before it is read, and the caller gets the answer", async () => {
     api = await startStubApi();
     const head = (length: number) =>
       requestText(api.port, "POST /v1/sessions", [
@@ -142,7 +142,7 @@ describe("a body", () => {
     expect(answer).toContain('"expected":"at most 1048576"');
   });
 
-  it("above its limit is refused so that who goes on sending hears of it", async () => {
+  it("a body above its limit is refused with an answer even if the caller keeps sending", async () => {
     api = await startStubApi();
     const body = JSON.stringify("x".repeat(6_000_000));
     for (let at = 0; at < 20; at++) {
@@ -150,7 +150,7 @@ describe("a body", () => {
     }
   });
 
-  it("above its limit is refused also when it does not say so", async () => {
+  it("a body above its limit is refused also without a declared length", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 1000 } });
     const chunk = "x".repeat(500);
     const chunks = `1f4\r\n${chunk}\r\n`.repeat(3);
@@ -163,14 +163,14 @@ describe("a body", () => {
     expect(statusOf(answer)).toBe(413);
   });
 
-  it("of many things may be larger", async () => {
+  it("a body of many items may be larger", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 1000, batchBytes: 3000 } });
     const lines = `{"lines":[${Array.from({ length: 100 }, () => '{"a":"123456789"}').join(",")}]}`;
     expect(await send("/v1/sessions/import", { body: lines })).toMatchObject({ status: 201 });
     expect(await send("/v1/sessions", { body: lines })).toMatchObject({ status: 413 });
   });
 
-  it("may be left out where nothing in it is required", async () => {
+  it("a body may be left out if no field is required", async () => {
     api = await startStubApi();
     expect(await send("/v1/sessions/a1/cancel", { method: "POST" })).toMatchObject({ status: 202 });
     expect(await send("/v1/sessions/a1/pause", { body: "{}" })).toMatchObject({ status: 200 });
@@ -178,8 +178,8 @@ describe("a body", () => {
   });
 });
 
-describe("whatever is sent", () => {
-  it("is never a fault of ours, and never ends the process", async () => {
+describe("arbitrary input", () => {
+  it("an arbitrary body causes no internal error and does not end the process", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 10_000 } });
     const path = fc.constantFrom(
       "/v1/sessions",
@@ -210,7 +210,7 @@ describe("whatever is sent", () => {
     );
   });
 
-  it("in a path or a query, neither", async () => {
+  it("an arbitrary path or query causes no internal error", async () => {
     api = await startStubApi();
     const odd = fc.stringMatching(/^[a-z0-9%/?&=.;:@\\#~+-]{0,40}$/);
     await fc.assert(
@@ -256,7 +256,7 @@ describe("a path and its query", () => {
     expect(headers.get("allow")).toBe("DELETE, GET");
   });
 
-  it("what stands in the path has no place in the body", async () => {
+  it("a field of the path is refused in the body", async () => {
     api = await startStubApi();
     const { errors } = await send("/v1/sessions/a1/signals", { body: '{"name":"go","sessionId":"other"}' });
     expect(errors).toEqual([
@@ -264,7 +264,7 @@ describe("a path and its query", () => {
     ]);
   });
 
-  it("is decoded once", async () => {
+  it("a path is decoded once", async () => {
     let heard = "";
     api = await startStubApi((_desc, request) => void (heard = (request as WatchRequest).sessionId));
     await send("/v1/sessions/a%252fb%2Fc%20d");
@@ -295,7 +295,7 @@ describe("headers", () => {
     }
   });
 
-  it("of answers let no page in and keep nothing, whatever the answer is", async () => {
+  it("the headers of every answer forbid other pages to read and caches to keep it", async () => {
     api = await startStubApi();
     const origin = { origin: api.url };
     const answers = [
@@ -319,8 +319,8 @@ describe("headers", () => {
   });
 });
 
-describe("who has no token", () => {
-  it("gets the same answer for what is there and what is not, byte for byte but for the request's id", async () => {
+describe("callers without a token", () => {
+  it("a caller without a token gets the same bytes for existing and missing objects, except for the request's id", async () => {
     api = await startStubApi();
     const paths = ["/v1/sessions/a1", "/v1/sessions/unknown", "/v1/nothing", "/v1/%zz", "/metrics"];
     const answers = await Promise.all(paths.map((path) => send(path, { token: "wrong" })));
@@ -332,7 +332,7 @@ describe("who has no token", () => {
     expect(answers[0]!.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  it("may know that somebody is there, and the contract", async () => {
+  it("a caller without a token may read the health and the contract", async () => {
     api = await startStubApi();
     for (const path of ["/healthz", "/health", "/openapi.json"]) {
       expect(await send(path, { token: "wrong" })).toMatchObject({ status: 200 });
@@ -341,7 +341,7 @@ describe("who has no token", () => {
 });
 
 describe("an error of ours", () => {
-  it("is told in fixed words, and to the log with its own", async () => {
+  it("an internal error is answered with a fixed text and logged with its own", async () => {
     const told: [HoldfastError, string][] = [];
     api = await startStubApi(
       () => {
@@ -384,7 +384,7 @@ describe("a stream", () => {
       event: { case: "record", value: Buffer.from(`{"n":\n${seq}}`) },
     });
 
-  it("has ids and names, and goes on where its reader was", async () => {
+  it("a stream has ids and names, and continues after the reader's last event", async () => {
     const asked: (bigint | undefined)[] = [];
     api = await startStubApi((_desc, request) => {
       asked.push((request as WatchRequest).afterSeq);
@@ -401,7 +401,7 @@ describe("a stream", () => {
   });
 
   it.each(["x", "-1", "1.5", "99999999999999999"])(
-    "does not begin after an event that never was: %s",
+    "a stream does not begin after an event that never was: %s",
     async (id) => {
       api = await startStubApi();
       const answer = await send("/v1/sessions/a1/watch", { headers: { "last-event-id": id } });
@@ -409,7 +409,7 @@ describe("a stream", () => {
     },
   );
 
-  it("that is refused is no stream", async () => {
+  it("a stream that is refused has a status and no events", async () => {
     api = await startStubApi(undefined, { services: {} });
     expect(await send("/v1/sessions/a1/watch")).toMatchObject({ status: 501, code: "not_implemented" });
   });
@@ -432,7 +432,7 @@ describe("a stream", () => {
     expect(text).toContain("200 OK");
   });
 
-  it("ends when its token does", async () => {
+  it("a stream ends when its token is revoked", async () => {
     api = await startStubApi(quiet, { limits: { silentMs: 1, recheckMs: 5 } });
     const headers = { authorization: "Bearer user-1" };
     const watching = await fetch(`${api.url}/v1/sessions/a1/watch`, { headers });
@@ -441,7 +441,7 @@ describe("a stream", () => {
     expect(await watching.text()).toContain('"code":"token_revoked"');
   });
 
-  it("counts against its token until it ends", async () => {
+  it("a stream counts against its token until it ends", async () => {
     api = await startStubApi(quiet, { limits: { silentMs: 1, streamsPerToken: 2 } });
     const headers = { authorization: "Bearer user-1" };
     const over = new AbortController();
@@ -457,13 +457,13 @@ describe("a stream", () => {
       .toBe(200);
   });
 
-  it("is cut when its reader does not read, and never holds more than its limit", async () => {
+  it("a stream is cut when its reader does not read, and never holds more than its limit", async () => {
     let sent = 0;
     const ended = Promise.withResolvers<void>();
     api = await startStubApi(
       async function* () {
         try {
-          // Where nothing holds it back it is to fail, and not to take all memory.
+          // Without backpressure, the test must fail before it uses all memory.
           while (sent < 1_000) {
             sent++;
             yield create(WatchResponseSchema, {
@@ -479,14 +479,14 @@ describe("a stream", () => {
     const socket = await openSocket(api.port);
     socket.pause().write(requestText(api.port, "GET /v1/sessions/a1/watch", ["Authorization: Bearer admin"]));
     await ended.promise;
-    // What the two kernels hold for a socket is not ours to say; it is a few megabytes.
+    // The two kernels buffer a few megabytes for a socket, which this test cannot control.
     expect(sent).toBeLessThan(200);
     socket.destroy();
   });
 });
 
 describe("the document", () => {
-  it("has every method under its routes, and refers to nothing that is not there", async () => {
+  it("the document has every method under its routes, and every reference in it resolves", async () => {
     api = await startStubApi();
     const { text } = await send("/openapi.json");
     const { paths, components } = JSON.parse(text) as {
@@ -496,7 +496,7 @@ describe("the document", () => {
     const operations = Object.values(paths).flatMap((path) =>
       Object.values(path).map(({ operationId }) => operationId),
     );
-    // Each once, as OpenAPI wants it: another route of a method has none.
+    // OpenAPI requires unique operation ids: further routes of a method have none.
     expect(operations.filter((id) => id !== undefined).sort()).toEqual(
       METHODS.map(({ name }) => name).sort(),
     );
@@ -504,7 +504,7 @@ describe("the document", () => {
     expect(references.filter((name) => !(name in components.schemas))).toEqual([]);
   });
 
-  it("says which headers are fields, which bodies must be there, and what a map takes", async () => {
+  it("the document names the headers for fields, the required bodies and the values of maps", async () => {
     api = await startStubApi();
     const { paths, components } = JSON.parse((await send("/openapi.json")).text) as OpenApi;
     const headers = Object.entries(paths).flatMap(([path, operations]) =>
@@ -536,7 +536,7 @@ describe("the document", () => {
     expect(Object.keys(paths["/v1/sessions/{sessionId}/pause"]!["post"]!.responses)).toHaveLength(2);
   });
 
-  it("says what the contract's comments say", async () => {
+  it("the document includes the contract's comments", async () => {
     api = await startStubApi();
     const { text } = await send("/openapi.json");
     const { paths, components, tags } = JSON.parse(text) as OpenApi;
@@ -580,7 +580,7 @@ interface Described {
 }
 
 describe("a service", () => {
-  it("may answer with another status than the contract's", async () => {
+  it("a service may answer with another status than the contract's", async () => {
     api = await startStubApi((_desc, _request, context) => setRestStatus(context, 200));
     expect(await send("/v1/sessions/a1/cancel", { method: "POST" })).toMatchObject({ status: 200 });
   });

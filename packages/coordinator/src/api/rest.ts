@@ -1,7 +1,9 @@
-// REST, by the contract's routes: path, query and body become the request of a method, its answer becomes JSON.
+// `serveRest` serves REST by the contract's routes: path, query and body become a method's request, and its
+// answer becomes JSON.
 //
-//   rest-1. Under /v1 nobody learns whether something is there who may not ask: the token comes before the route.
-//   rest-2. What is sent is read whole and checked whole before a service hears of it.
+//   rest-1. Under /v1, the token is checked before the route. A caller without a token cannot learn which
+//       objects exist.
+//   rest-2. A request is read and checked whole before a service gets it.
 //   rest-3. A method's stream is a stream of server-sent events.
 
 import { create, isFieldSet, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
@@ -28,7 +30,7 @@ export interface RestOptions {
   readonly closing: AbortSignal;
 }
 
-/** @throws HoldfastError, when nothing has been answered yet. */
+/** @throws HoldfastError when nothing has been answered yet. */
 export async function serveRest(exchange: Exchange, options: RestOptions): Promise<void> {
   const { request } = exchange;
   const { calls, limits } = options;
@@ -53,7 +55,7 @@ interface Bound {
   readonly errors: FieldError[];
 }
 
-/** The request of a method from body, query, path and headers, with everything that is wrong with it (rest-2). */
+/** The request of a method from body, query, path and headers, with all mistakes in it (rest-2). */
 async function readRequest(
   exchange: Exchange,
   { method, rule, params }: Route,
@@ -65,7 +67,7 @@ async function readRequest(
   const body = await readContent(exchange, maxBytes, needsBody(input, rule, inPath));
   const { message, errors } = bindBody(input, rule, body, inPath);
   const query = readQuery(exchange.query);
-  // What has a body is said there.
+  // If there is a body, the fields are in it and not in the query.
   errors.push(
     ...(rule.body === "" ? readTexts(input, message, query, inPath) : readTexts(NOTHING, message, query)),
   );
@@ -75,7 +77,7 @@ async function readRequest(
   return { message, errors };
 }
 
-/** What stands behind the question mark, decoded as strictly as a path: nothing that cannot be read becomes another text. */
+/** The parameters of the query, decoded as strictly as a path: text that cannot be decoded is refused. */
 function readQuery(text: string): readonly (readonly [name: string, value: string])[] {
   return text
     .split("&")
@@ -89,7 +91,7 @@ function readQuery(text: string): readonly (readonly [name: string, value: strin
     });
 }
 
-/** The body, as it came; an empty one is an empty object where nothing in it is required. */
+/** The body as it came. An empty body is an empty object if no field is required. */
 async function readContent(exchange: Exchange, maxBytes: number, isNeeded: boolean): Promise<Uint8Array> {
   const { rawHeaders } = exchange.request;
   checkBody(rawHeaders, maxBytes);
@@ -101,7 +103,7 @@ async function readContent(exchange: Exchange, maxBytes: number, isNeeded: boole
 const CREATED = 201;
 const NO_KEY = "is not supported here: a repeated request would run twice";
 
-/** A message without fields: whatever is given for it is not known. */
+/** A message without fields, so that every given field is unknown. */
 const NOTHING: DescMessage = GetHealthRequestSchema;
 
 function bindBody(input: DescMessage, rule: Rule, body: Uint8Array, inPath: readonly string[]): Bound {
@@ -135,7 +137,7 @@ function bindIdempotencyKey(
   const field = findField(input, ({ isIdempotencyKey }) => isIdempotencyKey);
   const key = exchange.request.headers["idempotency-key"];
   if (typeof key !== "string") return [];
-  // What makes something each time it is asked must not let anybody believe that it does not.
+  // A method that creates something at each call must refuse the key, which promises that a repeat is safe.
   if (field === undefined)
     return status === CREATED
       ? [{ pointer: "/idempotencyKey", code: "unknown_property", message: NO_KEY }]
@@ -152,10 +154,10 @@ function fieldOf(desc: DescMessage, name: string): DescField {
   return field;
 }
 
-/** Made once: a reason of their own costs more than the rest of the signal. */
+/** Made once: a new reason for each call costs more than the rest of the signal. */
 const OVER = new Refusal("unavailable", "the call is over");
 
-/** Its signal is aborted when the caller goes, the call is over, or the API closes. */
+/** The context of a call. Its signal is aborted when the caller goes, the call ends, or the API closes. */
 function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: AbortSignal): HandlerContext {
   const { request, response, requestId } = exchange;
   const { authorization } = request.headers;
@@ -166,11 +168,11 @@ function contextOf(exchange: Exchange, method: Method, caller: Caller, closing: 
     requestMethod: request.method ?? "",
     url: request.url ?? "",
     shutdownSignal: closing,
-    // All that is asked for once the request is read; a stream keeps it as long as it lasts.
+    // No other header is used once the request is read. A stream keeps this one as long as it lasts.
     requestHeader: authorization === undefined ? [] : [["authorization", authorization]],
   });
   response.once("close", () => context.abort(OVER));
-  if (response.destroyed) context.abort(OVER); // It went while its token was looked up.
+  if (response.destroyed) context.abort(OVER); // The caller went while its token was checked.
   identify(context, caller, requestId);
   return context;
 }

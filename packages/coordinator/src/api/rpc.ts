@@ -1,7 +1,8 @@
-// gRPC, gRPC-Web and Connect, by connect-node: each method of the contract at `/holdfast.v1.{Service}/{Method}`.
+// `createRpc` serves gRPC, gRPC-Web and Connect with connect-node: each method of the contract at
+// `/holdfast.v1.{Service}/{Method}`.
 //
-// Here a user's JSON is bytes, and in Connect's JSON base64, as protobuf's JSON says. Messages are never compressed, in neither
-// direction: something small that inflates to something large is a way to exhaust us.
+// A user's JSON is bytes here, and base64 in Connect's JSON, as in protobuf's JSON. Messages are never
+// compressed in either direction: a small message that inflates to a large one could exhaust memory.
 
 import type { DescMethod, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import {
@@ -30,11 +31,11 @@ export interface RpcOptions {
   readonly limits: ApiLimits;
   /** Aborted when the API closes. */
   readonly closing: AbortSignal;
-  /** Told of every error on its way out. */
+  /** Called with every error before it is sent. */
   readonly onError: (error: HoldfastError, requestId: string) => void;
 }
 
-/** @throws HoldfastError, when nothing has been answered yet. */
+/** @throws HoldfastError when nothing has been answered yet. */
 export type ServeRpc = (exchange: Exchange) => Promise<void>;
 
 export function createRpc(options: RpcOptions): ServeRpc {
@@ -67,12 +68,12 @@ export function createRpc(options: RpcOptions): ServeRpc {
     encodeTrailers(response);
     const asked = universalRequestFromNodeRequest(request, response, undefined, contextValuesOf(requestId));
     const given = await handler(asked);
-    // What fails from here on is the connection: there is nobody left to be told.
+    // Later failures are failures of the connection: no caller is left to answer.
     await universalResponseToNodeResponse(given, response).catch(() => response.destroy());
   };
 }
 
-/** What connect-node answers without a word. */
+/** Refuses requests that connect-node would answer without a message. */
 function refuseUnspoken(handler: UniversalHandler, { method = "", headers }: Exchange["request"]): void {
   const type = headers["content-type"] ?? "none";
   if (!handler.allowedMethods.includes(method)) {
@@ -93,7 +94,7 @@ function refuseUnspoken(handler: UniversalHandler, { method = "", headers }: Exc
 }
 
 function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onError }: RpcOptions): void {
-  /** The error as Connect sends it. */
+  /** The error in Connect's form. */
   const told = (thrown: unknown, context: HandlerContext): Error => {
     const error = toHoldfastError(thrown);
     onError(error, requestIdOf(context));
@@ -127,7 +128,7 @@ function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onE
   });
 }
 
-/** An envelope of gRPC has five bytes of its own. */
+/** The size of gRPC's envelope. */
 const ENVELOPE_BYTES = 5;
 
 function maxBytesOf(desc: DescMethod, limits: ApiLimits): number {

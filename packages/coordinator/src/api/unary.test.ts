@@ -36,14 +36,14 @@ async function startWaiting() {
   return { asked, over };
 }
 
-it("unary-2: is over when its time is up", async () => {
+it("unary-2: a call ends when its time is over", async () => {
   const { over } = await startWaiting();
   const answer = poll({ "connect-timeout-ms": "20" });
   await over;
-  expect((await answer).status).toBe(200); // What it says then is the service's affair.
+  expect((await answer).status).toBe(200); // The service decides the answer.
 });
 
-it("unary-2: is over when its caller goes", async () => {
+it("unary-2: a call ends when its caller goes", async () => {
   const { asked, over } = await startWaiting();
   const caller = new AbortController();
   const answer = poll({}, undefined, caller.signal).catch(() => "gone");
@@ -53,7 +53,7 @@ it("unary-2: is over when its caller goes", async () => {
   await over;
 });
 
-it("unary-2: is over when the API closes", async () => {
+it("unary-2: a call ends when the API closes", async () => {
   const { asked, over } = await startWaiting();
   const answer = poll();
   await asked;

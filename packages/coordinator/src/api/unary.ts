@@ -1,10 +1,12 @@
-// Connect's unary calls: the same answers as connect-node's, for a third of the time in binary, which is what our own processes make of
-// each other. It makes no streams, no copies of headers and no signal of a signal; what is anything else goes to connect-node (rpc.ts).
+// `serveUnary` answers Connect's unary calls like connect-node, in a third of the time for binary ones, which
+// our own processes send. It makes no streams and copies no headers or signals. Other requests go to
+// connect-node (rpc.ts).
 //
-//   unary-1. Whatever is thrown is told as Connect's errors are, with the details of ours.
-//   unary-2. A call ends when its caller goes, when its time is up, or when the API closes: then its signal is aborted.
-//   unary-3. What cannot be read is told by its place, and not by what stands there: that may be a secret in the wrong
-//       field.
+//   unary-1. Every error is answered in Connect's form, with our details.
+//   unary-2. A call ends when its caller goes, when its time is over, or when the API closes. Its signal is
+//       aborted then.
+//   unary-3. An unreadable value is reported by its place and not quoted, because it may be a secret in the
+//       wrong field.
 
 import {
   fromBinary,
@@ -25,7 +27,7 @@ import { isJsonType } from "./gates.ts";
 import { parseBody } from "./json-read.ts";
 import { Refusal } from "../call/refusal.ts";
 
-/** How messages stand in a body. */
+/** The form of messages in a body. */
 interface Codec {
   readonly type: string;
   readonly read: (desc: DescMessage, bytes: Uint8Array) => Message;
@@ -61,7 +63,7 @@ const JSON_CODEC: Codec = {
   write: (desc, message) => toJsonString(desc, message),
 };
 
-/** unary-3. Names of keys are told, which are no secrets. */
+/** unary-3. Names of keys are shown, because they are no secrets. */
 function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refusal {
   const field = isFieldError(cause) ? cause.field().name : undefined;
   const key = field ?? /(?:key|object key) "([^"]{1,200})"/.exec(message)?.[1];
@@ -71,9 +73,9 @@ function unreadable({ typeName }: DescMessage, { message, cause }: Error): Refus
     fix: key === undefined ? "send an object with its fields" : `correct "${key}", or leave it out`,
   });
 }
-/** Connect's own limit of what can be said: ten digits. */
+/** Connect's own limit of a timeout: ten digits. */
 const TIMEOUT = /^\d{1,10}$/;
-/** Node takes a longer one for none at all. */
+/** The longest time-out of Node, which treats longer ones as none. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface UnaryOptions {
@@ -82,10 +84,10 @@ export interface UnaryOptions {
   readonly onError: (error: HoldfastError, requestId: string) => void;
 }
 
-/** Made once: a reason of their own costs more than the rest of the signal. */
+/** Made once: a new reason for each call costs more than the rest of the signal. */
 export const OVER = new Refusal("unavailable", "the call is over");
 
-/** Which codec a unary call is for here; none when it is not Connect's. */
+/** The codec of a Connect unary call; `undefined` for other requests. */
 export function codecOf({ request }: Exchange): Codec | undefined {
   const type = request.headers["content-type"] ?? "";
   if (request.method !== "POST") return undefined;
@@ -93,7 +95,7 @@ export function codecOf({ request }: Exchange): Codec | undefined {
   return isJsonType(type) ? JSON_CODEC : undefined;
 }
 
-/** Answers whatever becomes of it. */
+/** Answers every request, also with an error. */
 export async function serveUnary(
   exchange: Exchange,
   desc: DescMethodUnary,
@@ -138,11 +140,11 @@ export interface UnaryCall {
   readonly authorization: string | undefined;
   readonly requestId: string;
   readonly signal: AbortSignal;
-  /** Read once the caller may call. */
+  /** Called once the caller may make the call. */
   readonly body: () => Uint8Array | Promise<Uint8Array>;
 }
 
-/** The body of the answer. @throws HoldfastError, whatever it is that the caller did wrong. */
+/** The body of the answer. @throws HoldfastError for every mistake of the caller. */
 export async function answerOf(
   { desc, codec, authorization, requestId, signal, body }: UnaryCall,
   calls: Calls,

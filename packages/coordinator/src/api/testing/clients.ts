@@ -1,4 +1,4 @@
-// One method called three ways: by the stock gRPC client, by Connect, and by `fetch` on its route.
+// `CLIENTS` call a method in three ways: by the stock gRPC client, by Connect, and by `fetch` on its route.
 
 import { create, fromBinary, toBinary, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
@@ -11,20 +11,20 @@ import { readBody } from "../json-read.ts";
 import { membersOf, trimmed } from "../json-spans.ts";
 import { writeMessage } from "../json-write.ts";
 
-/** What came back, in the words of the contract. */
+/** An answer, in the types of the contract. */
 export type Answered =
   | { readonly messages: readonly Message[] }
-  /** Our code, and for gRPC and Connect theirs; for REST the status. */
+  /** Our error code; `as` is the code of gRPC or Connect, or the REST status. */
   | { readonly code: string; readonly as: string | number; readonly pointers: readonly string[] };
 
 export interface Called {
   readonly url: string;
   readonly token?: string;
-  /** The page that asks. */
+  /** The origin of the calling page. */
   readonly origin?: string;
 }
 
-/** What is sent beside the request. */
+/** The headers of a request. */
 function headersOf({ token, origin }: Called): Record<string, string> {
   return {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -71,7 +71,9 @@ async function callGrpc(to: Called, desc: DescMethod, request: Message): Promise
   }
 }
 
-/** `google.rpc.Status` holds details (3) of `google.protobuf.Any`, which holds the bytes (2) of ours. */
+/**
+ * `google.rpc.Status` holds details (3) of `google.protobuf.Any`, which holds the bytes (2) of our error.
+ */
 function readDetails(bytes: Buffer | undefined): { code: string; pointers: readonly string[] } {
   const any = bytes === undefined ? undefined : fieldOf(bytes, 3);
   const ours = any === undefined ? undefined : fieldOf(any, 2);
@@ -92,7 +94,7 @@ function fieldOf(bytes: Uint8Array, wanted: number): Uint8Array | undefined {
 
 async function callConnect(to: Called, desc: DescMethod, request: Message): Promise<Answered> {
   const transport = createConnectTransport({ baseUrl: to.url, httpVersion: "1.1" });
-  // Every client has every method's type; which one it is only the table knows.
+  // Every client has every method's type. Only the table knows which method this is.
   const client = createClient(desc.parent as typeof HealthService, transport) as unknown as Record<
     string,
     (
@@ -143,7 +145,7 @@ export async function callRest(
   return { messages: events.map((event) => readAnswer(desc, event)) };
 }
 
-/** What REST has of a request: the rest of its fields is in the query or in the body, as the rule says. */
+/** The members of a REST request that are not in its path. The rule puts them into the query or the body. */
 function restRequestOf(desc: DescMethod, request: Message, rule: Rule) {
   const text = writeMessage(desc.input, request);
   const members = membersOf(text, trimmed(text)).map(

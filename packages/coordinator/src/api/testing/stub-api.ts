@@ -1,4 +1,4 @@
-// An API over services that do nothing but answer, with a token for each kind of caller.
+// `startStubApi` starts an API over services that only answer samples, with a token for each kind of caller.
 
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
@@ -12,11 +12,11 @@ export const KINDS = ["admin", "user", "runner", "job", "registration"] as const
 
 export interface StubApi extends Listener {
   readonly url: string;
-  /** Tokens that are taken for revoked. */
+  /** Tokens that count as revoked. */
   readonly revoked: Set<string>;
 }
 
-/** What a stub does instead of answering with a sample. */
+/** Replaces the sample answer of a stub. */
 export type Behave = (desc: DescMethod, request: Message, context: HandlerContext) => unknown;
 
 export function startStubApi(behave?: Behave, options?: Partial<ApiOptions>): Promise<StubApi> {
@@ -38,7 +38,10 @@ export async function startStubApiWith(
   return { ...listener, url: `http://127.0.0.1:${listener.port}`, revoked };
 }
 
-/** `admin`, `user`, and so on; with something after a dash it is another one of the same kind. */
+/**
+ * The caller of a token: `admin`, `user`, and so on. A suffix after a dash makes another caller of the same
+ * kind.
+ */
 function authenticated(token: string, revoked: ReadonlySet<string>): Authenticated {
   if (revoked.has(token)) return { status: "revoked" };
   const kind = KINDS.find((one) => token === one || token.startsWith(`${one}-`));
@@ -47,7 +50,7 @@ function authenticated(token: string, revoked: ReadonlySet<string>): Authenticat
   return { status: "known", caller };
 }
 
-/** Every method of every service answers with a sample of what it answers with; streams with two. */
+/** Each method of every service answers with a sample, and each stream with two. */
 function stubServices(behave: Behave): Services {
   const services = SERVICES.map((service) => {
     const methods = service.methods.map((desc) => [desc.localName, stubMethod(desc, behave)]);
