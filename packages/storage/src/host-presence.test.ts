@@ -1,4 +1,5 @@
-// A death is proven by the kernel alone: each test looks for a real process that is dead, stopped, busy or somewhere else.
+// A death is proven by the kernel alone: each test looks for a real process that is dead, stopped, busy or
+// somewhere else.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -10,8 +10,9 @@
 //   host-presence-3. A mark is published only once its owner listens. A clean close removes the file.
 //   host-presence-4. macOS refuses a connection also when a queue is full, so there the process id must be
 //       unused as well. It has no separate id spaces.
-//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted by
-//       an access time of zero, and removed by a start a minute later. Until then peers use it as their proof.
+//   host-presence-5. On Linux each start looks at some sockets of the folder. A socket that refuses is noted
+//       by an access time of zero, and removed by a start a minute later. Until then peers use it as their
+//       proof.
 
 import { spawnSync } from "node:child_process";
 import { lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -95,7 +96,10 @@ export function forgetPresence({ socket, file }: PresenceMark): void {
   if (fileId(socket) === file) rmSync(socket, { force: true });
 }
 
-/** How long peers keep the proof of a death. After that they release the claims of a silent process without a proof. */
+/**
+ * How long peers keep the proof of a death. After that they release the claims of a silent process without
+ * a proof.
+ */
 const PROOF_MS = 60_000;
 /** How many sockets one start looks at. */
 const SOCKETS_LOOKED_AT = 64;

@@ -1,4 +1,5 @@
-// How a database is found, made and refused: nobody may be left with a stack trace, or with their password in a log.
+// How a database is found, made and refused: nobody may be left with a stack trace, or with their password in
+// a log.
 
 import { readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";

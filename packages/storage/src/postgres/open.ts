@@ -24,17 +24,18 @@ export interface OpenPostgres {
   /** Connections at most; 8 when absent. */
   readonly connectionsMax?: number;
   /**
-   * The time that callers pass: their machine's, or the database's, which `now()` then answers. Use the database's
-   * with several machines whose clocks are not synchronised.
+   * The time that callers pass: their machine's, or the database's, which `now()` then answers. Use the
+   * database's with several machines whose clocks are not synchronised.
    */
   readonly clock?: "caller" | "database";
   /**
-   * How often the storage polls for arrivals of other processes; 250 ms when absent. No arrival is lost in between.
+   * How often the storage polls for arrivals of other processes; 250 ms when absent. No arrival is lost in
+   * between.
    */
   readonly pollMs?: number;
   /**
-   * Whether processes notify each other of changes at once; true when absent. Costs a connection per storage with
-   * listeners, which must not be pooled by transaction.
+   * Whether processes notify each other of changes at once; true when absent. Costs a connection per storage
+   * with listeners, which must not be pooled by transaction.
    */
   readonly notices?: boolean;
   readonly connectTimeoutMs?: number;
@@ -47,8 +48,9 @@ const MIGRATIONS_MAX = 10;
  * Open a database, and make our tables in it if they are missing.
  *
  * @throws UsageError for what is no address of a PostgreSQL database.
- * @throws HoldfastError `storage_unavailable` when it cannot be reached, does not let us in or does not exist, `storage_readonly`,
- *   `version_unsupported` when a newer Holdfast made it. No message contains a password.
+ * @throws HoldfastError `storage_unavailable` when it cannot be reached, does not let us in or does not
+ *   exist, `storage_readonly`, `version_unsupported` when a newer Holdfast made it. No message contains a
+ *   password.
  */
 export async function openPostgresStorage(options: OpenPostgres): Promise<PostgresStorage> {
   const { url, schema = "holdfast", lanes = LANES_DEFAULT, clock = "caller" } = options;
@@ -88,8 +90,8 @@ export interface PostgresDatabaseReader extends StorageReader {
 }
 
 /**
- * Read an existing database beside the processes that write to it. Nothing is made or changed. Tables of older
- * versions are read as they are, also while another process migrates them.
+ * Read an existing database beside the processes that write to it. Nothing is made or changed. Tables of
+ * older versions are read as they are, also while another process migrates them.
  *
  * @throws as `openPostgresStorage` does, and `storage_unavailable` when there is nothing of ours in it.
  */
@@ -225,7 +227,10 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Microseconds of this machine's clock, but always above the one before: an order of what one process makes, over restarts. */
+/**
+ * Microseconds of this machine's clock, but always above the one before: an order of what one process
+ * makes, over restarts.
+ */
 function stamper(last: number): () => number {
   let stamp = last;
   return () =>

@@ -17,7 +17,9 @@ const SILENT_MS = 30_000;
 export interface ArrivalStreamHost {
   /** How long the stream may take to begin. */
   readonly openMs: number;
-  /** Open the stream. `onHeard` is called at each message; after the first one, every later arrival is sent. */
+  /**
+   * Open the stream. `onHeard` is called at each message; after the first one, every later arrival is sent.
+   */
   open(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */
   held(): Iterable<string>;

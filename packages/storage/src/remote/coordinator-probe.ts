@@ -32,7 +32,10 @@ export function plainThere(url: string): UsageError {
   });
 }
 
-/** The error of a URL with http for a server that speaks TLS. Such a server cuts the connection without an error. */
+/**
+ * The error of a URL with http for a server that speaks TLS. Such a server cuts the connection without an
+ * error.
+ */
 export async function tlsThere(url: string): Promise<UsageError | undefined> {
   const { protocol, hostname, port, host } = new URL(url);
   if (protocol !== "http:" || !(await speaksTls(hostname.replace(/^\[|\]$/g, ""), Number(port || 80))))
@@ -121,7 +124,10 @@ function askWithoutToken(url: string): Promise<Answer | undefined> {
   });
 }
 
-/** Whether this is an error as Connect has it, with our detail, or one of REST's problems with a code of ours. */
+/**
+ * Whether this is an error as Connect has it, with our detail, or one of REST's problems with a code of
+ * ours.
+ */
 function isOurs(text: string): boolean {
   try {
     const { code, details } = JSON.parse(text) as { code?: unknown; details?: unknown };

@@ -1,20 +1,20 @@
-// Lines: the caller's end of a line (`packages/proto/src/line.ts`). A line is a stream that carries this process's
-// small unary calls to its coordinator.
+// Lines: the caller's end of a line (`packages/proto/src/line.ts`). A line is a stream that carries this
+// process's small unary calls to its coordinator.
 //
 //   remote-line-1. A line is opened once a process calls often. It carries calls once the coordinator has
 //       greeted back over it. A coordinator of an earlier version does not greet, nor does one behind a proxy
 //       that holds requests back. Every call then goes as a request, and a line is tried again after
 //       `RETRY_MS`.
-//   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never sent again
-//       here.
-//   remote-line-3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and no
-//       connection open.
-//   remote-line-4. A line belongs to one token: with another one it is closed, and calls go as requests until there is
-//       a new line.
-//   remote-line-5. A line takes no more calls once it has carried `LINE_BYTES` of requests: to a proxy these are the
-//       body of one request.
-//   remote-line-6. A line that the coordinator asks to end takes no more calls: those that are open are answered over
-//       it, then it is ended.
+//   remote-line-2. A call over a line that is cut is rejected: nobody knows whether it was done. It is never
+//       sent again here.
+//   remote-line-3. A line that carries nothing for `IDLE_MS` is closed, so that it keeps no process alive and
+//       no connection open.
+//   remote-line-4. A line belongs to one token: with another one it is closed, and calls go as requests until
+//       there is a new line.
+//   remote-line-5. A line takes no more calls once it has carried `LINE_BYTES` of requests: to a proxy these
+//       are the body of one request.
+//   remote-line-6. A line that the coordinator asks to end takes no more calls: those that are open are
+//       answered over it, then it is ended.
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";

@@ -4,9 +4,8 @@ import { openRemoteStorage } from "./index.ts";
 import { serveStorage, TOKEN } from "./testing/storage-server.ts";
 
 // The same promises over a network. Storing content, and keeping it, is the coordinator's affair. HTTP/2 runs
-// the whole suite.
-// In `npm test` HTTP/1.1 runs the parts with streams, groups of requests and large bodies; in the conformance campaign it
-// runs all parts (`HOLDFAST_CAMPAIGN`).
+// the whole suite. In `npm test` HTTP/1.1 runs the parts with streams, groups of requests and large bodies;
+// in the conformance campaign it runs all parts (`HOLDFAST_CAMPAIGN`).
 const OVER_HTTP_1 =
   process.env["HOLDFAST_CAMPAIGN"] === undefined
     ? (["batches", "groups", "signals", "followers", "what is due", "what is kept"] as const)

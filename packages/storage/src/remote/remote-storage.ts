@@ -42,7 +42,10 @@ const CLOSE_MS = 2_000;
 
 export type RemoteStorageOptions = ConnectionOptions;
 
-/** The storage of a coordinator. Nothing is sent before the first call; it keeps its process alive until it is closed. */
+/**
+ * The storage of a coordinator. Nothing is sent before the first call; it keeps its process alive until it
+ * is closed.
+ */
 export function openRemoteStorage(options: RemoteStorageOptions): AgentStorage {
   const connection = new CoordinatorConnection(options);
   return new RemoteStorage(connection);

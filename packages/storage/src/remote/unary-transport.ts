@@ -1,5 +1,6 @@
-// unaryTransport: Connect's unary calls in binary over HTTP/2, the calls that our processes make most. They are
-// the same requests as connect-node's, for a third of the time. Other calls go to connect-node's transport.
+// unaryTransport: Connect's unary calls in binary over HTTP/2, the calls that our processes make most. They
+// are the same requests as connect-node's, for a third of the time. Other calls go to connect-node's
+// transport.
 //
 //   unary-transport-1. A call is answered, or rejected with a ConnectError. A call that was cut off, or took
 //       too long, may or may not have been done.

@@ -1,4 +1,5 @@
-// SqliteStorage and the ways to open it: one file, one owner process, all others through the owner or as readers.
+// SqliteStorage and the ways to open it: one file, one owner process, all others through the owner or as
+// readers.
 
 export {
   connectSqliteStorage,

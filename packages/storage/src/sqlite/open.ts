@@ -36,8 +36,9 @@ const ASK_PID_MS = 500;
  * Own a database: open it for writing and serve it to other processes of this user, until `close`.
  *
  * @throws ConflictError `locked`, naming the owner, when another process owns it.
- * @throws HoldfastError when the file cannot be used: `file_not_found`, `corrupt_record`, `version_unsupported`,
- *   `storage_readonly`, `storage_full`, `storage_unavailable`. The file is left as it was.
+ * @throws HoldfastError when the file cannot be used: `file_not_found`, `corrupt_record`,
+ *   `version_unsupported`, `storage_readonly`, `storage_full`, `storage_unavailable`. The file is left as it
+ *   was.
  */
 export async function openSqliteStorage({ path, create = true }: OpenSqlite): Promise<SqliteStorage> {
   assertSqliteVersion();
@@ -82,7 +83,10 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   return storage;
 }
 
-/** The storage over its owner's socket, or `undefined` when nobody owns the database. Claims made here end with `close`. */
+/**
+ * The storage over its owner's socket, or `undefined` when nobody owns the database. Claims made here end
+ * with `close`.
+ */
 export async function connectSqliteStorage({
   path,
 }: {
@@ -226,7 +230,10 @@ async function askOwner(paths: DatabasePaths): Promise<OwnerInfo | undefined> {
   }
 }
 
-/** The last owner did not close; then its write-ahead log must be there, and it held what was not yet in the main file. */
+/**
+ * The last owner did not close; then its write-ahead log must be there, and it held what was not yet in the
+ * main file.
+ */
 function findLoss(paths: DatabasePaths): string[] {
   if (statFile(paths.file) === undefined || statFile(paths.wal) !== undefined) return [];
   return [

@@ -1,4 +1,5 @@
-// The server dies and comes back, and the connections with it: every call says so, and nobody has to be opened again.
+// The server dies and comes back, and the connections with it: every call says so, and nobody has to be
+// opened again.
 
 import type { Change } from "@holdfast/core";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// H9 over PostgreSQL: a fault at every commit and task boundary. A dead process leaves its rows behind, and claims
-// that nobody renews any more.
+// H9 over PostgreSQL: a fault at every commit and task boundary. A dead process leaves its rows behind, and
+// claims that nobody renews any more.
 //
 // A few scenarios in every run; all of them in the PostgreSQL campaign (`HOLDFAST_CAMPAIGN`).
 

@@ -1,5 +1,5 @@
-// Several storages on one database. Each caches sessions as it last read them, and must never decide by a cached
-// version that is out of date. All run in one process, as only their caches separate them.
+// Several storages on one database. Each caches sessions as it last read them, and must never decide by a
+// cached version that is out of date. All run in one process, as only their caches separate them.
 
 import { verifyAudit, type Arrival, type Change, type CommitBatch, type CreateSession } from "@holdfast/core";
 import { hash } from "node:crypto";

@@ -1,4 +1,5 @@
-// DatabaseOffset: a process whose estimate of the database's time runs ahead would take leases that have not expired.
+// DatabaseOffset: a process whose estimate of the database's time runs ahead would take leases that have not
+// expired.
 
 import { expect, test } from "vitest";
 import { DatabaseOffset } from "./database-clock.ts";

@@ -1,10 +1,11 @@
 // databaseClock: the database's time, computed from its last answer and this process's monotonic clock.
 //
-//   database-clock-1. It is not ahead of the database: an answer's time counts as if it had been read when the answer
-//       came. The midpoint between question and answer (as in NTP) would be ahead if the question was queued, as at
-//       the start of a server. The process would then take leases that have not expired.
-//   database-clock-2. It is as little behind as any answer shows. A slow answer does not replace a quick one. If even
-//       the latest possible time of an answer is behind, the database's clock was set back, and is followed.
+//   database-clock-1. It is not ahead of the database: an answer's time counts as if it had been read when
+//       the answer came. The midpoint between question and answer (as in NTP) would be ahead if the question
+//       was queued, as at the start of a server. The process would then take leases that have not expired.
+//   database-clock-2. It is as little behind as any answer shows. A slow answer does not replace a quick one.
+//       If even the latest possible time of an answer is behind, the database's clock was set back, and is
+//       followed.
 
 import type { Database } from "./database.ts";
 

@@ -10,7 +10,8 @@ import { toStorageError } from "./pg-errors.ts";
 import { newSchema, runSql, sharedServerUrl } from "../testing/shared-server.ts";
 import { verifyDatabase } from "../read/verify.ts";
 
-// The function fails as PostgreSQL does in a deadlock. A sequence keeps its number when its transaction fails.
+// The function fails as PostgreSQL does in a deadlock. A sequence keeps its number when its transaction
+// fails.
 test("postgres-database-4: a statement that lost against another transaction is run again until it wins", async () => {
   const schema = newSchema();
   const url = await sharedServerUrl();

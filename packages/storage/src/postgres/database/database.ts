@@ -1,16 +1,17 @@
 // Database: a pool of connections that takes statements and answers rows. It knows no tables.
 //
-//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: its changes are
-//       synced when it answers.
+//   postgres-database-1. `run` is one statement and, outside of `transact`, its own transaction: its changes
+//       are synced when it answers.
 //   postgres-database-2. A connection that was lost is not used again; the next call makes a new one.
-//   postgres-database-3. Statements are prepared by name once per connection, with plans that do not depend on the
-//       size of the tables at that time. Sequential scans and hash joins are off, because a plan that was made over
-//       an empty table is kept until the table is analysed.
-//   postgres-database-4. A single statement that lost against others (a serialization failure, a deadlock) changed
-//       nothing, and is run again. Results thus do not depend on the server's default isolation level.
-//   postgres-database-5. A server whose machine is gone sends nothing, not even an error. A call without an answer
-//       for `answerTimeoutMs` therefore rejects with an unknown outcome, and the connection is given up
-//       (postgres-database-2). Migrations, and statements over whole tables, may take longer, and wait.
+//   postgres-database-3. Statements are prepared by name once per connection, with plans that do not depend
+//       on the size of the tables at that time. Sequential scans and hash joins are off, because a plan that
+//       was made over an empty table is kept until the table is analysed.
+//   postgres-database-4. A single statement that lost against others (a serialization failure, a deadlock)
+//       changed nothing, and is run again. Results thus do not depend on the server's default isolation
+//       level.
+//   postgres-database-5. A server whose machine is gone sends nothing, not even an error. A call without an
+//       answer for `answerTimeoutMs` therefore rejects with an unknown outcome, and the connection is given
+//       up (postgres-database-2). Migrations, and statements over whole tables, may take longer, and wait.
 
 import { toError } from "@holdfast/core";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -41,7 +42,10 @@ export interface DatabaseOptions {
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
-/** After how long without a word the system asks whether the other side is still there (postgres-database-5). */
+/**
+ * After how long without a word the system asks whether the other side is still there
+ * (postgres-database-5).
+ */
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } as const;
 
 const SETTINGS = [
@@ -68,7 +72,10 @@ export interface Hearing {
   readonly lost: () => void;
 }
 
-/** How often a statement is run again because others were faster, and how long it waits at most: a random time, doubled. */
+/**
+ * How often a statement is run again because others were faster, and how long it waits at most: a random
+ * time, doubled.
+ */
 const RUNS_MAX = 20;
 const PAUSE_MAX_MS = 50;
 
@@ -113,8 +120,8 @@ export class Database {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      // Sent ahead of the connection's first statement, which does not wait for it. If it fails, that statement
-      // fails.
+      // Sent ahead of the connection's first statement, which does not wait for it. If it fails, that
+      // statement fails.
       client.query(onConnect).catch(() => undefined);
     });
   }
@@ -158,7 +165,10 @@ export class Database {
     return Promise.all(sent);
   }
 
-  /** A transaction of several statements; whatever is thrown rolls it back. Statements sent together travel together. */
+  /**
+   * A transaction of several statements; whatever is thrown rolls it back. Statements sent together travel
+   * together.
+   */
   async transact<T>(
     work: (run: (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {

@@ -1,12 +1,15 @@
 // gather: the reads of one turn of the event loop as one statement. Later reads belong to the next statement.
 //
-// It knows no tables. Its answers are as new as those of single reads: the statement begins after all reads were
-// asked for.
+// It knows no tables. Its answers are as new as those of single reads: the statement begins after all reads
+// were asked for.
 
 import { binaryArray, type Element, type ElementType } from "./binary-arrays.ts";
 import type { Database, Row, Statement } from "./database.ts";
 
-/** Reads in one statement. More are made beside each other, so that no answer is larger than a process can well hold. */
+/**
+ * Reads in one statement. More are made beside each other, so that no answer is larger than a process can
+ * well hold.
+ */
 const READS_MAX = 64;
 
 interface Asked<Read> extends PromiseWithResolvers<readonly Row[]> {
@@ -14,8 +17,8 @@ interface Asked<Read> extends PromiseWithResolvers<readonly Row[]> {
 }
 
 /**
- * @param statement its first parameter numbers the reads (`int4[]`), and the others are as `columns` say. Each row
- *   has `nth`, the number of the read it belongs to, and rows come in that order.
+ * @param statement its first parameter numbers the reads (`int4[]`), and the others are as `columns` say.
+ *   Each row has `nth`, the number of the read it belongs to, and rows come in that order.
  * @returns a function that makes one read, and answers the rows of that read alone.
  */
 export function gather<Read>(

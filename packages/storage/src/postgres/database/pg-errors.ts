@@ -30,7 +30,10 @@ export const SQLSTATE = {
   noSuchCharacter: "22021",
 } as const;
 
-/** The five characters of an error that the server raised; `undefined` for any other one, among them Node's `EPIPE`. */
+/**
+ * The five characters of an error that the server raised; `undefined` for any other one, among them Node's
+ * `EPIPE`.
+ */
 export function sqlState(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !("severity" in thrown) || !("code" in thrown)) return undefined;
   return typeof thrown.code === "string" ? thrown.code : undefined;
@@ -42,16 +45,24 @@ export function hasLost(thrown: unknown): boolean {
   return state === SQLSTATE.serializationFailure || state === SQLSTATE.deadlock;
 }
 
-/** Whether nothing was applied because another transaction was faster, so that a retry may succeed at once. */
+/**
+ * Whether nothing was applied because another transaction was faster, so that a retry may succeed at once.
+ */
 export function isConflict(thrown: unknown): boolean {
   const state = sqlState(thrown);
   return state === SQLSTATE.uniqueViolation || state === SQLSTATE.divisionByZero || hasLost(thrown);
 }
 
-/** Codes by which a statement is refused because of its values: bad data, too much of it, a broken constraint. */
+/**
+ * Codes by which a statement is refused because of its values: bad data, too much of it, a broken
+ * constraint.
+ */
 const OF_ONE_CHANGE = /^(22|23|54)/;
 
-/** Whether the environment is at fault, so that trying the changes of a group one by one would only fail again. */
+/**
+ * Whether the environment is at fault, so that trying the changes of a group one by one would only fail
+ * again.
+ */
 export function isEnvironmental(thrown: unknown): boolean {
   if (HoldfastError.is(thrown)) return thrown.code === "storage_unavailable";
   const state = sqlState(thrown);

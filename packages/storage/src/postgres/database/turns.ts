@@ -1,7 +1,8 @@
-// Turns: calls about the same thing, mostly a session, run one after the other, in the order in which they came.
+// Turns: calls about the same thing, mostly a session, run one after the other, in the order in which they
+// came.
 //
-// The database would put them in some order as well. But a caller that calls twice without waiting expects its own
-// order.
+// The database would put them in some order as well. But a caller that calls twice without waiting expects
+// its own order.
 
 export class Turns {
   /** The last call about each. */

@@ -1,4 +1,5 @@
-// How often ArrivalPoll polls, over a database that only takes its time. `sharing.test.ts` shows what it finds.
+// How often ArrivalPoll polls, over a database that only takes its time. `sharing.test.ts` shows what it
+// finds.
 
 import type { Session, SessionStatus } from "@holdfast/core";
 import { Followers, releasedClaim, type Claim } from "@holdfast/core/internal";

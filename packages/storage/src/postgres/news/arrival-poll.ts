@@ -1,17 +1,17 @@
-// ArrivalPoll: finds changes of other processes for listeners in this one. It polls a few times a second, and at each
-// notice (`commit-notices.ts`). Nothing depends on finding a change at once.
+// ArrivalPoll: finds changes of other processes for listeners in this one. It polls a few times a second, and
+// at each notice (`commit-notices.ts`). Nothing depends on finding a change at once.
 //
-//   arrival-poll-1. Sessions that were claimed through this storage are checked for a grown inbox and for having
-//       moved away. Followed sessions are checked for any change. One statement checks all of them, and answers only
-//       the changed ones.
-//   arrival-poll-2. Unclaimed sessions with something to do are named once for each version, so that a listener may
-//       run them. At most `READY_MAX` are read; `due` knows all of them.
-//   arrival-poll-3. An arrival that this storage has announced may be announced once more. An arrival is a hint: it
-//       is never wrong to look.
-//   arrival-poll-4. However many notices come, the poll rests most of the time, because the cost of a look grows with
-//       the number of known sessions.
-//   arrival-poll-5. Only held sessions are watched. A session is not watched any more when it was claimed elsewhere,
-//       or has ended or moved away.
+//   arrival-poll-1. Sessions that were claimed through this storage are checked for a grown inbox and for
+//       having moved away. Followed sessions are checked for any change. One statement checks all of them,
+//       and answers only the changed ones.
+//   arrival-poll-2. Unclaimed sessions with something to do are named once for each version, so that a
+//       listener may run them. At most `READY_MAX` are read; `due` knows all of them.
+//   arrival-poll-3. An arrival that this storage has announced may be announced once more. An arrival is a
+//       hint: it is never wrong to look.
+//   arrival-poll-4. However many notices come, the poll rests most of the time, because the cost of a look
+//       grows with the number of known sessions.
+//   arrival-poll-5. Only held sessions are watched. A session is not watched any more when it was claimed
+//       elsewhere, or has ended or moved away.
 
 import type { Arrival } from "@holdfast/core";
 import { goesOn, type Followers } from "@holdfast/core/internal";
@@ -99,7 +99,10 @@ export class ArrivalPoll {
     this.#timer = undefined;
   }
 
-  /** There may be something: look now, or after a rest when it is being looked, or was just now (arrival-poll-4). */
+  /**
+   * There may be something: look now, or after a rest when it is being looked, or was just now
+   * (arrival-poll-4).
+   */
   hurry(): void {
     if (this.#timer === undefined) return;
     if (this.#isLooking) this.#isLate = true;
@@ -231,8 +234,8 @@ export class ArrivalPoll {
   }
 
   /**
-   * Forget sessions that nobody follows any more, and read the versions of new ones. Notify the followers of these
-   * once.
+   * Forget sessions that nobody follows any more, and read the versions of new ones. Notify the followers of
+   * these once.
    */
   async #knowFollowed(): Promise<void> {
     const { followers, db } = this.#options;

@@ -1,5 +1,5 @@
-// CommitNotices: a change of another process is noticed without polling, and notices may fail. `sharing.test.ts`
-// shows that nothing depends on notices, as it has none at all.
+// CommitNotices: a change of another process is noticed without polling, and notices may fail.
+// `sharing.test.ts` shows that nothing depends on notices, as it has none at all.
 
 import type { Arrival, CreateSession } from "@holdfast/core";
 import { once } from "node:events";
@@ -140,7 +140,7 @@ test("a database that has no notices is not asked again", async () => {
   expect(warnings).toEqual([expect.stringContaining("LISTEN is unknown")]);
 });
 
-// ---- notices without a database ----------------------------------------------------------------------------------
+// ---- notices without a database ---------------------------------------------------------------------------
 
 /** Passes sent notices to `onTold` alone. */
 class FakeDatabase implements NoticeDatabase {

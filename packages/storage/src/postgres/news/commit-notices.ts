@@ -1,13 +1,14 @@
 // CommitNotices: a process that stores a change for others sends a notice, and the others poll at once.
 //
-//   commit-notices-1. A notice is only a reason to poll, and has no content. It decides nothing, and may be lost or
-//       come twice. The regular poll finds any change that was missed (`arrival-poll.ts`).
-//   commit-notices-2. A notice is sent after the transaction, and nobody waits for it. The first is sent at once;
-//       further ones within `COALESCE_MS` are sent as one.
-//   commit-notices-3. A process polls once when it has begun to listen, because it has missed any earlier notice.
-//   commit-notices-4. A database without notices answers an error, and is not asked again. A pooler may lose notices.
-//       A process finds that out by a notice to itself that does not come back, and warns once. It keeps listening,
-//       in case the notice was only late. A new connection is listened to in the same way.
+//   commit-notices-1. A notice is only a reason to poll, and has no content. It decides nothing, and may be
+//       lost or come twice. The regular poll finds any change that was missed (`arrival-poll.ts`).
+//   commit-notices-2. A notice is sent after the transaction, and nobody waits for it. The first is sent at
+//       once; further ones within `COALESCE_MS` are sent as one.
+//   commit-notices-3. A process polls once when it has begun to listen, because it has missed any earlier
+//       notice.
+//   commit-notices-4. A database without notices answers an error, and is not asked again. A pooler may lose
+//       notices. A process finds that out by a notice to itself that does not come back, and warns once. It
+//       keeps listening, in case the notice was only late. A new connection is listened to in the same way.
 //
 // LISTEN and NOTIFY are the only statements here that only PostgreSQL has.
 
@@ -72,7 +73,7 @@ export class CommitNotices {
     this.#channel = channelOf(options.schema);
   }
 
-  // ---- telling ---------------------------------------------------------------------------------------------------
+  // ---- telling --------------------------------------------------------------------------------------------
 
   /** commit-notices-2. */
   tell(): void {
@@ -103,7 +104,7 @@ export class CommitNotices {
     }
   }
 
-  // ---- listening -------------------------------------------------------------------------------------------------
+  // ---- listening ------------------------------------------------------------------------------------------
 
   listen(): void {
     if (this.#listening !== undefined || !this.#canListen) return;

@@ -12,7 +12,9 @@ import { readSignal, readState, SIGNAL_COLUMNS } from "../tables/rows.ts";
 
 const columns = SIGNAL_COLUMNS.split(", ");
 
-/** For each session its state, followed by its signals. Columns that only the one has are NULL in the other. */
+/**
+ * For each session its state, followed by its signals. Columns that only the one has are NULL in the other.
+ */
 const ARRIVALS: Statement = {
   name: "arrivals",
   text: `WITH asked AS MATERIALIZED (SELECT v.nth, v.after, s.lane, s.session_id

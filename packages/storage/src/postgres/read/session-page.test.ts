@@ -1,5 +1,5 @@
-// Plans of PostgreSQL for pages of sessions (session-page-1, session-page-2). The tables are empty, or not analysed,
-// or known to hold a single value.
+// Plans of PostgreSQL for pages of sessions (session-page-1, session-page-2). The tables are empty, or not
+// analysed, or known to hold a single value.
 
 import type { StorageReader } from "@holdfast/core";
 import { afterAll, beforeAll, expect, test } from "vitest";

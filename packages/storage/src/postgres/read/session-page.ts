@@ -1,15 +1,17 @@
 // pageOf: a page of sessions, newest first, by any combination of filters.
 //
-//   session-page-1. An index finds a page. A single filter reads as many rows as the page has. Several filters walk
-//       the index of one of them.
-//   session-page-2. Plans are made once for all values, perhaps over empty tables (postgres-database-3), so no
-//       estimate may decide this. The leading filter is therefore a range of one value, and leads the order as well:
-//       only its own index gives that order. An equality would be dropped from the order, and the index of all
-//       sessions would do. Without a filter the range is that of all times. The planner expects few rows in a range
-//       of unknown ends, and walks it first.
-//   session-page-3. A cursor is compared with the columns that order the page. `state.born` may differ a little from
-//       `session.born` in a row that an older version wrote, so pages by status go by the former throughout.
-//   session-page-4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader sorts there.
+//   session-page-1. An index finds a page. A single filter reads as many rows as the page has. Several
+//       filters walk the index of one of them.
+//   session-page-2. Plans are made once for all values, perhaps over empty tables (postgres-database-3), so
+//       no estimate may decide this. The leading filter is therefore a range of one value, and leads the
+//       order as well: only its own index gives that order. An equality would be dropped from the order, and
+//       the index of all sessions would do. Without a filter the range is that of all times. The planner
+//       expects few rows in a range of unknown ends, and walks it first.
+//   session-page-3. A cursor is compared with the columns that order the page. `state.born` may differ a
+//       little from `session.born` in a row that an older version wrote, so pages by status go by the former
+//       throughout.
+//   session-page-4. A schema before `STATE_BORN_SINCE` has neither that column nor the index of it: a reader
+//       sorts there.
 
 import type { StorageReader } from "@holdfast/core";
 import type { Statement } from "../database/database.ts";

@@ -1,10 +1,12 @@
 // verifyDatabase: a full check on demand, of every row's checksum, for missing rows and for rows left over.
 //
-// It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked or not.
+// It only reads, so it also runs beside processes that write; rows that are committed meanwhile are checked
+// or not.
 //
-//   postgres-verify-1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is held up.
-//   postgres-verify-2. Rows that are compared with each other are read by one statement, so that they are of one
-//       moment.
+//   postgres-verify-1. Memory is bounded: rows come in pages, each a statement of its own, so that nothing is
+//       held up.
+//   postgres-verify-2. Rows that are compared with each other are read by one statement, so that they are of
+//       one moment.
 
 import { AUDIT_START, verifyAudit } from "@holdfast/core";
 import { Findings, type VerifyReport } from "../../verify-report.ts";
@@ -220,7 +222,10 @@ class Check {
     );
   }
 
-  /** Every row of a table, page by page. A page that cannot be read ends the table: what is behind it cannot be found. */
+  /**
+   * Every row of a table, page by page. A page that cannot be read ends the table: what is behind it cannot
+   * be found.
+   */
   async #walk(
     table: string,
     page: (last: Row | undefined) => Promise<Row[]>,

@@ -1,11 +1,11 @@
 // Heads: a cache of sessions' rows, claims and pending signals, which may be out of date.
 //
-//   postgres-heads-1. A head is of one version of its session. The transaction that writes a decision also checks the
-//       version of each head behind it (`write-statement.ts`). A head that is out of date thus costs a second try,
-//       never a wrong answer.
+//   postgres-heads-1. A head is of one version of its session. The transaction that writes a decision also
+//       checks the version of each head behind it (`write-statement.ts`). A head that is out of date thus
+//       costs a second try, never a wrong answer.
 //   postgres-heads-2. Content that no rule looks at (input, shared context) is not kept, as it may be large.
-//   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody else may
-//       use it.
+//   postgres-heads-3. While a transaction that changes or checks a head is under way, `flight` is set; nobody
+//       else may use it.
 
 import type { Amount, Session, Wait } from "@holdfast/core";
 import { PendingNames, type Claim } from "@holdfast/core/internal";
@@ -16,7 +16,9 @@ export interface Head {
   version: number;
   session: Session;
   claim: Claim;
-  /** The end of the claim as the row had it when it was read: claims are only decided by what was just read. */
+  /**
+   * The end of the claim as the row had it when it was read: claims are only decided by what was just read.
+   */
   readonly until: number;
   /** Whether the session waits for one of its pending signals. */
   answered: boolean;

@@ -1,12 +1,13 @@
-// Instance: an open storage. Its claims without an expiry end when it closes, or some seconds after its process died.
+// Instance: an open storage. Its claims without an expiry end when it closes, or some seconds after its
+// process died.
 //
-//   instance-1. A storage that claims or renews writes every few seconds that it is alive, by the database's clock
-//       (`instance`). The clocks of processes are not compared with each other.
-//   instance-2. A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If that one
-//       lives after all, its batches are fenced from then on: liveness is by time, safety by tokens. A process of the
-//       same host that is gone is found without waiting for that (`peers.ts`).
-//   instance-3. Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no storage
-//       counts as dead. No storage ever counts itself as dead.
+//   instance-1. A storage that claims or renews writes every few seconds that it is alive, by the database's
+//       clock (`instance`). The clocks of processes are not compared with each other.
+//   instance-2. A storage that finds another one silent for `ALIVE_MS` releases the claims of that one. If
+//       that one lives after all, its batches are fenced from then on: liveness is by time, safety by tokens.
+//       A process of the same host that is gone is found without waiting for that (`peers.ts`).
+//   instance-3. Nobody can write to a server that is down. Until the server has been up for `ALIVE_MS`, no
+//       storage counts as dead. No storage ever counts itself as dead.
 
 import { randomUUID } from "node:crypto";
 import { showPresence, type Presence } from "../../host-presence.ts";
@@ -20,8 +21,8 @@ export const isWithin = (at: string, ms: number): string =>
   `${at} > clock_timestamp() - interval '${ms} milliseconds'`;
 
 /**
- * An SQL condition: a storage with this last sign of life is alive (instance-3). At `-infinity` it is known to be
- * gone.
+ * An SQL condition: a storage with this last sign of life is alive (instance-3). At `-infinity` it is known
+ * to be gone.
  */
 export const livesSince = (saidAt: string): string =>
   `(${isWithin(saidAt, ALIVE_MS)} OR (${isWithin("pg_postmaster_start_time()", ALIVE_MS)} AND ${saidAt} > '-infinity'))`;
@@ -52,8 +53,8 @@ const LEAVE: Statement = {
 };
 
 /**
- * Release the claims without an expiry of dead storages, and those of a storage that was taken for dead before.
- * Answers the sessions.
+ * Release the claims without an expiry of dead storages, and those of a storage that was taken for dead
+ * before. Answers the sessions.
  *
  * @param instance the instance that looks.
  */
@@ -87,8 +88,8 @@ export class Instance {
   }
 
   /**
-   * The first sign of life and the presence mark are written together: without a mark, peers could not notice the
-   * death.
+   * The first sign of life and the presence mark are written together: without a mark, peers could not notice
+   * the death.
    */
   async #sayFirst(): Promise<void> {
     this.#presence ??= await showPresence(this.id);
@@ -101,8 +102,8 @@ export class Instance {
   }
 
   /**
-   * Release all its claims without an expiry. If that fails, its presence stays until the process ends, and peers
-   * then release the claims.
+   * Release all its claims without an expiry. If that fails, its presence stays until the process ends, and
+   * peers then release the claims.
    */
   async end(): Promise<void> {
     if (this.#saying === undefined) return;

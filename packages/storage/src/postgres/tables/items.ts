@@ -1,4 +1,5 @@
-// `Item`: a schedule, a document or the end of the audit, each a row of the table `item`. The rows of the audit are here as well.
+// `Item`: a schedule, a document or the end of the audit, each a row of the table `item`. The rows of the
+// audit are here as well.
 
 import type { AuditRow, Schedule } from "@holdfast/core";
 import type { Row } from "../database/database.ts";

@@ -1,29 +1,32 @@
 // The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited.
 //
-//   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one transaction.
-//   schema-2. A database of a later version than ours is refused by `open.ts` before anything is written to it.
+//   schema-1. `meta.schema_version` is the number of the last step applied; each step and its number are one
+//       transaction.
+//   schema-2. A database of a later version than ours is refused by `open.ts` before anything is written to
+//       it.
 //   schema-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
-//   schema-4. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types of our
-//       own.
+//   schema-4. Portable: only tables, and indexes over columns. No sequences, triggers, foreign keys or types
+//       of our own.
 //
 // Why the tables look as they do:
 //
-//   lane      Leads every key that a step touches. It is the hash of the session at the root of the tree, so that a
-//             tree is in one lane. `session` is the directory that has the lane of an id, and all fields that never
-//             change.
-//   state     The one mutable row of a session, narrow, rewritten by every commit. `version` is what optimistic
-//             writers compare (`write-statement.ts`); it changes with everything of the session that a rule looks at.
-//             `ready_at` is the time when the session has something to do, claimed or not. `due_at` also takes its
-//             claim into account, and is NULL while a live instance holds a claim without an expiry. `born` is that
-//             of `session`, for lists by status. Its default serves processes of older versions, from before the
-//             column. The row of a session that has ended keeps its holder, as the holder may send its last batch
-//             again; no index has it.
-//   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit chain.
+//   lane      Leads every key that a step touches. It is the hash of the session at the root of the tree, so
+//             that a tree is in one lane. `session` is the directory that has the lane of an id, and all
+//             fields that never change.
+//   state     The one mutable row of a session, narrow, rewritten by every commit. `version` is what
+//             optimistic writers compare (`write-statement.ts`); it changes with everything of the session
+//             that a rule looks at. `ready_at` is the time when the session has something to do, claimed or
+//             not. `due_at` also takes its claim into account, and is NULL while a live instance holds a
+//             claim without an expiry. `born` is that of `session`, for lists by status. Its default serves
+//             processes of older versions, from before the column. The row of a session that has ended keeps
+//             its holder, as the holder may send its last batch again; no index has it.
+//   item      Small keyed things that are read and written whole: schedules, documents, the end of the audit
+//             chain.
 //   instance  Storages that claim, each with its last sign of life, by the database's clock. `presence` lets
 //             processes of the same host find out that its process is gone.
 //
-// Times are float8, so that Infinity is one of them. Texts are `text`, never `jsonb`: they come back to the byte. Ids sort as
-// bytes (COLLATE "C"), the same on every server.
+// Times are float8, so that Infinity is one of them. Texts are `text`, never `jsonb`: they come back to the
+// byte. Ids sort as bytes (COLLATE "C"), the same on every server.
 
 /** The text of each step; the statements of a step are sent together. */
 const STEPS: readonly string[] = [

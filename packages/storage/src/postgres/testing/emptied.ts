@@ -1,4 +1,5 @@
-// Storages for many tests, one after the other: tables are made once and emptied for each, which is ten times as fast.
+// Storages for many tests, one after the other: tables are made once and emptied for each, which is ten times
+// as fast.
 
 import { openPostgresStorage } from "../index.ts";
 import type { OpenPostgres } from "../open.ts";

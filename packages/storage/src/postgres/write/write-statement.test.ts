@@ -1,4 +1,5 @@
-// The form in which a group is sent (write-statement-5). The conformance suite tests the effects of both forms.
+// The form in which a group is sent (write-statement-5). The conformance suite tests the effects of both
+// forms.
 
 import type { Change } from "@holdfast/core";
 import { expect, onTestFinished, test, vi } from "vitest";

@@ -107,7 +107,10 @@ function garbled(bytes: Buffer, from: number): Buffer {
   return copy;
 }
 
-/** How many groups of `testing/process.ts` a database holds: the same number for every session, and each complete. */
+/**
+ * How many groups of `testing/process.ts` a database holds: the same number for every session, and each
+ * complete.
+ */
 async function readGroups(path: string): Promise<number> {
   const reader = openSqliteReader({ path });
   try {

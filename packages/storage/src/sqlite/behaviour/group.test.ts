@@ -143,8 +143,8 @@ test("a failing disk rejects the group as unknown, applies none of it, and the s
   expect(again.map(({ status }) => status)).toEqual(["stored", "created", "created"]);
 });
 
-// The block of tokens is taken in the transaction of the first claim. If it is rolled back, the next process would take the
-// same block again.
+// The block of tokens is taken in the transaction of the first claim. If it is rolled back, the next process
+// would take the same block again.
 test("ST6: tokens grow over a restart also when the transaction that took a block of them failed", async () => {
   fault = (sql) => (sql === "COMMIT" ? IO_ERROR : undefined);
   await expect(storage.commit([creating(1)], 1)).rejects.toThrow();

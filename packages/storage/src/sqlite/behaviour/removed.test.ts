@@ -1,4 +1,5 @@
-// A database whose files are taken away while it is open: nothing is acknowledged that its path does not lead to.
+// A database whose files are taken away while it is open: nothing is acknowledged that its path does not lead
+// to.
 
 import { spawnSync } from "node:child_process";
 import {

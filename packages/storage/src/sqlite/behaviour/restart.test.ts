@@ -1,5 +1,5 @@
-// The session's row is written seldom; what it lacks is in the journal, the entries and the signals. After a restart nobody
-// may see a difference.
+// The session's row is written seldom; what it lacks is in the journal, the entries and the signals. After a
+// restart nobody may see a difference.
 
 import type { Change, CommitBatch } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -33,7 +33,8 @@ function consuming(token: number, firstSeq: number, signalId: string): CommitBat
   };
 }
 
-// A signal's number is the inbox of its moment. Its row goes when it is consumed; a number must not come twice.
+// A signal's number is the inbox of its moment. Its row goes when it is consumed; a number must not come
+// twice.
 test("ST12: the inbox does not go back when the signals that raised it were consumed by plain steps", async () => {
   const path = `${newFolder()}/test.db`;
   const storage = await openSqliteStorage({ path });

@@ -1,5 +1,5 @@
-// The simulator's programs and faults over the real SQL, on databases in memory: step by step the same as in memory (H12).
-// The crash-points campaign plays more seeds (`HOLDFAST_CAMPAIGN`).
+// The simulator's programs and faults over the real SQL, on databases in memory: step by step the same as in
+// memory (H12). The crash-points campaign plays more seeds (`HOLDFAST_CAMPAIGN`).
 
 import { describeFailure, isFleet, simulate } from "@holdfast/simulator";
 import { expect, test } from "vitest";

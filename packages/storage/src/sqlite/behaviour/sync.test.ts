@@ -67,7 +67,10 @@ function findUnsynced(calls: readonly string[]): string[] {
   const unsynced: string[] = [];
   let isDirty = false;
   let hasWritten = false;
-  /** Threads whose sync of the log was interrupted by another thread's call. The line of its return names no file. */
+  /**
+   * Threads whose sync of the log was interrupted by another thread's call. The line of its return names no
+   * file.
+   */
   const syncing = new Set<string>();
   for (const call of calls) {
     const isLog = call.includes(".db-wal>");

@@ -125,7 +125,10 @@ export class DueIndex {
     return nextAt;
   }
 
-  /** Reads one page of rows that are due, and moves the watermark behind it. Answers whether there may be more. */
+  /**
+   * Reads one page of rows that are due, and moves the watermark behind it. Answers whether there may be
+   * more.
+   */
   #readTimers(
     now: number,
     limit: number,

@@ -153,7 +153,10 @@ export class Heads {
     return head?.isWhole === true ? head : undefined;
   }
 
-  /** Keep a head where its claim says (sqlite-heads-2). To be called after every change of the claim, and for new ones. */
+  /**
+   * Keep a head where its claim says (sqlite-heads-2). To be called after every change of the claim, and
+   * for new ones.
+   */
   place(head: Head): void {
     const { sessionId, status } = head.session;
     const [from, to] =

@@ -219,7 +219,10 @@ export class Reads {
     return this.#entries.all(number, limit, from).map((row) => readEntry(row, source));
   }
 
-  /** From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are passed over. */
+  /**
+   * From the root to `leaf`. Most conversations are a line, so one range read finds all of it; branches are
+   * passed over.
+   */
   conversation(number: number, leaf: number): Entry[] {
     const branch: Entry[] = [];
     const source = this.source();
@@ -250,7 +253,10 @@ export class Reads {
       add(row["signal_id"] as string, row["ord"] as number, row["name"] as string);
   }
 
-  /** A walk over what all sessions have seen: sessions that move are rare, and an index would cost every signal. */
+  /**
+   * A walk over what all sessions have seen: sessions that move are rare, and an index would cost every
+   * signal.
+   */
   seenSignals(number: number): SeenSignals {
     const keys = this.#seen.all(number).map((row) => row["key"] as string);
     return {
@@ -264,7 +270,10 @@ export class Reads {
   }
 }
 
-/** A value in a JSON column, as the indexes have it. A damaged row has NULL, and does not fail the whole statement. */
+/**
+ * A value in a JSON column, as the indexes have it. A damaged row has NULL, and does not fail the whole
+ * statement.
+ */
 function ofJson(column: string, path: string): string {
   return `CASE WHEN json_valid(${column}) THEN ${column} ->> '${path}' END`;
 }

@@ -222,7 +222,10 @@ class Check {
     );
   }
 
-  /** Every row of a table, page by page. A page that cannot be read ends the table: what is behind it cannot be found. */
+  /**
+   * Every row of a table, page by page. A page that cannot be read ends the table: what is behind it cannot
+   * be found.
+   */
   #walk(
     table: string,
     page: (last: unknown) => SqlRow[],

@@ -1,10 +1,12 @@
 // `Writer`: the row port of a SQLite file, inside a transaction that its caller began.
 //
-//   writer-1. A commit that changes neither status nor waits is one INSERT. The session's row is written when the batch has a patch or
-//             changes the checkpoint, the children or the inbox.
-//   writer-2. Heads are changed here at once, so a later change of the group sees an earlier one (ST5). `touched` holds each changed head
-//             with its former claim: after a failed transaction all of these are forgotten.
-//   writer-3. An account is written once per transaction: at the transaction's end, or before a session is read from the file.
+//   writer-1. A commit that changes neither status nor waits is one INSERT. The session's row is written when
+//       the batch has a patch or changes the checkpoint, the children or the inbox.
+//   writer-2. Heads are changed here at once, so a later change of the group sees an earlier one (ST5).
+//       `touched` holds each changed head with its former claim: after a failed transaction all of these are
+//       forgotten.
+//   writer-3. An account is written once per transaction: at the transaction's end, or before a session is
+//       read from the file.
 
 import {
   encodeRecords,
@@ -134,7 +136,8 @@ export class Writer implements RowPort {
   hasSeen(sessionId: string, { ids, dedupKeys }: SeenSignals): boolean {
     const { number } = this.#find(sessionId);
     const isKnown = (key: string): boolean => this.#selectSeen.get(key, number) !== undefined;
-    // Keys that were stored before step 2 of the schema (`k:`) count for every name, because their name is not known.
+    // Keys that were stored before step 2 of the schema (`k:`) count for every name, because their name is
+    // not known.
     return (
       ids.some((id) => isKnown(`i:${id}`)) ||
       dedupKeys.some(([name, key]) => isKnown(`d:${dedupMark(name, key)}`) || isKnown(`k:${key}`))
@@ -287,7 +290,9 @@ export class Writer implements RowPort {
     this.#insertJournal.run(number, seq, records.length, now, body, checkpointMark(records), checksum);
   }
 
-  /** @param records the records of the entry's commit: the entry refers to a record that has the same text. */
+  /**
+   * @param records the records of the entry's commit: the entry refers to a record that has the same text.
+   */
   #writeEntry(number: number, entry: NewEntry, records: readonly JournalRecord[], now: number): void {
     const record = findRecordOf(entry.content, records);
     this.#insertEntry.run(...entryValues(number, entry, record, now, this.#blobs));

@@ -60,7 +60,8 @@ export function openForReading(file: string): SqlDriver {
     const driver = openDriver(file, { mode: "read", busyTimeoutMs: BUSY_TIMEOUT_MS });
     return prepared(driver, file, () => assertVersion(driver, file));
   } catch (error) {
-    // On a disk that is full or read-only SQLite cannot make the index of a write-ahead log. Without a log it needs none.
+    // On a disk that is full or read-only SQLite cannot make the index of a write-ahead log. Without a log it
+    // needs none.
     if (!hasLog(file) && isAboutTheDisk(error))
       return openDriver(file, { mode: "immutable", busyTimeoutMs: 0 });
     throw error;
@@ -100,7 +101,8 @@ function assertFolderWritable(file: string): void {
 }
 
 /**
- * Refuse a file that is no database of ours, from the main file alone and without touching it (sqlite-database-1).
+ * Refuse a file that is no database of ours, from the main file alone and without touching it
+ * (sqlite-database-1).
  *
  * @throws CorruptRecordError, or HoldfastError `version_unsupported` or `storage_unavailable`.
  */
@@ -193,7 +195,8 @@ function createDatabase(file: string): void {
     chmodSync(draft, 0o600); // Where the umask takes even the user's own rights.
     const driver = openDriver(draft, { mode: "write", busyTimeoutMs: 0 });
     try {
-      // Nobody can see the draft before it is moved, so it needs to survive no crash before the one sync below.
+      // Nobody can see the draft before it is moved, so it needs to survive no crash before the one sync
+      // below.
       driver.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
       migrate(driver);
       noteName(driver, file);

@@ -35,7 +35,10 @@ interface Kept {
   readonly named?: Named | undefined;
 }
 
-/** An open descriptor of a file, and the name that the kernel had for it at first. A file that is removed or moved gets another. */
+/**
+ * An open descriptor of a file, and the name that the kernel had for it at first. A file that is removed or
+ * moved gets another.
+ */
 interface Named {
   readonly descriptor: number;
   readonly link: string;
@@ -130,7 +133,10 @@ export class FileGuard {
     }
   }
 
-  /** file-guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in neither. */
+  /**
+   * file-guard-3. Beside the database, or where that folder is gone in the temporary one. `undefined`: in
+   * neither.
+   */
   #save(): string | undefined {
     const name = `${basename(this.#file)}-saved-${new Date().toISOString().replaceAll(/[:.]/g, "")}`;
     const folders = [() => dirname(this.#file), () => mkdtempSync(join(tmpdir(), "holdfast-saved-"))];

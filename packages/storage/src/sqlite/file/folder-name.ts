@@ -1,4 +1,5 @@
-// holdName and holdFile: a name that marks a database as owned while its owner lives, and that nobody can delete.
+// holdName and holdFile: a name that marks a database as owned while its owner lives, and that nobody can
+// delete.
 //
 // The lock, the socket and the note beside a database are files, so removing all of them hides the owner. On
 // Linux there are also names without a file. This one is made of the folder's identity and the file's name in
@@ -10,7 +11,10 @@ import { createServer } from "node:net";
 import { basename, dirname } from "node:path";
 import { errno } from "./paths.ts";
 
-/** How to release the name of a path; `undefined` when another process, or another part of this one, holds it. */
+/**
+ * How to release the name of a path; `undefined` when another process, or another part of this one, holds
+ * it.
+ */
 export function holdName(file: string): Promise<(() => void) | undefined> {
   return hold(() => nameOf(file));
 }

@@ -1,9 +1,12 @@
-// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited, unless a later step
-// creates the part that is left out.
+// The schema, as the numbered steps that lead to it. Forward only: a step that was released is never edited,
+// unless a later step creates the part that is left out.
 //
-//   migrations-1. `user_version` is the number of the last step applied; each step and its number are one transaction.
-//   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is written to it.
-//   migrations-3. A store of every earlier version is kept, and must open: `holdfast/src/testing/older-stores`.
+//   migrations-1. `user_version` is the number of the last step applied; each step and its number are one
+//       transaction.
+//   migrations-2. A database of a later version than ours is refused by `database.ts` before anything is
+//       written to it.
+//   migrations-3. A store of every earlier version is kept, and must open:
+//       `holdfast/src/testing/older-stores`.
 //
 // Why the tables look as they do, measured on node:sqlite with groups of 64 batches at synchronous=FULL:
 //
@@ -203,9 +206,11 @@ const STEPS: readonly string[] = [
   CREATE INDEX session_agent ON session (CASE WHEN json_valid(agent) THEN agent ->> '$.name' END);
   CREATE INDEX state_status ON state (status);
   `,
-  // The tables stay as they are. From here on the row of an account keeps holds, which earlier versions would lose.
+  // The tables stay as they are. From here on the row of an account keeps holds, which earlier versions would
+  // lose.
   "",
-  // Step 2 made this index by the bare expression, which refuses a damaged row: no such file of step 1 could be opened.
+  // Step 2 made this index by the bare expression, which refuses a damaged row: no such file of step 1 could
+  // be opened.
   `
   DROP INDEX IF EXISTS session_owner;
   CREATE INDEX session_owner ON session (CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END, session)

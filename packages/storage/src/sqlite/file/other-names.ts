@@ -7,9 +7,9 @@
 //   other-names-1. The main file of a database records the name under which its owner last opened it
 //       (`noteName`). In a copy or a moved file that name does not lead to the file. Then the path in use is
 //       the path that was given.
-//   other-names-2. A name is in use when an owner's note or a log lies beside it. If exactly one known name is
-//       in use, that name wins. A database of an older Holdfast records no name, so there only the names in the
-//       same folder are known. Two names in use are refused: each has a log.
+//   other-names-2. A name is in use when an owner's note or a log lies beside it. If exactly one known name
+//       is in use, that name wins. A database of an older Holdfast records no name, so there only the names
+//       in the same folder are known. Two names in use are refused: each has a log.
 //   other-names-3. A link count of 1 ends the question at the cost of one `stat`.
 
 import { readdirSync, realpathSync, statSync } from "node:fs";
@@ -39,8 +39,8 @@ export function nameInUse(file: string): string {
 }
 
 /**
- * other-names-1. Record in the database the name that it is used under, before anything is stored under that name.
- * The caller owns the database.
+ * other-names-1. Record in the database the name that it is used under, before anything is stored under that
+ * name. The caller owns the database.
  *
  * @throws UnavailableError when the log beside its last name stayed behind.
  */
@@ -51,7 +51,8 @@ export function noteName(driver: SqlDriver, file: string): void {
     throw logLeftBehind(file, said);
   try {
     driver.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)").run(KEY, file);
-    // Into the main file. A reader may delay that until the next checkpoint; until then other-names-2 alone decides.
+    // Into the main file. A reader may delay that until the next checkpoint; until then other-names-2 alone
+    // decides.
     driver.value("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (error) {
     if (sqliteCode(error) !== SQLITE.full) throw error; // On a full disk a database must still open, if only to be read.

@@ -123,7 +123,8 @@ function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefine
     const said: unknown = JSON.parse(readNote(paths.owner));
     return isObject(said) ? said : {};
   } catch (error) {
-    // Anything else than a missing file: cut off by a crash or not yet written to its end. Somebody was there.
+    // Anything else than a missing file: cut off by a crash or not yet written to its end. Somebody was
+    // there.
     return errno(error) === "ENOENT" ? undefined : {};
   }
 }

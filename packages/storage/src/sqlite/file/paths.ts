@@ -2,7 +2,8 @@
 //
 //   paths-1. Two spellings of one path must lead to one lock, so every file is named after the real path. A
 //       file with hard links is named after the link in use (`other-names.ts`).
-//   paths-2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the umask.
+//   paths-2. Nobody but the user may read any of it: folders we make are 0700, files 0600, whatever the
+//       umask.
 //   paths-3. Nothing here opens a file with `node:fs` (`plain-files.ts` says why).
 
 import { hash } from "node:crypto";
@@ -68,8 +69,8 @@ function realFile(path: string, create: boolean): string {
 }
 
 /**
- * Make a folder of this user alone, and those above it that are missing. Node's own recursive way never returns where a folder is that
- * nothing can be made in, such as /proc.
+ * Make a folder of this user alone, and those above it that are missing. Node's own recursive way never
+ * returns where a folder is that nothing can be made in, such as /proc.
  */
 export function makeFolders(folder: string): void {
   const missing: string[] = [];
@@ -114,7 +115,9 @@ export function makeSocketFolder(folder: string): void {
   chmodSync(folder, 0o700);
 }
 
-/** Whether a socket in this folder can only be ours: anyone may make names in the system's temporary folder. */
+/**
+ * Whether a socket in this folder can only be ours: anyone may make names in the system's temporary folder.
+ */
 export function isOurFolder(folder: string): boolean {
   try {
     const { uid, mode } = lstatSync(folder);

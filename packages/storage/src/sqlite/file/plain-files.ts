@@ -23,7 +23,11 @@ export function syncPath(path: string): void {
   }
 }
 
-/** A descriptor of a write-ahead log, to be closed by `closeLog`. @param path never a database or the index of its log. */
+/**
+ * A descriptor of a write-ahead log, to be closed by `closeLog`.
+ *
+ * @param path never a database or the index of its log.
+ */
 export function openLog(path: string): number {
   return openSync(path, "r");
 }
@@ -37,7 +41,11 @@ export function readNote(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** Write a note in the place of whatever is there, and never through a link. @param path a note of ours, never a database. */
+/**
+ * Write a note in the place of whatever is there, and never through a link.
+ *
+ * @param path a note of ours, never a database.
+ */
 export function writeNote(path: string, text: string): void {
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });

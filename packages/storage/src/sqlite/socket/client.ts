@@ -3,7 +3,8 @@
 //   socket-client-1. Every request is answered or rejected. When the connection ends, all open requests
 //       reject as unavailable, because they may or may not have been done. Sending them again is safe (the
 //       port says why).
-//   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they were stored.
+//   socket-client-2. Arrivals come before the answer of the commit that made them, in the order in which they
+//       were stored.
 //   socket-client-3. It keeps the process alive only while a request is under way.
 
 import type { Socket } from "node:net";
@@ -112,8 +113,8 @@ export class SocketStorage implements AgentStorage {
   }
 
   /**
-   * Wait for the owner's hello. Once, before anything else. `false` if the owner hung up, as it is then no owner
-   * any more.
+   * Wait for the owner's hello. Once, before anything else. `false` if the owner hung up, as it is then no
+   * owner any more.
    */
   async greet(timeoutMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
@@ -179,8 +180,8 @@ export class SocketStorage implements AgentStorage {
     this.#listeners.add(told);
     if (!this.#isSubscribed) {
       this.#isSubscribed = true;
-      // Requests are done in order, so arrivals of all later requests are received. If the connection is lost, the
-      // next request rejects.
+      // Requests are done in order, so arrivals of all later requests are received. If the connection is
+      // lost, the next request rejects.
       this.#ask("subscribe", {}).catch(() => {});
     }
     return () => void this.#listeners.delete(told);

@@ -36,10 +36,16 @@ export interface ConnectionEvents {
 }
 
 export class Connection {
-  /** Tokens of claims without an end that were made here and may still be held, by session (socket-server-3). */
+  /**
+   * Tokens of claims without an end that were made here and may still be held, by session
+   * (socket-server-3).
+   */
   readonly claims = new Map<string, number>();
   isSubscribed = false;
-  /** A request is under way whose answer may be long: the next one waits, or answers would pile up unseen (socket-connection-2). */
+  /**
+   * A request is under way whose answer may be long: the next one waits, or answers would pile up unseen
+   * (socket-connection-2).
+   */
   isAsking = false;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
@@ -57,7 +63,8 @@ export class Connection {
       this.#pump();
     });
     socket.on("drain", () => this.#pump());
-    // At the client's end of the stream, not at the socket's: so a claim is free when the client's `close` is done.
+    // At the client's end of the stream, not at the socket's: so a claim is free when the client's `close` is
+    // done.
     socket.on("end", () => this.#closed());
     socket.on("close", () => this.#closed());
     socket.on("error", () => socket.destroy());

@@ -212,7 +212,8 @@ test("requests in any pieces are the same requests", async () => {
   expect(await answers).toMatchObject([{ id: 1 }, { id: 2 }, { id: 3 }]);
 });
 
-// It asks for a hundred megabytes and reads nothing: the owner must neither wait for it nor pile all of it up.
+// It asks for a hundred megabytes and reads nothing: the owner must neither wait for it nor pile all of it
+// up.
 test("socket-server-2: a client that does not read is not served further, and the other clients are", async () => {
   await owner.commit([creating("ses-large", JSON.stringify("x".repeat(1024 * 1024)))], 1);
   const slow = await raw();

@@ -1,10 +1,11 @@
-// StorageServer: the owner's side of the socket. It does the requests of other processes on the owner's storage.
+// StorageServer: the owner's side of the socket. It does the requests of other processes on the owner's
+// storage.
 //
 //   socket-server-1. A client can hurt nobody but itself (`connection.ts`).
-//   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a transaction.
-//       Any other request sees the commits before it.
-//   socket-server-3. Claims without an end that were made over a connection end with it; a claim with a lease expires
-//       with the lease.
+//   socket-server-2. Commits that arrive in one turn of the event loop, of however many clients, share a
+//       transaction. Any other request sees the commits before it.
+//   socket-server-3. Claims without an end that were made over a connection end with it; a claim with a lease
+//       expires with the lease.
 //   socket-server-4. The server keeps no process alive.
 
 import { createServer, type Server, type Socket } from "node:net";
@@ -41,8 +42,8 @@ export class StorageServer {
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.unref(); // socket-server-4.
-    // A client must not wait for arrivals that never come: its next request gets the reason. Answers are written
-    // first.
+    // A client must not wait for arrivals that never come: its next request gets the reason. Answers are
+    // written first.
     void options.storage.lost?.then(() => {
       setImmediate(() => {
         for (const connection of this.#connections) if (connection.isSubscribed) connection.end();

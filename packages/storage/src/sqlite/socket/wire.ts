@@ -1,5 +1,5 @@
-// Request and Message: the protocol between the owner of a database and its clients. It is one JSON object per
-// line, over a socket that only this user can open.
+// Request and Message: the protocol between the owner of a database and its clients. It is one JSON object
+// per line, over a socket that only this user can open.
 //
 //   owner → client   hello first; then one answer per request, and arrivals to subscribed clients
 //   client → owner   requests, each with an id of its choice; many may be under way

@@ -1,5 +1,6 @@
-// Row checksums: SQLite checks the shape of its pages, not the bytes in them, and a flipped bit of a payload passes its
-// `quick_check`. CRC-32 finds such accidents; against a forger it is no help, and is not meant to be.
+// Row checksums: SQLite checks the shape of its pages, not the bytes in them, and a flipped bit of a payload
+// passes its `quick_check`. CRC-32 finds such accidents; against a forger it is no help, and is not meant to
+// be.
 //
 //   checksum-1. The key is part of the sum, so that an intact row in the wrong place is found as well.
 
@@ -12,7 +13,8 @@ export function rowChecksum(values: readonly SqlValue[]): number {
 }
 
 /**
- * The journal's own: a little arithmetic and one pass over the body, because every step of every agent pays for it.
+ * The journal's own: a little arithmetic and one pass over the body, because every step of every agent pays
+ * for it.
  */
 export function journalChecksum(
   session: number,

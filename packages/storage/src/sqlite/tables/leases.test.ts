@@ -1,4 +1,5 @@
-// Claims that outlive the owner's process: their cost in the file, and the effects of damage and of failed writes.
+// Claims that outlive the owner's process: their cost in the file, and the effects of damage and of failed
+// writes.
 
 import { DatabaseSync } from "node:sqlite";
 import type { Change, ClaimResult, CreateSession } from "@holdfast/core";

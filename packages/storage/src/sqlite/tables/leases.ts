@@ -49,8 +49,8 @@ export class Leases {
   readonly #spent = new Map<string, number>();
   #hasBegun = false;
   /**
-   * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed it
-   * failed.
+   * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed
+   * it failed.
    */
   #isChanged = false;
   #isStale = true;
@@ -68,8 +68,8 @@ export class Leases {
   }
 
   /**
-   * To be called before any other method. A damaged row counts as missing: its session can be claimed, under a
-   * higher token.
+   * To be called before any other method. A damaged row counts as missing: its session can be claimed, under
+   * a higher token.
    */
   refresh(): void {
     if (!this.#isStale) return;

@@ -1,7 +1,7 @@
 // `Ledger`: schedules, documents and the audit in the file.
 //
-// Statements are prepared when they are needed, because a reader may open an older file that has no such table. There is nothing to read
-// then.
+// Statements are prepared when they are needed, because a reader may open an older file that has no such
+// table. There is nothing to read then.
 
 import type { AuditRow, JsonText, Schedule, StorageReader, StoredDocument } from "@holdfast/core";
 import { unlessCorrupt, type LedgerPort } from "@holdfast/core/internal";

@@ -24,7 +24,8 @@ export class Removal {
   remove(number: number): void {
     this.#blobs.removeOf(number);
     for (const table of TABLES) this.#driver.prepare(`DELETE FROM ${table} WHERE session = ?`).run(number);
-    // Not only for an inbox above 0: marks of an import, and of a creation under the claim, are in `seen` too.
+    // Not only for an inbox above 0: marks of an import, and of a creation under the claim, are in `seen`
+    // too.
     this.#driver.prepare("INSERT INTO removed (session) VALUES (?)").run(number);
   }
 

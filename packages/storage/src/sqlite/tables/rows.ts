@@ -39,7 +39,7 @@ export interface RowSource extends RowPlace {
   payloadAt(session: number, seq: number): JsonText | undefined;
 }
 
-// ---- session and state -------------------------------------------------------------------------------------------
+// ---- session and state ------------------------------------------------------------------------------------
 
 const SESSION_COLUMNS = [
   "session",
@@ -304,7 +304,7 @@ function readTail(row: SqlRow, number: number, path: string): Tail {
   };
 }
 
-// ---- journal -----------------------------------------------------------------------------------------------------
+// ---- journal ----------------------------------------------------------------------------------------------
 
 export const INSERT_JOURNAL =
   "INSERT INTO journal (session, seq, count, committed_at, body, checkpoint, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -312,7 +312,8 @@ export const INSERT_JOURNAL =
 export const JOURNAL_COLUMNS = "session, seq, count, committed_at, body, checkpoint, checksum";
 
 /**
- * `checkpoint` of a row: whether it holds one. The checksum leaves the mark out, because it follows from the body.
+ * `checkpoint` of a row: whether it holds one. The checksum leaves the mark out, because it follows from the
+ * body.
  */
 export function checkpointMark(records: readonly JournalRecord[]): 1 | null {
   return records.some(({ type }) => type === "checkpoint") ? 1 : null;
@@ -350,7 +351,7 @@ export function readJournal(row: SqlRow, { path, blobs }: RowPlace): JournalReco
   return records;
 }
 
-// ---- entries -----------------------------------------------------------------------------------------------------
+// ---- entries ----------------------------------------------------------------------------------------------
 
 const ENTRY_COLUMNS = [
   "session",
@@ -367,7 +368,10 @@ const ENTRY_COLUMNS = [
 export const INSERT_ENTRY = `INSERT INTO entry (${list(ENTRY_COLUMNS)}, checksum) VALUES (${marks(ENTRY_COLUMNS)}, ?)`;
 export const SELECT_ENTRY = `SELECT ${list(ENTRY_COLUMNS)}, checksum FROM entry`;
 
-/** @param record position of the record of the session's journal whose payload the content is, if there is one. */
+/**
+ * @param record position of the record of the session's journal whose payload the content is, if there is
+ * one.
+ */
 export function entryValues(
   number: number,
   entry: NewEntry,
@@ -411,7 +415,7 @@ export function readEntry(row: SqlRow, { path, blobs, payloadAt }: RowSource): E
   };
 }
 
-// ---- signals -----------------------------------------------------------------------------------------------------
+// ---- signals ----------------------------------------------------------------------------------------------
 
 const SIGNAL_COLUMNS = ["session", "ord", "signal_id", "name", "payload", "blob", "sent_at"];
 export const INSERT_SIGNAL = `INSERT INTO signal (${list(SIGNAL_COLUMNS)}, checksum) VALUES (${marks(SIGNAL_COLUMNS)}, ?)`;

@@ -87,7 +87,10 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
   };
 }
 
-/** With the owner and the unread signal, which few have. JSON leaves out what is `undefined`, and the port has the field. */
+/**
+ * With the owner and the unread signal, which few have. JSON leaves out what is `undefined`, and the port
+ * has the field.
+ */
 function readAction(text: string): ScheduledAction & Pick<Schedule, "owner" | "unread"> {
   const action = JSON.parse(text) as ScheduledAction & Pick<Schedule, "owner" | "unread">;
   return action.type === "start"
