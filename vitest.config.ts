@@ -19,9 +19,9 @@ const planted = process.env["HOLDFAST_MUTANT"];
 export default defineConfig({
   plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Parameters<typeof mutant>[0])],
   test: {
-    // A PostgreSQL server for whoever asks for one; none is started before.
+    // Starts a PostgreSQL server for the first test that asks for one.
     globalSetup: ["packages/storage/src/postgres/testing/global-setup.ts"],
-    // What was transformed with a mutant in it must not be found by the next run, nor what was transformed without.
+    // The cache must mix no file with a mutant in it and the same file without one.
     fsModuleCache: planted === undefined,
     include: [
       "packages/*/src/**/*.test.ts",

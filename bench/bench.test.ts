@@ -1,4 +1,4 @@
-// The bench works, says what it promises, and has done the work; how fast is nobody's business here.
+// The bench runs, prints the lines that it promises, and does its work. These tests check no speed.
 //
 // `npm test` measures every workload on SQLite and one in memory. The bench campaign measures all workloads on both, and
 // packs and installs the packages (`HOLDFAST_CAMPAIGN`).
@@ -31,7 +31,7 @@ function linesOf(...args: string[]): Json[] {
     .map((line) => JSON.parse(line) as Json);
 }
 
-/** Of each workload, its main variant. */
+/** The main variant of each workload. */
 const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant: RegExp])[] = [
   ["W1", "steps/s", /^40 steps$/],
   ["W2", "tasks/s", /^50 tasks, cold$/],
@@ -143,7 +143,7 @@ test("W9 tells how late events are and what readers cost", { timeout: 120_000 },
 });
 
 test(
-  "O12: runners find a coordinator that was killed and began anew; nothing is given out or run again",
+  "O12: runners find a restarted coordinator, which dispatches no session again, and no step runs again",
   { timeout: 120_000 },
   () => {
     const lines = linesOf("herd", "--storage", "sqlite");
@@ -156,14 +156,14 @@ test(
   },
 );
 
-describe("what SQLite is asked", () => {
+describe("SQL statements", () => {
   test("statements are counted, and there are none in memory", () => {
     expect(linesOf("W3", "--storage", "sqlite").at(-1)?.["statementsPerStep"]).toBeGreaterThan(1);
     expect(linesOf("W3", "--storage", "memory").at(-1)?.["statementsPerStep"]).toBeNull();
   });
 });
 
-describe("what cannot be measured is an error that says what can", () => {
+describe("an impossible measurement is an error that lists the possible ones", () => {
   test.each([
     { args: ["W11"], says: ['there is no workload "W11"', "W1 (", "W10 (", "npm run bench -- W3"] },
     {

@@ -3,7 +3,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** What children say. `at` is a moment of `nowMs`, which all processes share. */
+/** A message of a child. `at` is a moment of `nowMs`, which all processes share. */
 export interface ChildMessage {
   readonly type: string;
   readonly at: number;
@@ -18,7 +18,7 @@ export interface Child {
   send(message: object): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
-  /** Let it end by itself. */
+  /** Waits until the child ends without a signal. */
   end(): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export interface CoordinatorOptions {
   /** How many runners will register. */
   readonly runners: number;
   readonly leaseMs: number;
-  /** What a coordinator before this one left, in place of something new; and where that one listened. */
+  /** The storage and the port of an earlier coordinator, in place of new ones. */
   readonly after?: { readonly place: string; readonly port: number };
 }
 
@@ -24,11 +24,11 @@ export interface CoordinatorReport {
   /** SQL statements so far; `null` where there are none. */
   readonly statements: number | null;
   readonly cpuMicros: number;
-  /** Of all seconds since the last report the most that was used in one, as a part of a core. */
+  /** The busiest second since the last report, as a part of a core. */
   readonly peakCpuPart: number;
   readonly rss: number;
   readonly reachable: number;
-  /** What was stored since the last report, and when. */
+  /** The keys stored since the last report, each with its time. */
   readonly noted: readonly (readonly [key: string, at: number])[];
 }
 
@@ -52,7 +52,7 @@ export interface Fleet {
   readonly client: HoldfastClient;
   readonly runners: readonly Child[];
   report(): Promise<CoordinatorReport>;
-  /** What was asked and done until now. */
+  /** The work of the fleet until now. */
   usage(): Promise<FleetUsage>;
 }
 
@@ -62,7 +62,7 @@ export interface FleetUsage {
   readonly statements: number;
   /** Requests that runners made, polls and renewals included. */
   readonly runnerRequests: number;
-  /** Requests of whoever starts sessions, signals them and asks for results. */
+  /** Requests of the client that starts and signals sessions and reads their results. */
   readonly clientRequests: number;
   /** Segments that were committed. */
   readonly segments: number;
@@ -138,7 +138,7 @@ function sumOf(metrics: string, name: RegExp): number {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
-/** What was used between the two. */
+/** The difference of two reports. */
 export function usedSince(before: FleetUsage, after: FleetUsage): FleetUsage {
   const names = Object.keys(after) as (keyof FleetUsage)[];
   return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as FleetUsage;
@@ -146,7 +146,7 @@ export function usedSince(before: FleetUsage, after: FleetUsage): FleetUsage {
 
 // ---- the floor ---------------------------------------------------------------------------------------------------
 
-/** What one runner of the floor does: so many sessions, one row after the other in each. */
+/** The work of one runner of the floor: sessions, with one row after the other in each. */
 export interface FloorWork {
   readonly sessions: number;
   readonly steps: number;

@@ -1,11 +1,11 @@
-// What the same durability costs without us: one row per step and nothing else. No kernel, replay, claims or checks.
+// `Floor` is the cost of the same durability without Holdfast: one row per step, without kernel, replay, claims or checks.
 //
-//   floors-1. A row is kept when the group it is in is: all that was asked for in one turn of the event loop is one group.
-//   floors-2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's id as
-//       the outside knows it, and the table the one index without which a session's rows could not be found again.
+//   floors-1. All rows of one turn of the event loop are one group, and a row is kept when its group is.
+//   floors-2. SQLite: WAL, `synchronous=FULL`, one transaction per group, prepared statements. A row has the session's
+//       public id. The table has only the index that finds the rows of a session.
 //   floors-3. Memory: a push onto an array per step.
-//   floors-4. PostgreSQL: one INSERT of all rows of a group, prepared, its columns as arrays; one connection, one group
-//       at a time. The table is as SQLite's.
+//   floors-4. PostgreSQL: one prepared INSERT of all rows of a group, with its columns as arrays. One connection writes
+//       one group at a time. The table is as SQLite's.
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -50,7 +50,7 @@ export class Floor {
     }
     this.count += group.length;
     for (const { kept } of group) kept();
-    // What came while it was being written is the next group, with what these answers bring.
+    // Rows that came during the write form the next group, with the rows that these answers cause.
     if (this.#waiting.length > 0) setImmediate(() => void this.#flush());
   }
 }

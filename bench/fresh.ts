@@ -9,7 +9,7 @@ export interface Shape {
   readonly steps: number;
 }
 
-/** What a fresh process is to run: one side of W2 or W3. */
+/** The work of a fresh process: one side of W2 or W3. */
 export type FreshRun = Pick<Bench, "storage" | "folder"> & { readonly side: "ours" | "floor" } & (
     | { readonly workload: "W2"; readonly tasks: number }
     | { readonly workload: "W3"; readonly shape: Shape }

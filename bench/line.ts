@@ -13,19 +13,19 @@ export interface Line {
   readonly floor: number | null;
   /** `value / floor`. Whether more is better depends on the unit. */
   readonly ratio: number | null;
-  /** Of ours, over the samples of all repeats. */
+  /** Percentile of our side, over the samples of all repeats. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   readonly cpuMicrosPerStep: number | null;
   readonly statementsPerStep: number | null;
-  /** What we want of it, and whether this run had it; `null` where nothing is asked. */
+  /** The goal of this line, and whether this run met it; `null` without a goal. */
   readonly goal: string | null;
   readonly isGoalMet: boolean | null;
-  /** What else this workload measures, with its unit in the name. Printed beside the rest. */
+  /** Other measurements, each with its unit in the name. Printed beside the rest. */
   readonly more: Readonly<Record<string, number>>;
 }
 
-/** What a workload says; the rest of the line is the same for all of its variants, or absent. */
+/** The fields that a workload gives; the others are the same for all of its variants, or absent. */
 export type Measured = Pick<Line, "variant" | "unit" | "value"> &
   Partial<Omit<Line, "ratio" | "workload" | "storage">>;
 
@@ -49,7 +49,7 @@ export function makeLine(workload: string, storage: StorageKind, measured: Measu
   };
 }
 
-/** What the bench ends with: 1 when the goal of a gate is missed. */
+/** The exit code of the bench: 1 when a gate misses its goal. */
 export function exitCodeOf(
   lines: readonly (Pick<Line, "isGoalMet"> & { readonly isGate: boolean })[],
 ): 0 | 1 {

@@ -43,7 +43,7 @@ const WORKLOADS: readonly Workload[] = [
   budgets,
   growth,
 ];
-/** What Linux calls a file system in memory: syncing costs nothing there. */
+/** Linux's number of a file system in memory, where syncing costs nothing. */
 const TMPFS = 0x01021994;
 
 process.exitCode = await main(process.argv.slice(2));

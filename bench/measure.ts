@@ -43,8 +43,8 @@ export async function eachOf(
 }
 
 /**
- * Both, `repeats` times, in turns and changing who goes first: what slows the machine down for a while slows both.
- * One run of each before that is thrown away, unless there is only one repeat: it compiles.
+ * Runs both sides `repeats` times, in turns and with alternating order, so that a slow period of the machine slows both.
+ * With more than one repeat, the first run of each side only compiles the code and does not count.
  */
 export async function inTurns<Ours, Floor>(
   repeats: number,

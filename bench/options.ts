@@ -1,4 +1,4 @@
-// What was asked for on the command line, or why that cannot be.
+// The options of the bench on its command line, or the reason why they are invalid.
 
 import { parseArgs } from "node:util";
 import { UsageError } from "@holdfast/core";

@@ -16,7 +16,7 @@ export interface OpenStorage {
   readonly storage: AgentStorage;
   /** The database's file; `undefined` in memory, and where it is a server's. */
   readonly file: string | undefined;
-  /** What another process opens it by (`openPlace`); `undefined` in memory. */
+  /** The place by which another process opens it (`openPlace`); `undefined` in memory. */
   readonly place: string | undefined;
   /** SQL statements run so far; `undefined` where there are none. */
   statements(): number | undefined;
@@ -48,7 +48,7 @@ export async function withStorage<T>(
   });
 }
 
-/** What `withStorage` of another process made, and left when it was killed. */
+/** Opens the storage that `withStorage` of another, killed process has left. */
 export async function withPlace<T>(place: string, work: (open: OpenStorage) => Promise<T>): Promise<T> {
   const storage = await openPlace(place);
   try {

@@ -1,4 +1,4 @@
-// What a workload is: a generator of lines, the main variant last.
+// `Workload` is a generator of lines, with the main variant last.
 
 import type { AgentTracer, Budget } from "@holdfast/core";
 import type { Measured } from "./line.ts";
@@ -15,7 +15,7 @@ export interface Bench {
   size(full: number, quick: number): number;
 }
 
-/** What a session can do without. */
+/** Optional parts of a session. */
 export interface Additions {
   readonly tracer?: AgentTracer;
   readonly budget?: Budget;

@@ -116,7 +116,7 @@ async function floorBytes(count: number): Promise<number> {
   return bytes / count;
 }
 
-/** What is reachable, and what the process holds, once garbage is gone. */
+/** Reachable bytes and resident bytes of the process, after garbage collections. */
 async function memory(): Promise<{ readonly rss: number; readonly reachable: number }> {
   const collect = (globalThis as { gc?: () => void }).gc;
   for (let i = 0; i < 5; i++) {

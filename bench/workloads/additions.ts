@@ -1,7 +1,7 @@
-// What tracing and a budget cost: W1 to W3 with a tracer that hears everything, or under limits, each beside the same without. Here the
-// floor is ours.
+// The cost of tracing and of a budget: W1 to W3 with a tracer of all events, or under limits. The floor here is the same
+// workload without them.
 //
-// In CPU time: neither waits for anything, so they cost nothing else, and the disk would hide it.
+// The unit is CPU time, because neither waits for anything, and the disk would hide their cost.
 
 import { compositeTracer } from "@holdfast/runtime";
 import type { Measured } from "../line.ts";

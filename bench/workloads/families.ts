@@ -1,6 +1,6 @@
 // A parent of many children comes back after a restart, until all of them are driven.
 //
-// What it does not measure: children that have much of a journal to replay, and deeper trees.
+// It does not measure children with long journals to replay, or deeper trees.
 
 import { join } from "node:path";
 import type { AgentStorage } from "@holdfast/core";

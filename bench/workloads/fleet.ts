@@ -1,8 +1,8 @@
-// W8: W1, W2, W3 and W4 again through a coordinator and four runners, each a process, over HTTP on this machine; and how soon a
-// session that is stored runs.
+// W8: W1, W2, W3 and W4 through a coordinator and four runners, each a process, over HTTP on this machine. It also measures
+// the time from the store of a session to its first run.
 //
-// Sessions are started, and waited for, by this process over the same HTTP. The floor is the same rows, in as many processes, over
-// HTTP/2 without us: a request per group, kept by one process.
+// This process starts sessions and waits for them over the same HTTP. The floor writes the same rows from as many processes over
+// HTTP/2 without Holdfast: one request per group, kept by one process.
 
 import type { RemoteSession } from "holdfast/client";
 import {
@@ -59,10 +59,10 @@ interface Sides {
   readonly runners: number;
 }
 
-/** What one run of ours took. */
+/** The cost of one run of our side. */
 interface Run {
   readonly ms: number;
-  /** Of a step, a wake, a round trip or a session. */
+  /** Times of a step, a wake, a round trip or a session. */
   readonly sampleMs: readonly number[];
   readonly used: FleetUsage;
 }

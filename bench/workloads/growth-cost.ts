@@ -1,8 +1,8 @@
-// What an operation costs where there is more and more of something.
+// `Growing` measures the cost of an operation as the number of other things grows.
 
 import type { OpenStorage } from "../storages.ts";
 
-/** What a measured operation cost at one size. */
+/** The cost of a measured operation at one size. */
 export interface Cost {
   readonly operation: string;
   readonly micros: number;

@@ -1,4 +1,4 @@
-// What grows within one session: what it has open at once, what is queued for it, what it has stored.
+// Costs that may grow within one session: with its open items, its queued signals, its stored records.
 
 import { createRuntime, defineAgent, local, type Agent, type Runtime } from "@holdfast/runtime";
 import { assertDone } from "../measure.ts";

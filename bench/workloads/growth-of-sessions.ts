@@ -1,4 +1,4 @@
-// What grows with the sessions that are stored: starting, waking, listing, finding what is due, removing; and schedules.
+// Costs that may grow with the stored sessions and schedules: starting, waking, listing, finding due ones, removing.
 
 import { createRuntime, defineAgent } from "@holdfast/runtime";
 import { assertDone, eachOf } from "../measure.ts";

@@ -1,8 +1,7 @@
 // How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work.
 //
-// Each operation is measured at three sizes, by CPU time, and of several repeats the least counts: what a machine does besides only
-// adds. The exponent is that of the total work: 1 where an operation costs the same however much there is, 2 where it looks at all
-// there is each time.
+// Each operation is measured at three sizes, by CPU time. The least of several repeats counts, because other work of the machine only
+// adds. The exponent is that of the total work: 1 when an operation has a constant cost, 2 when it scans everything each time.
 
 import type { StorageKind } from "../storages.ts";
 import type { Measured } from "../line.ts";
@@ -59,7 +58,7 @@ export function fitted(operation: string, points: readonly { n: number; micros: 
   };
 }
 
-/** Of the straight line that is nearest to the points. */
+/** The slope of the straight line that is nearest to the points. */
 function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;

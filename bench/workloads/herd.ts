@@ -1,5 +1,7 @@
-// herd: 500 runners, each in the middle of a session, and a coordinator that is killed and begins anew under them: when its API is
-// back, when all of them are, what that costs it, and whether anything was done twice or lost.
+// herd: a coordinator is killed and restarted under 500 runners, each in the middle of a session.
+//
+// It measures the time until its API and all runners are back, and the coordinator's CPU. It checks that no step is lost or
+// runs twice.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +22,7 @@ const API_GOAL_MS = 3_000;
 const BACK_GOAL_MS = 60_000;
 const CPU_GOAL = 0.8;
 const WAKE_GOAL_MS = 250;
-/** How long it is gone: not at all, or for as much of a lease as a runner can bear that renewed last four seconds before. */
+/** How long the coordinator is away. The longer time is just bearable for a runner that renewed four seconds before. */
 const AWAY_MS = [0, 5_000] as const;
 
 export interface HerdOptions {

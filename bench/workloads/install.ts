@@ -35,7 +35,7 @@ const PACKAGES: Readonly<Record<Installed, readonly string[]>> = {
   sqlite: ["core", "runtime", "storage"],
 };
 
-/** What is compiled along, because a part that is not used here names it. It is not installed. */
+/** Packages that are compiled because an unused part imports them. They are not installed. */
 const BUILT_WITH: Readonly<Record<Installed, readonly string[]>> = { memory: [], sqlite: ["proto"] };
 
 export const install: Workload = {
@@ -105,7 +105,7 @@ function pack(folder: string, names: readonly string[]): string[] {
   return tarballs.map((name) => join(target, name));
 }
 
-/** What these packages need of others, from the checkout: a machine that never asked the registry about it installs it, too. */
+/** Packs the dependencies of these packages from the checkout, so that no registry is needed. */
 function packOthers(folder: string, names: readonly string[]): string[] {
   const needed = names.flatMap((name) => {
     const manifest = readFileSync(join(ROOT, "packages", name, "package.json"), "utf8");
@@ -125,7 +125,7 @@ function installInto(folder: string, tarballs: readonly string[]): void {
   run(folder, "npm", [
     "install",
     "--offline",
-    "--legacy-peer-deps", // None of them is installed, but npm would ask the registry what there is of them.
+    "--legacy-peer-deps", // npm would ask the registry for the peers, although they are not installed.
     "--no-audit",
     "--no-fund",
     "--no-update-notifier",

@@ -1,6 +1,6 @@
-// W6: very many sessions parked on a signal. What one costs in memory and on disk, and how quickly some of them wake.
+// W6: very many sessions parked on a signal. It measures the memory and disk of one session, and how quickly some wake.
 //
-// In a process of its own, so that nothing else is in its memory.
+// A child process holds the sessions, so that nothing else is in its memory.
 
 import { startChild } from "../child.ts";
 import type { Measured } from "../line.ts";
@@ -17,12 +17,12 @@ export interface ParkedOptions {
   readonly rounds: number;
 }
 
-/** What the child measured with so many parked. */
+/** The measurements of the child at one number of parked sessions. */
 export interface ParkedReport {
   readonly startsPerSecond: number;
-  /** What the goal is about. */
+  /** Resident bytes, which the goal limits. */
   readonly rssBytesPerParked: number;
-  /** What is reachable; explains the other, and replaces it in no goal. */
+  /** Reachable bytes, which explain the resident ones but have no goal. */
   readonly heapBytesPerParked: number;
   /** `null` in memory, where the heap is the storage. */
   readonly storageBytesPerParked: number | null;
@@ -35,7 +35,7 @@ export interface ParkedReport {
   readonly statementsPerWake: number | null;
 }
 
-/** What a measurement of a whole process's memory cannot tell from nothing, per session. */
+/** Bytes per session below which the memory of a whole process shows no difference. */
 const NOISE_BYTES = 64;
 
 export const parked: Workload = {

@@ -63,7 +63,7 @@ async function measure(bench: Bench, steps: number): Promise<Measured> {
   };
 }
 
-/** What a step may take of what a raw commit takes. */
+/** The time that a step may take, as a multiple of a raw commit. */
 const FACTORS = { sqlite: 1.25, postgres: 1.6 } as const;
 
 function goalOf({ storage }: Bench, ms: number, floorMs: number): Pick<Measured, "goal" | "isGoalMet"> {

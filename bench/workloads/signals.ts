@@ -103,7 +103,7 @@ function parked(runtime: Runtime): Promise<void> {
 interface PingPong {
   readonly sessions: number;
   readonly rounds: number;
-  /** Who tells the sender: the agent as it goes on, or a durable step that it asks for. */
+  /** The part that answers the sender: the resumed agent, or a durable step of it. */
   readonly answer: "agent" | "step";
 }
 

@@ -1,9 +1,9 @@
-// W9: 1,000 readers of event streams, 1,000 events a second in all: from the commit to the reader, and what a reader costs. And
-// readers to whom nothing happens, and others that do not read.
+// W9: 1,000 readers of event streams with 1,000 events a second in all. It measures the time from commit to reader and the cost of
+// a reader. It also measures idle readers, and readers that do not read.
 //
-// A session per reader. Events are records that this process commits over HTTP, ten at a time, so a commit is shared by ten
-// readers; when it was stored is noted by the coordinator's process, so the way there is not in it. Commits do not wait for each
-// other, but for the one before of the same session: a slow coordinator is offered no less.
+// Each reader has a session. This process commits records over HTTP, ten at a time, so ten readers share a commit. The
+// coordinator's process notes the time of the commit, so the request is not in the time. A commit waits only for the previous
+// commit of the same session, so a slow coordinator gets the same load.
 
 import { JOURNAL_FORMAT, type AgentStorage, type Change, type JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
@@ -101,7 +101,7 @@ async function measureIdle(bench: Bench, watchers: number, fewer?: Idle): Promis
     const child = startChild("readers", { url, token, sessionIds } satisfies ReadersOptions);
     try {
       await child.next("open");
-      await wait(1_000); // What opening them left to do.
+      await wait(1_000); // Lets the work of opening them end.
       const before = await fleet.report();
       await wait(ms);
       const { cpuMicros, rss } = await fleet.report();
@@ -141,7 +141,7 @@ function measure(bench: Bench, readers: number, perSecond: number) {
     const storage = openRemoteStorage({ url, token });
     const sessionIds = namesOf(readers);
     const producer = new Producer(storage, await createSessions(storage, sessionIds));
-    await producer.produce(perSecond, bench.size(1_000, 200)); // What is compiled and cached by this is no reader's.
+    await producer.produce(perSecond, bench.size(1_000, 200)); // Compiles code and fills caches before the readers come.
     const before = await fleet.report();
     const child = startChild("readers", { url, token, sessionIds } satisfies ReadersOptions);
     try {
@@ -271,7 +271,7 @@ class Producer {
   async produce(perSecond: number, ms: number): Promise<void> {
     const groups = Math.floor((perSecond * ms) / 1_000 / GROUP);
     const groupMs = (GROUP * 1_000) / perSecond;
-    // So many groups later it is the same sessions' turn again.
+    // The number of groups until the same sessions follow again.
     const apart = Math.max(1, Math.floor(this.#sessions.length / GROUP));
     const sent: Promise<void>[] = [];
     const startedAt = nowMs();

@@ -10,7 +10,7 @@ import { assertDone, median, nowMs, percentile, until } from "../measure.ts";
 import { databaseBytes, withStorage } from "../storages.ts";
 import type { Bench, Workload } from "../workload.ts";
 
-/** Of each turn, as JSON text with its quotes. */
+/** The content of each turn, as JSON text with its quotes. */
 const CONTENT_CHARS = 1_024;
 const EARLY_TURN = 10;
 /** Signals sent ahead of a session while its early turns are run. */

@@ -1,8 +1,8 @@
-// The coding agent, interrupted at commits and at starts and ends of tasks: every sixth of these points in `npm test`,
-// all of them in the crash-points campaign (`HOLDFAST_CAMPAIGN`).
+// The coding agent is interrupted at commits and at starts and ends of tasks. `npm test` plays every sixth of these points,
+// and the crash-points campaign (`HOLDFAST_CAMPAIGN`) plays all of them.
 //
-// A repository of two files and a model in this process, so that a run takes a fraction of a second; what is interrupted
-// (the agent, its tasks, git, the shell) is the real thing.
+// A run takes a fraction of a second, because the repository has two files and the model is in this process. The agent, its
+// tasks, git and the shell are real.
 
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -49,15 +49,15 @@ describe("KILL", () => {
       const timer = mayLive
         ? undefined
         : setTimeout(() => running.kill("SIGKILL"), 250 + Math.random() * 1_500);
-      // It does not end by itself while it waits for its approval.
+      // The run cannot end while it waits for its approval.
       const asking = mayLive
         ? running.says(`approve ${id}`).then(() => project.run("approve", id))
         : undefined;
       const { signal, code, stderr } = await running.finished;
       clearTimeout(timer);
-      await asking?.catch(() => {}); // The question was answered in an earlier life.
+      await asking?.catch(() => {}); // An earlier process may have received the answer.
       if (signal === "SIGKILL") killed += 1;
-      // What cannot even start would be started for ever.
+      // A program that cannot start would be started without end.
       else expect(code, stderr).toBe(0);
     }
 
@@ -74,7 +74,7 @@ describe("KILL", () => {
     return { conversation, endings: await countEndings(id), killed };
   }
 
-  /** Beside whoever owns the database; `undefined` before there is one. */
+  /** Reads beside the owner of the database; `undefined` before there is one. */
   async function read<T>(ask: (reader: SqliteFileReader) => Promise<T>): Promise<T | undefined> {
     const path = project.path(".holdfast/holdfast.db");
     if (!existsSync(path)) return undefined;

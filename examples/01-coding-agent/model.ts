@@ -9,7 +9,7 @@ export const SCRIPT_NOTICE =
   "No model key is set, so a SCRIPTED model answers: a server on this machine whose replies were written in advance for the\n" +
   "example repository. Everything else is real. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL for a real model.";
 
-/** The same for who has read it before: a session that goes on. */
+/** The short notice, for a session that resumes. */
 export const SCRIPT_REMINDER = "A scripted model answers, as no model key is set.";
 
 /** The model that the environment names, or else the script. */

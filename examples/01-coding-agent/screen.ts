@@ -1,4 +1,4 @@
-// What a person sees of a session: the model's words as they come, each tool call in one line, and the plan to approve.
+// The `screen` of a session for a person: the model's words as they come, each tool call in one line, and the plan.
 
 import { createInterface } from "node:readline/promises";
 import { describeEnd, type ExecutionEnd } from "@holdfast/agents";
@@ -17,7 +17,7 @@ export interface ScreenOptions {
   readonly onAnswered: () => void;
 }
 
-/** Shows a session while it runs. What models and commands say is shown without control characters. */
+/** Shows a session while it runs. The output of models and commands is shown without control characters. */
 export function screen({ write, onQuestion, onAnswered }: ScreenOptions): AgentTracer {
   const inputs = new Map<string, unknown>();
   let plan: Plan | undefined;

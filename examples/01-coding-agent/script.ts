@@ -1,4 +1,4 @@
-// What the scripted model says, for the repository in `fixture/` and no other.
+// The replies of the scripted model, for the repository in `fixture/` and no other.
 //
 // It decides from the conversation alone, so a retry and a resumed session get the same answers. Like a real model it does
 // not know everything at once: its first plan leaves one test failing, and it has to look again.

@@ -23,7 +23,7 @@ import { copyFixture } from "./fixture.ts";
 import { chooseModel, SCRIPT_NOTICE } from "./model.ts";
 import { askPerson, plain, screen, showPlan, type Plan } from "./screen.ts";
 
-/** What the agent may spend, where the price of its model is known. */
+/** The spending limit of the agent, when the price of its model is known. */
 const COST_MICRO_USD = 2_000_000;
 /** A bound of the session itself, far above the model calls that the agent allows itself. */
 const SESSION_TURNS = 10 * CODING_LIMITS.turns;
@@ -83,7 +83,7 @@ function parseOptions(): { readonly repo?: string; readonly help?: boolean } {
   }
 }
 
-/** Before anything happens: who answers, and what it may cost. */
+/** Names the model and the spending limit before any work. */
 function tellModel(isOwnRepository: boolean): ModelProvider {
   const model = chooseModel(process.env);
   notice.isTold = true;
@@ -169,7 +169,7 @@ async function answerOnTerminal(runtime: Runtime, sessionId: string, signal: Abo
   if (approval !== undefined) await runtime.answer(sessionId, approval);
 }
 
-/** What a script plans is known; what a model plans is not, and nobody but a person approves it. */
+/** Approves the script's plan, which is known. Only a person approves the plan of a real model. */
 async function approveScript(runtime: Runtime, sessionId: string): Promise<void> {
   say("There is no terminal to ask a person on: the script's plan is approved without one.");
   await runtime.answer(sessionId, { approved: true });

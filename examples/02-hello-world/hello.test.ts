@@ -9,7 +9,7 @@ describe("hello world", () => {
   beforeEach(() => void (project = new Project()));
   afterEach(() => project.dispose());
 
-  test("greets, and says so on standard output only", async () => {
+  test("the agent greets on standard output only", async () => {
     const { code, stdout } = await project.run("run", FILE, "--input", '"Ada"');
     expect({ code, stdout }).toEqual({ code: 0, stdout: "Hello, Ada!\n" });
   });

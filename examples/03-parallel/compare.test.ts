@@ -34,7 +34,7 @@ describe("parallel tasks", () => {
     expect(numbered).toContain("timer_fired");
   });
 
-  test("the same in memory", async () => {
+  test("an ephemeral run gives the same result and stores no session", async () => {
     const { code, stdout } = await project.run("run", FILE, "--ephemeral");
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ offers: 3, island: "did not answer in time" });

@@ -6,13 +6,13 @@ interface Shop {
   readonly ms: number;
 }
 
-/** Stands for a request over the network. What it returns is recorded, and it is not asked again. */
+/** Stands for a request over the network. Its result is recorded, and the shop is not asked again. */
 const askPrice = defineTask({
   name: "ask-price",
   async run({ name, cents, ms }: Shop, task) {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(resolve, ms);
-      // Who lost a race is told to stop.
+      // The loser of a race is stopped.
       task.signal.addEventListener("abort", () => (clearTimeout(timer), reject(new Error("stopped"))));
     });
     return { name, cents };
@@ -33,7 +33,7 @@ export default defineAgent({
     const offers = await Promise.all(SHOPS.map((shop) => ctx.scheduleTask(askPrice, shop)));
     const cheapest = offers.reduce((best, offer) => (offer.cents < best.cents ? offer : best));
 
-    // Whoever comes first. The timer is withdrawn when the shop answers; the task is stopped when the timer is due.
+    // The first result counts. The timer is withdrawn when the shop answers; the task is stopped when the timer is due.
     const slow = ctx.scheduleTask(askPrice, { name: "Island", cents: 500, ms: 60_000 });
     const last = await ctx.race([slow, ctx.sleep(200)]);
     return { cheapest, offers: offers.length, island: last ?? "did not answer in time" };

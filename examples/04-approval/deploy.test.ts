@@ -38,7 +38,7 @@ describe("approval from another terminal", () => {
     expect(stdout).toContain(`holdfast approve ${id}`);
   });
 
-  test("parked, approved with nobody there, resumed: deployed", async () => {
+  test("a parked session that is approved while no process runs it deploys after a resume", async () => {
     const parked = await project.run("run", FILE, "--park");
     expect(parked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ses_[\w-]+\n$/) });
     const id = parked.stdout.trimEnd();

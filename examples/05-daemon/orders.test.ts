@@ -12,7 +12,7 @@ describe("a daemon", () => {
   const order = (n: number) => JSON.stringify({ id: `A-${n}`, cents: n });
   const send = (n: number) => project.run("signal", "desk", "order", order(n), "--key", `A-${n}`);
 
-  test("handles events for ever, over a kill, with a checkpoint per turn, each event once", async () => {
+  test("the daemon handles each event once, over a kill, with a checkpoint per turn", async () => {
     const ledger = project.path("ledger.txt");
     const running = project.start(["run", FILE, "--session", "desk", "--input", JSON.stringify({ ledger })]);
     await running.says('waits for signal "order"');

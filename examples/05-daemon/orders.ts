@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { defineAgent, defineTask, HoldfastError } from "holdfast";
 import { z } from "zod";
 
-/** What anybody may send: checked where it is taken, because a daemon must outlive a wrong one. */
+/** The schema of an order. The agent checks it at the wait, because a daemon must survive a wrong signal. */
 const orderSchema = z.object({ id: z.string().min(1), cents: z.int().nonnegative() });
 type Order = z.output<typeof orderSchema>;
 

@@ -7,8 +7,8 @@ const [question = "Is it so?", path = "research.db"] = process.argv.slice(2);
 const storage = await openSqliteStorage({ path });
 const runtime = createRuntime({ storage, agents: [research] });
 try {
-  await runtime.recover(); // Go on with what an earlier process left.
-  // The same question is the same session: asked again after a crash, it goes on; asked again after its end, it is not paid again.
+  await runtime.recover(); // Resume the sessions of an earlier process.
+  // The same question is the same session, which resumes after a crash and is not paid again after its end.
   const sessionId = question.replace(/\W+/g, "-").replace(/^-+|-+$/g, "") || "research";
   const session = await runtime.start(
     research,

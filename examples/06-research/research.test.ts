@@ -30,7 +30,7 @@ describe("research", () => {
   beforeEach(() => void (project = new Project()));
   afterEach(() => project.dispose());
 
-  test("from the command: three at once, one tried again, one given up for lost", async () => {
+  test("the command runs three searches at once, retries one, and gives up one that times out", async () => {
     const { code, stdout } = await project.run(
       "run",
       AGENT,
@@ -56,7 +56,7 @@ describe("research", () => {
     expect(await project.json("list")).toEqual([]);
   });
 
-  test("from a program, which ends by itself; asked again, it is not done again", async () => {
+  test("a program runs the agent and ends, and a second run of the program repeats no search", async () => {
     const run = () =>
       new Promise<{ code: number | null; stdout: string }>((resolve) => {
         const child = spawn(process.execPath, [PROGRAM, "Is it so?", project.path("research.db")], {

@@ -12,9 +12,9 @@ const finding = z.object({ source: z.string(), facts: z.array(z.string()) });
 const search = defineTask({
   name: "search",
   input: z.object({ question: z.string(), source: z.string() }),
-  output: finding, // Checked before it is recorded: what a service sends is not what it promised.
+  output: finding, // Checked before it is recorded, because a service may break its promise.
   timeoutMs: 50, // For one attempt.
-  retry: { maxAttempts: 3, initialDelayMs: 10 }, // One that is lost with its process counts, too.
+  retry: { maxAttempts: 3, initialDelayMs: 10 }, // An attempt lost with its process counts, too.
   async run({ question, source }, task) {
     switch (source) {
       case "almanac":

@@ -3,7 +3,7 @@ import { defineAgent, defineTask, type TaskContext } from "holdfast";
 
 interface Draft {
   readonly section: string;
-  /** What the person said since. */
+  /** The person's notes since the last draft. */
   readonly notes: readonly string[];
   readonly thinkMs: number;
 }

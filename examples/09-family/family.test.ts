@@ -15,7 +15,7 @@ describe("a family with one budget", () => {
   beforeEach(() => void (project = new Project()));
   afterEach(() => project.dispose());
 
-  test("is never above it, ends with exit code 9, and goes on once it is raised", async () => {
+  test("the tree never exceeds its budget, ends with exit code 9, and continues after a raise", async () => {
     const parked = await project.run("run", FILE, "--session", "f", "--budget", "0.02usd");
     expect(parked).toMatchObject({ code: 9, stderr: expect.stringContaining("holdfast resume f") });
     const { accounts } = await project.json<Standing>("budget", "f");

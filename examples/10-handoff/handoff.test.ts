@@ -19,7 +19,7 @@ describe("handing over", () => {
   const named = async (name: string) =>
     (await project.json<Listed[]>("list")).find(({ agent }) => agent.name === name);
 
-  test("the heir takes the place, asks a person, and tells who asked for the first one", async () => {
+  test("the successor takes the place, asks a person, and answers the parent of the first session", async () => {
     const input = '{"text": "refund my invoice"}';
     const running = project.start(["run", FILE, "--session", "t", "--input", input]);
     while ((await named("billing"))?.status !== "input_required");
@@ -38,7 +38,7 @@ describe("handing over", () => {
     });
   });
 
-  test("another ticket, another heir", async () => {
+  test("another ticket goes to another successor", async () => {
     const { stdout } = await project.run("run", FILE, "--input", '{"text": "it is slow"}');
     expect(JSON.parse(stdout)).toEqual({ by: "technical", advice: "restart it (it is slow)" });
   });

@@ -20,7 +20,7 @@ const technical = defineAgent({
   }),
 });
 
-/** Looks at a ticket, and gives its own place to whoever is good at it. */
+/** Reads a ticket and hands over to the agent for it. */
 const desk = defineAgent({
   name: "desk",
   agents: [billing, technical],

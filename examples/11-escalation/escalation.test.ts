@@ -23,7 +23,7 @@ describe("escalation", () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: output });
   });
 
-  test("what the parent's handler knows needs nobody", async () => {
+  test("a request that the parent's handler can answer needs no person", async () => {
     expect(await project.run("run", FILE, "--input", '{"amount": 5}')).toMatchObject({
       code: 0,
       stdout: "booked for north\n",

@@ -1,6 +1,6 @@
 import { defineAgent, defineTask, local } from "holdfast";
 
-/** What the parent knows by itself, for whoever of its children asks. */
+/** The parent's own knowledge, for any child that asks. */
 const lookUp = defineTask({
   name: "look-up",
   run: (what: string) => (what === "region" ? "north" : null),

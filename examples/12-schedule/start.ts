@@ -19,7 +19,7 @@ await runtime.start(
   {
     sessionId: "watch",
     file: fileURLToPath(new URL("watch.ts", import.meta.url)),
-    // Whatever its code does: no more than this, and not for longer than a week.
+    // A limit for any code of the agent: no more steps than this, and no longer than a week.
     budget: { maxSteps: Number(steps), ttlMs: 7 * 86_400_000 },
   },
 );

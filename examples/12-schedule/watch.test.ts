@@ -37,7 +37,7 @@ describe("an agent on a schedule", () => {
     expect((await running.finished).code).toBe(130);
   });
 
-  test("stands still when its budget is spent", async () => {
+  test("the session is paused when its budget is spent", async () => {
     start(1);
     const running = project.start(["schedule", "run"]);
     await running.says("watch paused");

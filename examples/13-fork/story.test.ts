@@ -14,14 +14,14 @@ describe("a story, told in two ways", () => {
   });
   afterEach(() => project.dispose());
 
-  test("run, look, fork from a checkpoint with another input", async () => {
+  test("a fork from a logged checkpoint with another input tells another story", async () => {
     const { stdout } = await project.run("logs", "tale", "--json");
     const checkpoint = stdout
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as { type: string; seq: number })
       .find(({ type }) => type === "checkpoint")!.seq;
-    // What the reader is told to type is that place.
+    // The README tells the reader to type that position.
     expect(readFileSync(README, "utf8")).toContain(`--at ${checkpoint} `);
 
     const at = String(checkpoint);

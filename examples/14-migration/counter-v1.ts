@@ -1,6 +1,6 @@
 import { defineAgent } from "holdfast";
 
-/** What it remembers, as version 1 of its code stores it. */
+/** The state, as version 1 of the code stores it. */
 export interface CountsV1 {
   readonly words: readonly string[];
 }

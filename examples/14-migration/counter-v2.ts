@@ -18,7 +18,7 @@ export default defineAgent<unknown, unknown, Counts>({
     version: 2,
     initial: () => ({ counts: {} }),
     reducers: { counts: "merge" },
-    // Called once, when a session of version 1 is gone on with; what it gives is stored with the next checkpoint.
+    // Called once, when a session of version 1 resumes; the next checkpoint stores its result.
     migrate: (state, from) => (from === 1 ? counted(state as CountsV1) : (state as Counts)),
   },
   async turn(ctx, state) {

@@ -19,7 +19,7 @@ describe("typed state", () => {
     return project.run("resume", "w", "--park", "--agent", file);
   }
 
-  test("of version 1 is gone on with by version 2", async () => {
+  test("version 2 of the agent continues a session of version 1", async () => {
     await say("milk", V2);
     const { code, stdout } = await say("stop", V2);
     expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: { tea: 2, milk: 2 } });
