@@ -46,7 +46,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isCorrupt(thrown)) throw thrown;",
     replace: "throw thrown;",
     tests: ["packages/coordinator/src/dispatch/damaged.test.ts"],
-    test: "that no runner fits leaves the others to be told and ended: its row is damaged",
+    test: "a damaged session that no runner fits does not keep others from ending: its row is damaged",
   },
   {
     name: "O1: only who holds a session writes to it",
@@ -111,7 +111,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isAlone) await this.#pardonHeldBy(runnerId);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
-    test: "one that has lived with its runner for five minutes is pardoned",
+    test: "a suspect that ran for five minutes is pardoned before another session joins it",
   },
   {
     name: "L10: only losses alone make a session poison",
@@ -209,7 +209,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (isChanged(literal))",
     replace: 'if (literal === "")',
     tests: [`${API}json-spans.test.ts`],
-    test: "with 123456789012345678901234567890: not_safe_integer",
+    test: "123456789012345678901234567890",
   },
   {
     name: "A3: a page of another origin may not call",

@@ -265,7 +265,7 @@ export const FLEET_MUTANTS = [
     find: "given.isStale = true; // dispatched-storage-2.",
     replace: "given.isStale = false;",
     tests: ["packages/runner/src/dispatched-storage.test.ts"],
-    test: "is loaded anew when something arrived after its claim",
+    test: "the snapshot of a given session is loaded again when something arrived after its claim",
   },
   {
     name: "O6: what a poll was answered after it was left is not acted on",

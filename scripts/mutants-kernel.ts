@@ -55,8 +55,8 @@ export const KERNEL_MUTANTS = [
   {
     name: "H1, S1: a delivered signal is consumed by the same commit",
     file: "packages/core/src/kernel/kernel.ts",
-    find: 'if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);',
-    replace: "",
+    find: 'if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);\n        const item',
+    replace: "const item",
     tests: [CRASHES, `${KERNEL}signals.test.ts`],
     test: "each signal satisfies exactly one consumer, first in first out per name, whichever consumer it is",
   },
@@ -91,7 +91,7 @@ export const KERNEL_MUTANTS = [
     find: "first !== undefined && (first.at ?? 0) <= now ? first : undefined",
     replace: "first",
     tests: ["packages/runtime/src/runtime.test.ts", CRASHES],
-    test: "a race against a timer, whose loser is …",
+    test: "a race against a timer, whose loser is",
   },
   {
     name: "D3: what the agent sees of the clock does not go back",

@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { judge, runMutant } from "./mutant-run.ts";
 import { MUTANTS } from "./mutants.ts";
+import { testsIn } from "./tidy/sentences.ts";
+import { readTree } from "./tidy/tree.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -30,9 +32,37 @@ test.each(isCampaign ? MUTANTS : MUTANTS.filter(({ name }) => ALWAYS.includes(na
 test("each mutant has a name of its own, and its text is in the source once", () => {
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   expect(ALWAYS.filter((name) => MUTANTS.every((mutant) => mutant.name !== name))).toEqual([]);
-  const stale = MUTANTS.filter(({ file, find }) => !readFileSync(root + file, "utf8").includes(find));
-  expect(stale.map(({ name }) => name)).toEqual([]);
+  const wrong = MUTANTS.filter(
+    ({ file, find }) => readFileSync(root + file, "utf8").split(find).length !== 2,
+  );
+  expect(wrong.map(({ name }) => name)).toEqual([]);
 });
+
+// A renamed test would let its mutant survive until the next campaign.
+test("each mutant names a test that there is", () => {
+  const { sources } = readTree(root);
+  const names = sources.flatMap((source) => testsIn(source).map(({ name }) => name));
+  const others = sources.filter(({ file }) => !file.startsWith("scripts/mutants"));
+  // Names that a test takes from its data stand in no call of `test`.
+  const isData = (named: string): boolean => others.some(({ text }) => text.includes(named));
+  const missing = MUTANTS.filter(
+    ({ test: named }) => !names.some((name) => canBe(named, name)) && !isData(named),
+  );
+  expect(missing.map(({ name, test: named }) => `${name}: ${named}`)).toEqual([]);
+});
+
+/** Whether `named` is part of the name, or of a name that the template makes. */
+function canBe(named: string, template: string): boolean {
+  const parts = template.split(/%[a-z]|\$\{…\}|\$[\w.]+/);
+  if (parts.some((part) => part.includes(named))) return true;
+  // A template that is hardly more than its parameters would match every name.
+  const isTemplate = parts.length > 1 && parts.join("").length >= 12;
+  return isTemplate && new RegExp(parts.map(escaped).join(".*")).test(named);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
 
 describe("a mutant is killed", () => {
   const report = (...failures: readonly (string | undefined)[]) => ({

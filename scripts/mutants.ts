@@ -93,7 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "this.#options.guard?.check(); // sqlite-storage-5.",
     replace: "",
     tests: ["packages/storage/src/sqlite/behaviour/removed.test.ts"],
-    test: "it acknowledges nothing more once it is removed",
+    test: "it acknowledges nothing more once it is removed, and its owner still answers reads",
   },
   {
     name: "D3: a clock that was set forward is noticed",
