@@ -1,4 +1,4 @@
-// A failed simulation in words: which promise was broken, what came last, and how to see it again.
+// `describeFailure`: a failed simulation as text, with the broken promise, the last events and the command that repeats it.
 
 import type { SimulationReport } from "./simulation.ts";
 

@@ -6,8 +6,8 @@ import { describeFailure } from "./failure.ts";
 import { simulate } from "./simulation.ts";
 
 /**
- * Seeds of programs and faults that once broke a promise, and the mutant that takes out what mends it: `scripts/sim.test.ts` sees that
- * each still finds it. Drawing in another way makes them others: then they are to be drawn anew, by that mutant.
+ * Seeds that once broke a promise, each with the mutant that removes the fix. `scripts/sim.test.ts` checks that each seed still
+ * finds its mutant. When the order of the draws changes, search new seeds with these mutants.
  */
 const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", import.meta.url), "utf8")) as {
   readonly seed: number;
@@ -44,7 +44,7 @@ test("simulation-1: the same seed gives the same log, and among a few there is e
   for (const what of EVERYTHING) expect(all.includes(what), what).toBe(true);
 });
 
-/** What a simulator that has gone blind no longer does. */
+/** Texts in the logs that prove that each kind of command and fault still occurs. */
 const EVERYTHING = `
 is killed; crashes at a commit; closes; is paused; goes on; its claims are gone; wall clock jumps; (refused); (reply_lost);
 (full); is away; hangs; fails after; hopeless; attempt_lost; attempt_failed; outcome_kept; checkpoint; withdraw; record_probe;

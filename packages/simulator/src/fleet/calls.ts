@@ -1,25 +1,25 @@
-// Requests and their replies over the network.
+// `Calls`: requests and their replies over the simulated network.
 //
-//   fleet-calls-1. Whoever asks hears once: the answer, or that nobody knows whether it was done.
-//   fleet-calls-2. What reached a node that then dies is done or not; its caller hears that the connection is gone, if
-//       anything can still reach it.
-//   fleet-calls-3. A node hears that whoever asked has gone, or does not want to know any more.
+//   fleet-calls-1. Each request gets one outcome: the answer, or an error that leaves open whether it was performed.
+//   fleet-calls-2. When a node dies with a request, the request was performed or not. The caller receives the loss of the
+//       connection, if messages still reach it.
+//   fleet-calls-3. A node is notified when its caller has ended, aborted the request or timed out.
 
 import { UnavailableError } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { Network } from "./network.ts";
 
-/** Something that can be asked. */
+/** A node that answers requests. */
 export interface Server<S> {
   readonly name: string;
-  /** The one that lives now, if one does. */
+  /** The current process of the node, if it has one. */
   readonly living: { readonly life: ProcessLife; readonly service: S } | undefined;
 }
 
 export interface Request<S, T> {
   readonly from: string;
-  /** Nobody hears the answer after its end. */
+  /** The process that asks; after its end the answer is dropped. */
   readonly life: ProcessLife | undefined;
   readonly to: Server<S>;
   readonly what: string;

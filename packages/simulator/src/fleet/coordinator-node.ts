@@ -1,8 +1,8 @@
-// A coordinator of a fleet: the real dispatch over a connection to the one storage, and a desk for those outside.
+// `CoordinatorNode`: a coordinator of a fleet, with the real dispatch over a connection to the one storage, and a desk for clients.
 //
-//   coordinator-node-1. It keeps nothing that its end could lose: the next life begins with what is stored.
-//   coordinator-node-2. The time it tells storage is that of a wall clock which jumps, made steady: whoever asks
-//       through it has another.
+//   coordinator-node-1. A coordinator keeps nothing that its end could lose: the next life begins with what is stored.
+//   coordinator-node-2. A coordinator passes storage a steady time, made from a wall clock that jumps. The runners that ask
+//       through it have clocks of their own.
 
 import {
   contextOf,
@@ -44,12 +44,12 @@ import type { History } from "./history.ts";
 const RESTART_MS_MAX = 3_000;
 const AGAIN_MS = 500;
 
-/** What is asked of a coordinator. */
+/** The requests that a coordinator answers. */
 export interface Coordinator {
   readonly desk: Desk;
-  /** How a session stands. */
+  /** A session's row. */
   read(sessionId: string): Promise<Session | undefined>;
-  /** A method of a service of the contract, by its request and who asks. */
+  /** Call a method of a service of the contract with its request, for a caller. */
   handle(
     service: string,
     method: string,
@@ -66,9 +66,9 @@ export interface CoordinatorHost {
   readonly leaseMs: number;
   readonly history: History;
   faults(): ConnectionFaults;
-  /** It answers from now on. */
+  /** The coordinator answers from now on. */
   begins(): void;
-  /** A runner's claims were renewed for it, as of then in simulated milliseconds. */
+  /** A runner's claims were renewed, as of `at` in simulated milliseconds. */
   renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void;
   /** A lease is carried over to another time. */
   carriesOver(): void;
@@ -90,7 +90,7 @@ export class CoordinatorNode implements Server<Coordinator> {
   #born: Living | undefined;
   /** Whether it has begun to answer. */
   #isServing = false;
-  /** Of each life: that of one which has died goes on from where it was. */
+  /** The clock of each life; the clock of a dead life still advances. */
   readonly #clocks: Clock[] = [];
 
   constructor(name: string, host: CoordinatorHost) {
@@ -104,7 +104,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     return this.#isServing ? this.#born : undefined;
   }
 
-  /** Epoch milliseconds: the most that any life of it would say by now, as whoever heard that one goes on by it. */
+  /** Epoch milliseconds: the latest time that any of its lives would give now, because its callers still rely on that time. */
   now(): number {
     return Math.max(...this.#clocks.map((clock) => clock.now()));
   }

@@ -1,19 +1,19 @@
-// What a fleet is made of, and what goes wrong in it: drawn anew for each seed, beside what every simulation draws.
+// `FleetSwarm`: the size of a fleet and its faults, drawn for each seed in addition to the draws of every simulation.
 
 import type { Dice } from "../world/dice.ts";
 import type { Swarm } from "../world/swarm.ts";
 import type { NetworkFaults } from "./network.ts";
 
-/** As in `Swarm`: probabilities per occasion, times in milliseconds, rates as means between two occurrences; 0 is never. */
+/** Units as in `Swarm`: a probability per occasion, a time in milliseconds, a rate as the mean interval, where 0 is never. */
 export interface FleetSwarm extends NetworkFaults {
   readonly runners: number;
   readonly coordinators: number;
   readonly leaseMs: number;
-  /** Of each runner. */
+  /** The number of sessions that each runner may run at a time. */
   readonly maxRuns: number;
-  /** How long the faults go on. */
+  /** The time during which faults occur. */
   readonly safetyMs: number;
-  /** A coordinator is not told of something that arrived. */
+  /** A coordinator does not receive the notice of an arrival. */
   readonly noticeLost: number;
   readonly cutEveryMs: number;
   readonly runnerKillEveryMs: number;
@@ -22,7 +22,7 @@ export interface FleetSwarm extends NetworkFaults {
   readonly coordinatorKillEveryMs: number;
   readonly coordinatorPauseEveryMs: number;
   readonly runnerClockJumpEveryMs: number;
-  /** Of the wall clock that the only coordinator goes by. Several go by their database's, which does not jump here. */
+  /** Steps of the wall clock of a single coordinator. Several coordinators use their database's clock, which does not jump here. */
   readonly storeClockJumpEveryMs: number;
   /** How far a runner's clocks are from the right rate. */
   readonly clockDrift: number;
@@ -57,7 +57,7 @@ export function drawFleetSwarm(dice: Dice): FleetSwarm {
   };
 }
 
-/** What every simulation draws, as it is meant in a fleet: its processes are the runners, and the clock that is right is storage's. */
+/** A simulation's draws, adapted to a fleet: the processes are its runners, and the correct clock is storage's. */
 export function swarmOfFleet(swarm: Swarm, fleet: FleetSwarm | undefined): Swarm {
   if (fleet === undefined) return swarm;
   return {

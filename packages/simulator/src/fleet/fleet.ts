@@ -1,7 +1,6 @@
-// A fleet: runners on machines of their own, coordinators, and the network between them, over one storage; and what goes wrong
-// with them, until it is told to stop.
+// `Fleet`: runners on machines of their own and coordinators over one storage, the network between them, and their faults until `heal`.
 //
-// Who asks from outside asks a coordinator, over the same network.
+// Clients outside the fleet send their requests to a coordinator over the same network.
 
 import type { AgentStorage, Session } from "@holdfast/core";
 import type { Desk } from "../machine/clients.ts";
@@ -23,11 +22,11 @@ import { RunnerNode } from "./runner-node.ts";
 import { WorkWatch } from "./work-watch.ts";
 
 const HOUR_MS = 60 * 60_000;
-/** What those outside wait for an answer: they ask again before. */
+/** The time-out of a client's request; the client repeats the request earlier. */
 const CLIENT_TIMEOUT_MS = 5_000;
 const OUTSIDE = "user";
 const LOOK_MS = 2_000;
-/** Whose wall clock the coordinators go by. */
+/** The name of the wall clock that the coordinators use. */
 const STORE = "store";
 
 export interface FleetOptions {
@@ -57,7 +56,7 @@ export class Fleet implements Site {
   readonly #calls: Calls;
   readonly #coordinators: readonly [CoordinatorNode, ...CoordinatorNode[]];
   readonly #runners: readonly RunnerNode[];
-  /** How far the wall clocks of runners are from the right time, and that which the coordinators go by. */
+  /** The offsets of the runners' wall clocks and of the coordinators' from the correct time, in milliseconds. */
   readonly #offsets = new Map<string, number>();
   #timesSet = 0;
   #isHealed = false;
@@ -131,21 +130,21 @@ export class Fleet implements Site {
     this.#runnerOf(index).pause(ms);
   }
 
-  /** Coordinators look by themselves. */
+  /** Does nothing: coordinators find due sessions without a request. */
   recover(): void {}
 
-  /** What claims say when it is stored: whose it is now. */
+  /** A claim was stored: the session now belongs to `owner`. */
   claimed(sessionId: string, owner: string, before: string | undefined): void {
     const isRunner = this.#runners.some(({ runnerId }) => runnerId === before); // Others hold it for a moment, to ask.
     this.#watch.claimed(sessionId, owner, isRunner ? before : undefined);
   }
 
-  /** Epoch milliseconds: whichever coordinator says most. */
+  /** Epoch milliseconds: the latest time of any coordinator. */
   now(): number {
     return Math.max(...this.#coordinators.map((coordinator) => coordinator.now()));
   }
 
-  /** Clocks are right, too; but for what the coordinators go by, which nobody sets back. */
+  /** The clocks are corrected too, except that the coordinators' clock is never set back. */
   heal(): void {
     this.#isHealed = true;
     this.#watch.healed();
@@ -167,7 +166,7 @@ export class Fleet implements Site {
     return runner;
   }
 
-  /** What it sent may still be under way where messages or those they reach are slow. */
+  /** The dead runner's requests may still arrive when messages are slow or coordinators pause. */
   #died(runnerId: string): void {
     const { slow, coordinatorPauseEveryMs } = this.#options.fleetSwarm;
     if (slow === 0 && coordinatorPauseEveryMs === 0) this.#watch.died(runnerId);
@@ -220,7 +219,7 @@ export class Fleet implements Site {
     });
   }
 
-  /** Somebody reads how some session stands, again and again. */
+  /** Read a random session's row again and again. */
   #lookForResults(): void {
     const { scheduler, dice, accounts } = this.#options;
     scheduler.after(dice.between(1, 2 * LOOK_MS), undefined, () => {
@@ -244,7 +243,7 @@ export class Fleet implements Site {
       });
       if (session !== undefined) this.#history.resultRead(session, askedAt, scheduler.now);
     } catch {
-      // Nothing was heard.
+      // There was no answer.
     }
   }
 
@@ -292,7 +291,7 @@ export class Fleet implements Site {
 
   #jump(whose: string): void {
     const { dice, log } = this.#options;
-    // What time follows is how far it is set forward from where it was: to that of runners nobody listens.
+    // The coordinators' time follows each step forward, so its steps add up. Nobody relies on a runner's clock.
     const from = whose === STORE ? (this.#offsets.get(STORE) ?? 0) : 0;
     const offset = from + dice.pick([-from, dice.between(-HOUR_MS, HOUR_MS), dice.between(-2_000, 2_000)]);
     log.add(whose, `its wall clock is ${offset} ms from the right time`);

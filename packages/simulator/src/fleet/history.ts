@@ -1,8 +1,7 @@
-// What was answered, over the network, to whoever asked: compared with what was answered before.
+// `History`: compares the answers that callers received over the network with earlier answers.
 //
-//   - H3: A poll that is asked again is given nothing that it was not given the first time, by a coordinator that has not answered a
-//       later one since.
-//   - L1: A result is a register that is written once: whoever asks after somebody has heard it hears the same.
+//   - H3: A repeated poll receives no claim that its first answer did not contain, unless the coordinator has answered a later poll.
+//   - L1: A result is a register that is written once: a request that begins after an answer receives the same result.
 
 import { isEnded, type Session } from "@holdfast/core";
 import type { Violated } from "../world/watched-storage.ts";
@@ -14,7 +13,7 @@ interface Answered {
 
 export class History {
   readonly #violated: Violated;
-  /** The last of each runner, by the coordinator's life. */
+  /** The last answer to each runner, by the coordinator's life and the runner. */
   readonly #polls = new Map<string, Answered>();
   readonly #results = new Map<string, { readonly heardAt: number; readonly result: string }>();
 

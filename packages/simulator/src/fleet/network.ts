@@ -1,20 +1,20 @@
 // The network between the nodes of a fleet: messages that take time, overtake each other, get lost, come twice, or meet a cut.
 //
-//   fleet-network-1. Every message goes its own way: a request that arrived says nothing of its reply.
-//   fleet-network-2. A cut has a direction. What is under way when it comes is lost as well.
+//   fleet-network-1. Messages are independent: the arrival of a request does not imply that of its reply.
+//   fleet-network-2. A cut has a direction. Messages that are in flight when it begins are lost as well.
 //
-// It knows nodes by their names only, and does not know what it carries.
+// The network knows nodes only by name, and does not read the messages.
 
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 
-/** Of each message. Probabilities, and the longest way in milliseconds. */
+/** The faults of each message: probabilities, and the maximum delay in milliseconds. */
 export interface NetworkFaults {
   readonly delayMs: number;
   readonly dropped: number;
   readonly duplicated: number;
-  /** It takes up to `SLOW_MS`. */
+  /** The message takes up to `SLOW_MS`. */
   readonly slow: number;
 }
 

@@ -1,6 +1,6 @@
-// A runner's connection to the coordinators: the services of the contract as clients, over the simulated network.
+// `RunnerConnection`: a runner's clients for the services of the contract, over the simulated network to the coordinators.
 //
-//   runner-connection-1. Who gave no answer is not asked next, where there is another.
+//   runner-connection-1. After a failed request the next one goes to another coordinator, if there are several.
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Caller } from "@holdfast/coordinator/internal";
@@ -11,7 +11,7 @@ import type { ProcessLife } from "../world/process-life.ts";
 import { unavailable, type Calls, type Server } from "./calls.ts";
 import type { Coordinator } from "./coordinator-node.ts";
 
-/** A connection that is cut without a word is noticed after so long. */
+/** The time after which a connection that was cut silently is noticed. */
 const TIMEOUT_MS = 15_000;
 
 export interface RunnerConnectionHost {
@@ -41,7 +41,7 @@ export class RunnerConnection {
     this.#caller = { kind: "runner", name: host.runnerId, tokenId: host.runnerId };
   }
 
-  /** Of any service: who asks knows its methods. */
+  /** A client for any service; the caller assigns it the service's client type. */
   client(service: DescService): never {
     const call =
       (method: string) =>

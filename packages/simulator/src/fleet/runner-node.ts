@@ -1,7 +1,7 @@
-// A runner of a fleet: the real runtime over the port of a fleet, on a machine of its own with its own clocks.
+// `RunnerNode`: a runner of a fleet, with the real runtime over a fleet's storage port, on a machine with its own clocks.
 //
-//   runner-node-1. A process that ended is started again as the same runner some time later. Nobody releases what it held.
-//   runner-node-2. A pause ends by itself; what went on in the process goes on, knowing nothing of it.
+//   runner-node-1. An ended process is started again as the same runner some time later. Nobody releases its claims.
+//   runner-node-2. A pause ends after its time, and the process then continues without noticing it.
 
 import type { Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
@@ -208,7 +208,7 @@ export class RunnerNode {
       lost: () => {},
       back: () => {},
       refused: (error) => {
-        // A registration of the process before it may come late, where nobody has heard of this one. Whoever started it does so again.
+        // A late registration of the process before it may have reached a coordinator first. Its supervisor starts it again.
         if (error.code === "duplicate_runner") this.kill("is told that another process is this runner");
         else violated("O3", `${life.name} was refused: ${error.message}`);
       },

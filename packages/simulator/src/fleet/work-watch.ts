@@ -1,27 +1,27 @@
-// Who works on what: the attempts that run in each life, and whether two run for one session where only one may.
+// `WorkWatch`: the attempts that run in each life, and a check that two runners never run attempts of one session at a time.
 //
-//   - O3: What a runner that is dead held can be claimed after its lease, and at most `PASSES_ON_MS` more; unless the clock was set
-//       meanwhile, which gives everybody a lease's time anew.
-//   - O7: Where nothing goes wrong nobody loses a lease.
-//   - D3: Nobody loses a lease that was claimed or renewed less than its length ago, however the clock was set. Between two lives of
-//       a coordinator nobody can tell whether it was.
-//   - O4: When a claim passes on, whoever had it before runs nothing for its session any more; unless it is paused, and cannot know.
+//   - O3: The sessions of a dead runner can be claimed at most `PASSES_ON_MS` after its lease. When the clock was set meanwhile,
+//       every lease is carried over, and the check is skipped.
+//   - O7: Without faults no runner loses a lease.
+//   - D3: A runner never loses a lease that was claimed or renewed less than its length ago, however the clock was set. This is
+//       not checked across two lives of a coordinator, as the clock may have been set unnoticed between them.
+//   - O4: When a claim passes to another runner, the previous one runs no attempts of the session any more, unless it is paused.
 
 import type { RecordedError, TraceEvent } from "@holdfast/core";
 import type { ProcessLife } from "../world/process-life.ts";
 import type { Scheduler } from "../world/scheduler.ts";
 import type { SessionAccount, Violated } from "../world/watched-storage.ts";
 
-/** How long one that goes on again after a pause has to notice. */
+/** The time that a runner has to notice its losses after a pause. */
 const NOTICES_MS = 1_000;
 const PASSES_ON_MS = 5_000;
-/** Clocks are drawn to each other, and storage takes its time. */
+/** A tolerance: clocks are adjusted to each other, and storage takes time to answer. */
 const EARLY_MS = 2_000;
 
 export interface Worker {
   readonly life: ProcessLife;
   readonly runnerId: string;
-  /** When it last went on after a pause, in simulated milliseconds. */
+  /** The end of its last pause, in simulated milliseconds. */
   wokeAt: number;
 }
 
@@ -37,26 +37,26 @@ export interface WorkWatchHost {
   accounts(): Iterable<SessionAccount>;
   /** Whether only the row of a session is stored: its tasks start before anything could be fenced. */
   isMinimal(sessionId: string): boolean;
-  /** Epoch milliseconds, as storage was told. */
+  /** Epoch milliseconds, by the time that storage received. */
   now(): number;
-  /** How often the clock was set by which the coordinators go, or may have been while none of them lived. */
+  /** How often the coordinators' clock was set, or may have been set while none of them lived. */
   timesSet(): number;
 }
 
 export class WorkWatch {
   readonly #host: WorkWatchHost;
-  /** By session, by the name of the life. */
   #healedAt = Infinity;
   /** When each claim was made or renewed last, in simulated milliseconds. */
   readonly #heldSince = new Map<string, number>();
   #begunAt = -Infinity;
+  /** By session, then by the name of the life. */
   readonly #work = new Map<string, Map<string, Work>>();
 
   constructor(host: WorkWatchHost) {
     this.#host = host;
   }
 
-  /** What a life tells its tracer. */
+  /** A life's trace event. */
   trace(worker: Worker, event: TraceEvent): void {
     if (event.type === "session_released") this.#noteReleased(worker, event);
     if (event.type !== "task_started" && event.type !== "task_ended") return;
@@ -70,7 +70,7 @@ export class WorkWatch {
     }
   }
 
-  /** From now on nothing goes wrong. */
+  /** No fault begins from now on. */
   healed(): void {
     this.#healedAt = this.#host.scheduler.now;
   }

@@ -1,9 +1,8 @@
-// Those who start sessions, send signals, answer questions, pause, raise budgets and cancel: from outside, through whatever process lives, again
-// and again until they have an answer.
+// `Clients`: they start sessions, send signals, answer questions, pause, raise budgets and cancel, from outside the processes.
+// Each client sends its request to any live process, and repeats it until there is an answer.
 //
-//   clients-1. What is asked again is asked under the same id or dedup key.
-//   clients-2. A sender sends one signal of a name after the other, each when the last was acknowledged: their order is
-//       known.
+//   clients-1. A repeated request has the same id or dedup key.
+//   clients-2. A sender sends the next signal of a name only when the last was acknowledged, so their order is known.
 
 import { HoldfastError, type Exhausted, type Session } from "@holdfast/core";
 import { unlessEnded } from "@holdfast/testkit/test-runtime";
@@ -19,22 +18,22 @@ import type { Swarm } from "../world/swarm.ts";
 
 const PATIENCE_MS = 1_500;
 
-/** One session, as those outside know it. */
+/** One session, as the clients know it. */
 export interface Subject {
   readonly sessionId: string;
   readonly program: Program;
   readonly expected: Expected;
-  /** It is to fail, so that it is asked for again. */
+  /** The session is to fail, so that its parent respawns it. */
   readonly fails: boolean;
   /** It began as another one had. */
   readonly isFork: boolean;
 }
 
 const SCHEDULE = "scheduled";
-/** Who is slow may still put it, after it was removed. */
+/** A slow request may put the schedule after it was removed, so it is removed several times. */
 const UNSCHEDULE_MS = [0, 3_000, 10_000] as const;
 
-/** Where those outside are heard: a process that lives, or a coordinator. */
+/** The receiver of the clients' requests: a live process, or a coordinator. */
 export interface Desk extends Pick<
   Runtime,
   "answer" | "cancel" | "pause" | "releaseLost" | "setBudget" | "signal" | "unpause"
@@ -47,9 +46,9 @@ export interface Desk extends Pick<
 }
 
 export interface ClientsOptions {
-  /** What is asked may arrive late, and twice. */
+  /** Requests may arrive late, and twice. */
   readonly isDistant: boolean;
-  /** Somewhere to ask, if there is anything. */
+  /** A receiver for a request, if there is one. */
   desk(): Desk | undefined;
   readonly scheduler: Scheduler;
   readonly dice: Dice;
@@ -66,7 +65,7 @@ interface Mail {
   readonly isCopy?: boolean;
 }
 
-/** What an answer means to the one who asked. */
+/** The meaning of an answer to its client. */
 type Verdict = "done" | "again";
 
 export class Clients {
@@ -135,7 +134,7 @@ export class Clients {
       );
   }
 
-  /** Of one that is there, or will be. */
+  /** Send signals and pauses to a session that exists, or will exist. */
   serve({ sessionId, expected }: Subject): void {
     const { dice, swarm } = this.#options;
     for (const [name, payloads] of expected.signals) this.#send(sessionId, { name, payloads, index: 0 });
@@ -157,7 +156,7 @@ export class Clients {
       this.#after(this.#drawDelay(), () =>
         this.#insist(`answer ${key}`, async (desk) => {
           const receipt = await desk.answer(sessionId, answerTo(wait.prompt), { question: wait.id });
-          // Whoever refused it may have read the row while it did not show the question. It may again, before we hear of that.
+          // The process may have read a row without the question, and the row may show it again before the refusal arrives.
           if (receipt.status === "refused") {
             this.#answering.delete(key);
             this.look(this.#rows.get(sessionId) ?? row);

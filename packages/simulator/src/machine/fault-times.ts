@@ -1,4 +1,4 @@
-// What goes wrong from outside, until it is told to stop: processes die, close and pause, storage is away, the clock jumps.
+// `Nemesis` of a simulation: until it is stopped, processes die, close and pause, storage is away, and the clock jumps.
 
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
@@ -7,7 +7,7 @@ import type { Swarm } from "../world/swarm.ts";
 
 const HOUR_MS = 60 * 60_000;
 
-/** Processes that things can happen to, by number. */
+/** The processes that faults happen to, by number. */
 export interface Victims {
   readonly count: number;
   /** How long a process may be silent before others take over. */

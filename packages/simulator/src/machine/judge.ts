@@ -1,4 +1,4 @@
-// The verdict on a session when a simulation is over: what its program says, and nothing else, has come of it.
+// `judge`: the verdict on a session when a simulation is over. The session did what its program says, and nothing else.
 
 import { decodeJson, isEnded, isReservedName, type AgentStorage, type Session } from "@holdfast/core";
 import type { Subject } from "./clients.ts";
@@ -16,7 +16,7 @@ export interface JudgeOptions {
   readonly violated: Violated;
 }
 
-/** Whether nothing more can come of it: it has ended, or waits for what nobody does. */
+/** Whether the session can do nothing more: it has ended, or waits for a signal that nobody sends. */
 export function isAtRest(row: Session | undefined, { program }: Subject): boolean {
   if (row === undefined) return false;
   return (
@@ -65,7 +65,7 @@ export async function judge(
   ) {
     violated("H9", `${sessionId} was ${row.status} and gave ${row.output}`);
   }
-  // What is recorded of a fork's was done by the one it was made from.
+  // Tasks in a fork's journal were performed by the fork's origin.
   if (!subject.isFork) judgeTasks(subject, isWhole, options);
   await judgeEntries(subject, isWhole, options);
   await judgeJournal(account, options);
@@ -75,7 +75,7 @@ function textOf(output: Value, { handedOffTo }: Session): string {
   return JSON.stringify(output === HANDED_OVER ? { handedOffTo } : output);
 }
 
-/** B2. What was reported is spent by all who pay for it, and nothing is held for what has ended. */
+/** B2. Every payer has spent the reported amounts, and nothing is reserved for ended sessions. */
 export function judgeSpending(accounts: ReadonlyMap<string, SessionAccount>, violated: Violated): void {
   for (const { sessionId: payer, row } of accounts.values()) {
     if (row?.account === undefined) continue;
@@ -90,13 +90,13 @@ export function judgeSpending(accounts: ReadonlyMap<string, SessionAccount>, vio
   }
 }
 
-/** S1: each was consumed, and by the one wait it was for, as the output says. */
+/** S1: each signal was consumed, and by the one wait that it was sent for, as the output shows. */
 function judgeSignals(
   { sessionId, expected }: Subject,
   { consumed, pending }: SessionAccount,
   violated: Violated,
 ): void {
-  // What sessions tell each other may be more than anybody asked to hear.
+  // Sessions may send each other signals that nobody waits for.
   const left = [...pending].filter(([name, ids]) => ids.length > 0 && !isReservedName(name));
   if (left.length > 0)
     violated("S1", `${sessionId} completed, and left ${left.map(([name]) => name).join(", ")}`);

@@ -1,9 +1,9 @@
-// The simulated machine: processes that run the real runtime over one storage, and what can happen to them.
+// `Machine`: the simulated machine, with processes that run the real runtime over one storage, and their faults.
 //
-//   machine-1. A process is started again some time after its end, and then goes on with whatever is due.
-//   machine-2. Who died holds no claims: they are released before it is started again, as an owner does for a
-//       connection that was cut. Who is paused for longer than a lease loses its claims as well, goes on for a while
-//       without knowing, and is then ended by whoever supervises it.
+//   machine-1. A process is started again some time after its end, and then resumes the sessions that are due.
+//   machine-2. The claims of a dead process are released before it is started again, as a file's owner does for a cut
+//       connection. A process that is paused for longer than a lease loses its claims as well. After the pause it continues
+//       for a while without noticing, until its supervisor ends it.
 
 import type { AgentStorage, Change, Random } from "@holdfast/core";
 import { createRuntime, type Agent, type Runtime } from "@holdfast/runtime";
@@ -27,15 +27,15 @@ const RECOVER_AGAIN_MS = 500;
 
 /** Where the sessions of a simulation run. */
 export interface Site extends Victims {
-  /** Where somebody can be asked, if there is anybody. */
+  /** A receiver for clients' requests, if there is one. */
   desk(): Desk | undefined;
-  /** Nothing stands in anybody's way any more. */
+  /** End all faults. */
   heal(): void;
   /** The end of the simulation. */
   dismantle(): void;
-  /** A session was claimed, and belongs to this owner now; `before` had not let go of it. */
+  /** A session was claimed and belongs to `owner` now; `before` had not released it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
-  /** Epoch milliseconds by those who serve the storage; absent where anybody's clock may jump. */
+  /** Epoch milliseconds, by the processes that serve the storage; absent where any clock may jump. */
   now?(): number;
 }
 
@@ -73,7 +73,7 @@ export class Machine implements Site {
     this.#random = { u32: options.dice.u32 };
   }
 
-  /** At some process that lives and is not paused, if there is one. */
+  /** The desk of a live process that is not paused, if there is one. */
   desk(): Desk | undefined {
     return this.#pick()?.desk;
   }

@@ -1,10 +1,9 @@
-// A process's way to storage: requests and replies that take time, get lost, or never come because somebody died.
+// `Connection`: a process's connection to storage. Requests and replies take time, get lost, or end with a process.
 //
-//   world-connection-1. What was sent arrives until the connection is cut, also when its sender is dead by then; what
-//       is answered reaches the life that asked, or nobody.
-//   world-connection-2. A call that is refused did nothing; one whose reply is lost did all it was asked to. Both look
-//       the same.
-//   world-connection-3. The claims a connection was granted end with it: whoever watches over processes releases them.
+//   world-connection-1. A request arrives until the connection is cut, even after its sender's death. Its reply reaches
+//       only the life that asked.
+//   world-connection-2. A refused call had no effect, and a call whose reply was lost had all of it. Both fail alike.
+//   world-connection-3. A connection's claims end with it: the supervisor of the processes releases them.
 
 import {
   HoldfastError,
@@ -198,7 +197,7 @@ export class Connection implements AgentStorage {
   }
 }
 
-/** What a dead process hears. */
+/** A promise that never settles, as a dead process receives nothing. */
 function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }

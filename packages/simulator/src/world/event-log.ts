@@ -1,6 +1,6 @@
-// What happened in a simulation, in order: for the comparison of two runs, and for whoever reads why one failed.
+// `EventLog`: the events of a simulation in order, to compare two runs, and to explain a failed one.
 //
-// Lines are made only when somebody reads them: most runs fail nobody.
+// Lines are formatted only when somebody reads them, because most runs do not fail.
 
 interface Line {
   readonly at: number;
@@ -18,7 +18,7 @@ export class EventLog {
     this.#now = now;
   }
 
-  /** @param about more to say, of things that do not change any more. */
+  /** @param about formats further details later, from values that do not change any more. */
   add(who: string, what: string, about?: () => string): void {
     this.#lines.push({ at: this.#now(), who, what, about });
   }

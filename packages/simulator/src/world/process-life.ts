@@ -1,18 +1,17 @@
-// One life of a simulated process: its time, its turns of the event loop, and its end.
+// `ProcessLife`: one life of a simulated process, with its time, its turns of the event loop, and its end.
 //
-//   process-life-1. Everything that goes on in a process belongs to its life: timers, turns, answers of storage, ends
-//       of tasks. When it dies nothing of it happens any more, and when it is paused nothing of it happens until it
-//       goes on.
-//   process-life-2. Turns of the event loop come in the order they were asked for, and between two of one round there
-//       is nothing else of this process: as in Node.
+//   process-life-1. All events of a process belong to its life: timers, turns, answers of storage, ends of tasks. They
+//       happen neither after its death nor during a pause.
+//   process-life-2. Turns of the event loop run in the order of the requests for them. As in Node, no other event of the
+//       process happens between two turns of one round.
 
 import type { Clock } from "@holdfast/core";
 import { settle, type Life, type Scheduler } from "./scheduler.ts";
 
-/** What lives share: the time of the simulation, and the wall clock of their machine. */
+/** The time that lives share: that of the simulation, and the wall clock of their machine. */
 export interface SimulatedTime {
   readonly scheduler: Scheduler;
-  /** How fast the machine's clocks go: 1 is right. */
+  /** The rate of the machine's clocks; 1 is correct. */
   readonly rate?: number;
   /** Epoch milliseconds by the wall clock, which may jump. */
   wall(): number;
@@ -57,7 +56,7 @@ export class ProcessLife implements Life {
     this.#queueRound();
   };
 
-  /** Something that happens in this life after so long. */
+  /** Schedule an event of this life. */
   after(ms: number, happen: () => void): () => void {
     return this.#time.scheduler.after(ms, this, happen);
   }
@@ -74,7 +73,7 @@ export class ProcessLife implements Life {
     this.#isPaused = true;
   }
 
-  /** What was held happens now, in its order. */
+  /** End the pause: the held events happen now, in their order. */
   goOn(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
@@ -92,7 +91,7 @@ export class ProcessLife implements Life {
     for (const each of ended) each();
   }
 
-  /** Something that happens outside when this life ends. Returns what takes it back. */
+  /** Call `ended` when this life ends. @returns a function that removes the callback. */
   onEnd(ended: () => void): () => void {
     this.#onEnd.add(ended);
     return () => void this.#onEnd.delete(ended);

@@ -1,17 +1,16 @@
-// Simulated time: what happens next, and when.
+// `Scheduler`: simulated time, and the queue of events.
 //
-//   scheduler-1. Events happen one at a time, in the order of their times; what is due at the same moment in an order
-//       drawn from the seed. After each, everything it set off is run to a standstill before the next one.
-//   scheduler-2. An event may belong to a life, and then happens in it or not at all: never after its end, and not
-//       while it is paused.
+//   scheduler-1. Events happen one at a time, in the order of their times. Events of the same time happen in an order that
+//       the seed decides. After each event, all the work that it started runs until it is quiescent.
+//   scheduler-2. An event may belong to a life: it happens neither after the life's end nor while the life is paused.
 
 import type { Dice } from "./dice.ts";
 
-/** What an event can belong to. */
+/** A life that events can belong to. */
 export interface Life {
   readonly isAlive: boolean;
   readonly isPaused: boolean;
-  /** Paused: keep this for later. */
+  /** While the life is paused: keep the event for later. */
   hold(happen: () => void | Promise<void>): void;
 }
 

@@ -1,4 +1,4 @@
-// Which faults a simulation has, and how strong: drawn anew for each seed, because a fixed mix hides what needs another one.
+// `Swarm`: the faults of a simulation and their strengths. Each seed draws its own mix, because a fixed mix hides some defects.
 
 import type { Dice } from "./dice.ts";
 
@@ -6,14 +6,14 @@ import type { Dice } from "./dice.ts";
 export interface Swarm {
   readonly processes: number;
   readonly sessions: number;
-  /** How long the faults go on. */
+  /** The time during which faults occur. */
   readonly safetyMs: number;
-  /** A request's and a reply's way to storage; 0 answers at once. */
+  /** The time of a request to storage, and of its reply; 0 answers at once. */
   readonly latencyMs: number;
   readonly timersLateMs: number;
-  /** A storage call is refused, nothing of it was done. */
+  /** A storage call is refused and has no effect. */
   readonly refused: number;
-  /** A commit is applied, and its caller told that storage was unavailable. */
+  /** A commit is applied, but its caller receives an error that storage was unavailable. */
   readonly replyLost: number;
   /** The process dies at a commit, before or after it is applied. */
   readonly crashAtCommit: number;
@@ -24,11 +24,11 @@ export interface Swarm {
   readonly closeEveryMs: number;
   readonly pauseEveryMs: number;
   readonly clockJumpEveryMs: number;
-  /** A person has what is due run, as a command does. */
+  /** A person has due sessions run, as a command does. */
   readonly recoverEveryMs: number;
-  /** An attempt fails although its node does not say so; of tasks with patience. */
+  /** An attempt fails although its node does not say so; only for tasks with `isPatient`. */
   readonly taskFails: number;
-  /** An attempt never ends by itself; of tasks with a time-out. */
+  /** An attempt never ends before it is aborted; only for tasks with a time-out. */
   readonly taskHangs: number;
   readonly taskMs: number;
   /** A signal is sent once more after it was acknowledged. */
@@ -40,7 +40,7 @@ export interface Swarm {
   readonly paused: number;
   readonly warmMs: number;
   readonly concurrency: number;
-  /** A session that needs nobody else is forked. */
+  /** A session that depends on no other session is forked. */
   readonly forked: number;
   /** A schedule starts sessions, every few seconds. */
   readonly isScheduled: boolean;

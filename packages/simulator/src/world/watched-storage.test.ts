@@ -1,4 +1,4 @@
-// What the account that is kept beside a storage takes for a broken promise, and what not, where simulations seldom come.
+// Tests of `WatchedStorage`: which rare cases it reports as violations, and which not.
 
 import type { Change, ChangeResult } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";
@@ -6,7 +6,7 @@ import { MemoryStorage } from "@holdfast/runtime";
 import { expect, test } from "vitest";
 import { WatchedStorage } from "./watched-storage.ts";
 
-/** One that forgets the limit while it admits. */
+/** A storage that ignores the limit while it admits reservations. */
 class Lavish extends MemoryStorage {
   #maxTokens = 100;
 
@@ -15,7 +15,7 @@ class Lavish extends MemoryStorage {
     if (change?.type === "set_budget") this.#maxTokens = change.limits.maxTokens ?? Infinity;
     if (change?.type !== "commit_batch") return super.commit(changes, now);
     const limit = (maxTokens: number): Change => ({ ...change, type: "set_budget", limits: { maxTokens } });
-    // All at once, as the account is kept of what is so when a call returns.
+    // The three calls are made at once, because the watcher reads the rows when a call returns.
     const committing = [[limit(999)], changes, [limit(this.#maxTokens)]].map((each) =>
       super.commit(each, now),
     );
@@ -25,7 +25,7 @@ class Lavish extends MemoryStorage {
 
 const amount = { tokens: 60, costMicroUsd: 0, steps: 0, turns: 0 };
 
-/** A session that may spend 100 tokens, claimed, in a storage that says what was broken. */
+/** A claimed session that may spend 100 tokens, in a watched storage, with the promises that were broken. */
 async function watch(inner: MemoryStorage = new MemoryStorage()) {
   const broken: string[] = [];
   const { storage } = new WatchedStorage(inner, (promise) => void broken.push(promise), {
@@ -62,13 +62,13 @@ async function watch(inner: MemoryStorage = new MemoryStorage()) {
   return { storage, broken, spend, limit };
 }
 
-test("B1: what was admitted before a limit was lowered, in the same group, is not overspent", async () => {
+test("B1: an admission before the limit is lowered in the same group is no violation", async () => {
   const { storage, broken, spend, limit } = await watch();
   await storage.commit([spend(0), limit(50)], 1);
   expect(broken).toEqual([]);
 });
 
-test("B1: what is admitted above the limit of the moment is", async () => {
+test("B1: an admission above the current limit is a violation", async () => {
   const { storage, broken, spend, limit } = await watch(new Lavish());
   await storage.commit([spend(0)], 1);
   await storage.commit([limit(50)], 1);
@@ -77,7 +77,7 @@ test("B1: what is admitted above the limit of the moment is", async () => {
   expect(broken).toEqual(["B1"]);
 });
 
-test("K10c: a time for which a schedule fires twice is told, but not of another of its id", async () => {
+test("K10c: a schedule that fires twice for one time is a violation, unless it was removed and put again", async () => {
   const { storage, broken } = await watch();
   const signal = { sessionId: "ses-1", name: "go", payload: undefined };
   const action = { type: "signal", ...signal } as const;
@@ -105,7 +105,7 @@ test("B1: the answers to a group that sets limits are in its order", async () =>
   );
 });
 
-test("what a storage need not have is passed on when it has it", () => {
+test("a watched storage passes on the optional members that the inner storage has", () => {
   const inner = storageWith(new MemoryStorage(), { groupsMax: 3, now: () => 7 });
   const { storage } = new WatchedStorage(inner, () => {}, { changed: () => {}, born: () => {} });
   expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });

@@ -1,8 +1,8 @@
-// A storage watched over: what it answers is compared, step by step, with what it has answered before.
+// `WatchedStorage`: a storage whose answers are compared, step by step, with its earlier answers.
 //
-// The account is kept beside the storage, from changes and answers alone, and shares no code with it. What it finds wrong is
-// told once, under the promise's id (ARCHITECTURE.md): H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1, B2, O1,
-// O2. Who asked for whom, and what was told, is read beside it after every call.
+// It keeps an account of each session from changes and answers alone, and shares no code with the storage. It reports each
+// violation once, under the promise's id (ARCHITECTURE.md). These are H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1, B2, O1, O2.
+// After every call it reads the rows and their pending signals, which show parents, children and their events.
 
 import {
   decodeJson,
@@ -25,7 +25,7 @@ import {
 } from "@holdfast/core";
 import { storageWith } from "@holdfast/core/internal";
 
-/** What is known of one session. */
+/** The expected state of one session. */
 export class SessionAccount {
   readonly sessionId: string;
   row: Session | undefined;
@@ -60,13 +60,13 @@ export class SessionAccount {
 export type Violated = (promise: string, what: string) => void;
 
 export interface Watcher {
-  /** What time it is to those who serve the storage, where that is known. */
+  /** The time of the processes that serve the storage, where that is known. */
   servedAt?(): number | undefined;
-  /** Told of every row that has changed. */
+  /** Called for every row that has changed. */
   changed(row: Session): void;
-  /** A session that was not there before. */
+  /** Called for every new session. */
   born(row: Session): void;
-  /** It passed to this owner, from whoever held it and had not let go of it. */
+  /** A session was claimed for `owner`; `before` held it and had not released it. */
   claimed?(sessionId: string, owner: string, before: string | undefined): void;
 }
 
@@ -77,7 +77,7 @@ interface Step {
 }
 
 export class WatchedStorage {
-  /** What processes are connected to. */
+  /** The storage that processes connect to. */
   readonly storage: AgentStorage;
   readonly accounts = new Map<string, SessionAccount>();
   readonly #inner: AgentStorage;
@@ -106,8 +106,8 @@ export class WatchedStorage {
   }
 
   /**
-   * B1 is about the limits of the moment. So a group is looked at in parts where one of its changes sets limits: what was admitted
-   * before is held against those of then. All of it is called at once, and no fault is between: it is one group to everybody else.
+   * B1 compares reservations with the limits of their moment. A group with a change of limits is therefore committed in parts, and
+   * the rows are read after each. All parts are called at once without faults between them, so other processes see one group.
    */
   #commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     const at = changes.length === 1 ? -1 : changes.findIndex(setsLimits);
@@ -147,15 +147,15 @@ export class WatchedStorage {
     account.until = Math.max(account.until, now + leaseMs);
   }
 
-  /** It ends sessions whose cancel is overdue, so any row may change. In an order of ours, as the port promises none. */
+  /** `due` ends sessions whose cancel is overdue, so any row may change. The result is sorted, as the port promises no order. */
   async #due(query: Parameters<AgentStorage["due"]>[0]): ReturnType<AgentStorage["due"]> {
     const due = await this.#inOrder(this.#inner.due(query), [], () => {});
     return { ...due, sessionIds: due.sessionIds.toSorted() };
   }
 
   /**
-   * Note an answer in the order of the calls, and the rows as they stood when the call returned: every call of a storage in
-   * this process is done by then, and nothing can have come in between.
+   * Note the answers in the order of the calls, each with the rows at the time when the call returned. A storage in this process
+   * has performed the call by then, and no other call can come in between.
    */
   #inOrder<T>(
     asking: Promise<T>,
@@ -202,7 +202,7 @@ export class WatchedStorage {
     for (const { after } of steps) this.#watcher.changed(after);
   }
 
-  /** What another session told. */
+  /** Note a pending signal, which another session may have sent. */
   #noteFound(sessionId: string, { signalId, name, payload }: StoredSignal): void {
     const { pending, consumed, ends } = this.account(sessionId);
     const waiting = pending.get(name) ?? [];
@@ -214,7 +214,7 @@ export class WatchedStorage {
     if (count > 1) this.#violated("S4", `${sessionId} was told the end of ${name} ${count} times`);
   }
 
-  /** S4. What one session's step means for those above and below is so in the same transaction. */
+  /** S4. The consequences of a session's step for the sessions above and below it are stored in the same transaction. */
   #judgeFamily({ before, after }: Step): void {
     const { sessionId, parent, handedOffTo, cancel } = after;
     const isNews = isEnded(after.status) && (before === undefined || !isEnded(before.status));
@@ -249,7 +249,7 @@ export class WatchedStorage {
     }
   }
 
-  /** A child's place is one session's at any time: who takes over is there when the other one is not any more. */
+  /** At most one active session at a time is a given child of its parent: a successor begins when its predecessor has ended. */
   #judgePlace(sessionId: string, { sessionId: above, child }: ParentRef): void {
     for (const { row } of this.accounts.values()) {
       if (row?.parent?.sessionId !== above || row.parent.child !== child) continue;
@@ -258,7 +258,7 @@ export class WatchedStorage {
     }
   }
 
-  /** Asked for by one that was being cancelled already: its end takes it along. */
+  /** Whether a session between this one and `top` has a cancel of its own, whose end reaches this session too. */
   #isCutOff({ parent }: Session, top: string): boolean {
     for (let id = parent?.sessionId; id !== undefined && id !== top;) {
       const above = this.accounts.get(id)?.row;
@@ -329,20 +329,20 @@ export class WatchedStorage {
         return;
       case "import_session":
         if (result?.status === "created") this.#append(account, change.records, [], change.entries.length);
-        account.reportedTokens = 0; // Spent by the one it was made from.
+        account.reportedTokens = 0; // The origin has spent them.
         return;
       case "pause_session":
       case "begin_move":
       case "end_move":
       case "resume_session":
       case "set_budget":
-        return; // The row says what became of it.
+        return; // The row shows the effect.
     }
   }
 
   /**
-   * K10c. A schedule fires once for a time. One that is put again after it was removed is another, also when whoever put it asked so
-   * long ago that its first time is one of the other's: what that did is named by the time, and is not done again (S5, ST9).
+   * K10c. A schedule fires once for a time. A schedule that is put again after its removal counts as another one. An old request
+   * can give both a time in common; the id of an effect contains the time, so it is applied once (S5, ST9).
    */
   #noteFiring({ scheduleId, dueAt }: FireSchedule): void {
     const times = this.#fired.get(scheduleId) ?? new Set<number>();
@@ -367,7 +367,7 @@ export class WatchedStorage {
     this.#append(account, batch.records, batch.consumed, batch.entries.length);
   }
 
-  /** S3. Whoever says that a timer has fired does not say so before its time by storage's clock. */
+  /** S3. No batch records that a timer has fired before its time by storage's clock. */
   #noteTimers({ sessionId, timers }: SessionAccount, { records }: CommitBatch): void {
     const now = this.#watcher.servedAt?.() ?? Infinity;
     for (const record of records) {
@@ -421,7 +421,7 @@ export class WatchedStorage {
         account.turn = record.turn;
         return;
       case "forked":
-        attempts.clear(); // Its tasks are asked for anew, one that had failed and was not told so, too.
+        attempts.clear(); // The fork schedules open tasks again, also a failed task whose failure was not delivered.
         for (const [task, outcome] of outcomes) if (outcome.startsWith("task_failed")) outcomes.delete(task);
         return;
       case "attempt_failed":
@@ -499,7 +499,7 @@ function setsLimits(change: Change): boolean {
   return change.type === "set_budget" || (change.type === "audited" && change.change?.type === "set_budget");
 }
 
-/** Of those it left others may still spend. */
+/** The row of an ended session without its account, which the sessions that it left may still spend. */
 function endText({ account: _account, ...row }: Session): string {
   return JSON.stringify(row);
 }
@@ -549,7 +549,7 @@ function checkAccount(
   }
 }
 
-/** B2. What is spent shrinks only by what was charged for lost attempts, all of it at once. */
+/** B2. The spent amount shrinks only when the charges for lost attempts are released, all of them at once. */
 function checkSpending(
   before: Session | undefined,
   { sessionId, account }: Session,
@@ -577,6 +577,6 @@ export function journalText(records: readonly JournalRecord[]): string {
   return encodeRecords(records, { put: (text) => text });
 }
 
-/** `poison`: lost with its runner again and again, which is the network's doing here. */
+/** The cause of `poison` here is the network, which costs runners their sessions again and again. */
 const MENDED_BY_PEOPLE: ReadonlySet<string | undefined> = new Set(["by_user", "budget_exceeded", "poison"]);
 const MAY_FOLLOW_A_CANCEL: ReadonlySet<string> = new Set(["cancelling", "cancelled", "paused", "failed"]);
