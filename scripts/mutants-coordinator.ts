@@ -209,7 +209,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (isChanged(literal))",
     replace: 'if (literal === "")',
     tests: [`${API}json-spans.test.ts`],
-    test: "123456789012345678901234567890",
+    test: "with 123456789012345678901234567890: not_safe_integer",
   },
   {
     name: "A3: a page of another origin may not call",

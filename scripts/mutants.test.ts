@@ -56,7 +56,7 @@ function canBe(named: string, template: string): boolean {
   const parts = template.split(/%[a-z]|\$\{…\}|\$[\w.]+/);
   if (parts.some((part) => part.includes(named))) return true;
   // A template that is hardly more than its parameters would match every name.
-  const isTemplate = parts.length > 1 && parts.join("").length >= 12;
+  const isTemplate = parts.length > 1 && parts.join("").length >= 7;
   return isTemplate && new RegExp(parts.map(escaped).join(".*")).test(named);
 }
 
