@@ -10,7 +10,7 @@ export const FAMILY_MUTANTS = [
     find: "paid: account === undefined ? [] : paidBy(rows, session),",
     replace: "paid: [],",
     tests: [MEMORY],
-    test: "ST45: nor does one that pays for another which goes on, below a child that has ended",
+    test: "ST45: a session that pays for an active session below an ended child does not move",
   },
   {
     name: "K10c, ST34: what an heir has not read is unread",
@@ -18,7 +18,7 @@ export const FAMILY_MUTANTS = [
     find: "reader = unread === undefined ? undefined : activeSuccessor(rows, sessionId);",
     replace: "reader = unread === undefined ? undefined : rows.find(sessionId)?.session;",
     tests: [MEMORY],
-    test: "ST34: nor to who took over from the one it signals, which reads it in its place",
+    test: "ST34: no second unread signal goes to the successor of the session, which reads the first in its place",
   },
   {
     name: "S4, K16: a child that is asked for again tells its end again",

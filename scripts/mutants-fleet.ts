@@ -32,7 +32,7 @@ export const FLEET_MUTANTS = [
     find: "const placement = ownedBy(owner, effect.placement);",
     replace: "const placement = ownedBy(effect.placement?.owner ?? owner, effect.placement);",
     tests: [MEMORY],
-    test: "ST35: what an owner's session makes is that owner's, whatever it says",
+    test: "ST35: a session that an owner's session makes is that owner's, whatever it says",
   },
   {
     name: "X3: nobody reaches another owner's session",
@@ -65,7 +65,7 @@ export const FLEET_MUTANTS = [
     find: "if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);",
     replace: "if (owner !== placement) accounts.set(payer, row.account);",
     tests: [MEMORY],
-    test: "ST36: one that names what is made later as its payer is resumed with its budget if it is another owner's: false",
+    test: "ST36: a row that names a session that is created later as its payer is resumed with its budget if it is another owner's: false",
   },
   {
     name: "X3: another owner's session hears nothing of who names it as its parent",
@@ -113,7 +113,7 @@ export const FLEET_MUTANTS = [
     find: "if (expected !== undefined && expected !== has)",
     replace: "if (expected === 0 && expected !== has)",
     tests: [MEMORY],
-    test: "ST40: of two who put at the version they read one is told of a conflict",
+    test: "ST40: the second of two puts at the same expected version is a conflict",
   },
   {
     name: "ST42: an audit row holds the hash of the one before it",
@@ -129,7 +129,7 @@ export const FLEET_MUTANTS = [
     find: "const last = session && lastSuccessor(lookups, session);",
     replace: "const last = session;",
     tests: [MEMORY],
-    test: "ST43: one that was taken over from stays until that has ended",
+    test: "ST43: a predecessor stays until its successor has ended",
   },
   {
     name: "ST43: content that others have is theirs",
@@ -337,7 +337,7 @@ export const FLEET_MUTANTS = [
     find: "  if (under !== undefined)\n    rows.update(",
     replace: "  if (under === null)\n    rows.update(",
     tests: [MEMORY],
-    test: "ST49: once under a claim, also when what was made is gone",
+    test: "ST49: a session is made once under a claim, even when it was deleted since",
   },
   {
     name: "H7: what starts a queued task names the claim of who asks",

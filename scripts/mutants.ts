@@ -158,7 +158,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: "|| wanted?.has(sessionId) === false",
     replace: "",
     tests: ["packages/runtime/src/memory/memory-storage.test.ts"],
-    test: "ST37: of an owner that names its sessions, only these are renewed",
+    test: "ST37: a renewal that names sessions renews only these",
   },
   {
     name: "S2: an overtaken answer puts off no look",

@@ -1,10 +1,10 @@
-// A reader of a session's events over server-sent events, that can be cut off at any moment and go on where it was.
+// A reader of a session's events over server-sent events, that can be cut off at any moment and continue where it was.
 //
-//   event-reader-1. Only whole events count: of one that was cut in the middle nothing is known.
-//   event-reader-2. Each event has the number that follows the one before, also over connections: what does not is an
+//   event-reader-1. Only whole events count: an event that was cut in the middle is dropped.
+//   event-reader-2. Each event has the number that follows the one before, also over connections; any other event is an
 //       error at once.
 //
-// It reads bytes from a socket by itself, so that a test can also not read.
+// It reads the bytes of a socket directly, so that a test can also stop reading.
 
 import { toError } from "@holdfast/core";
 import { get, type ClientRequest, type IncomingMessage } from "node:http";
@@ -27,7 +27,7 @@ export class EventReader {
   #request: ClientRequest | undefined;
   #response: IncomingMessage | undefined;
   #isPaused = false;
-  /** It was told an error, or closed by itself, which may be before it could hear of one: there is more to come. */
+  /** The stream ended early, with an error event or without one: there are more events to come. */
   #isBroken = false;
 
   constructor(options: EventReaderOptions) {

@@ -100,8 +100,8 @@ describe("faults that kill", () => {
     expect(await sessionIds(inner)).toEqual([]);
   });
 
-  // The neighbours' commits were on their way when the process died. One was going to succeed, one to fail.
-  test("what was under way inside when it died never settles either, not even by failing", async () => {
+  // The neighbours' commits were on their way when the process died. The first would have succeeded, and the second would have failed.
+  test("calls in flight inside the dead storage never settle, not even by failing", async () => {
     const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();
     const slow = faultyStorage(inner, { ...at(2, "before"), latency: () => hold });
@@ -114,7 +114,7 @@ describe("faults that kill", () => {
     expect(await sessionIds(inner), "what had left the process goes on without it").toEqual(["ses-1"]);
   });
 
-  test("what had not left the process when it died does not happen", async () => {
+  test("a commit that had not left the process when it died is never applied", async () => {
     const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();
     const latency = async ({ number }: CommitCall) => (number === 1 ? hold : undefined);
@@ -201,7 +201,7 @@ test("latency holds one call back, and a later one may overtake it", async () =>
   expect(statuses(await slow)).toEqual(["exists"]);
 });
 
-test("what a storage need not have is there when the one inside has it, and dies with the others", async () => {
+test("an optional method exists when the storage inside has it, and dies with the others", async () => {
   const inner = storageWith(new MemoryStorage(), { groupsMax: 3, now: () => 7 });
   const storage = faultyStorage(inner);
   expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });

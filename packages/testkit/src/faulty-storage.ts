@@ -1,10 +1,10 @@
 // A storage that fails on purpose: any adapter, with faults planned by `commit` call.
 //
-//   faulty-storage-1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. What is
-//       under way and what is asked later never settles, and no listener hears of anything. The storage inside lives,
+//   faulty-storage-1. A fault hits one call and is over, or kills: from then on this wrapper is a dead process. Calls in
+//       flight and later calls never settle, and no listener is notified. The storage inside stays alive,
 //       as a file would.
-//   faulty-storage-2. Calls are counted from 1 in the order they are made, also those that fail, so that a run can be
-//       repeated with a crash at each of them.
+//   faulty-storage-2. Calls are counted from 1 in their order. Failed calls count, too, so that a run can be
+//       repeated with a crash at each call.
 //   faulty-storage-3. Without a plan it is the storage inside: it passes the same conformance suite.
 
 import {
@@ -20,7 +20,7 @@ import { storageWith } from "@holdfast/core/internal";
 /**
  * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the
  * caller does not know. `crash_before`, `crash_after`: dies without having applied it, dies having applied it and without
- * an answer. `torn`: dies in the middle of writing; what a storage of one transaction per call must show of it is nothing.
+ * an answer. `torn`: dies in the middle of a write, of which a storage with one transaction per call must show nothing.
  */
 export type FaultKind = "before" | "reply_lost" | "crash_before" | "crash_after" | "torn";
 
@@ -162,7 +162,7 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
   };
 }
 
-/** What a dead process answers. */
+/** The answer of a dead process, which never comes. */
 function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
@@ -174,7 +174,7 @@ function unavailable(call: CommitCall, what: string): UnavailableError {
   );
 }
 
-/** What a commit asks for, in one line. */
+/** The changes of a commit, in one line. */
 export function describeChanges(changes: readonly Change[]): string {
   return changes.map(describeChange).join("; ");
 }

@@ -1,6 +1,6 @@
 // One agent and its course per behaviour, for the golden histories.
 //
-// A history is never edited and never deleted, so neither is what an agent here asks for: a behaviour that changes gets a
+// A history is never edited and never deleted, so the requests of an agent here never change. A changed behaviour gets a
 // new scenario under a new name.
 
 import {
@@ -23,7 +23,7 @@ export interface HistoryScenario {
   readonly run: Run;
   readonly tasks?: readonly TaskDefinition[];
   readonly agents?: readonly Agent[];
-  /** What the world does to it. Without it the session runs through by itself. */
+  /** The actions of the outside world. Without them the session runs through alone. */
   readonly course?: (handle: SessionHandle, clock: TestClock) => Promise<void>;
   /** The process ends after so many of its commits, and another goes on. */
   readonly diesAfter?: number;

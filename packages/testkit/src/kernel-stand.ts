@@ -77,7 +77,7 @@ const DEFAULT_KINDS: NonNullable<StandOptions["kinds"]> = { work: {}, other: {},
 export class KernelStand {
   readonly kernel: Kernel;
   readonly ctx: AgentContext;
-  /** What is recorded: what was given, then each sealed segment. */
+  /** The given records, then those of each sealed segment. */
   readonly journal: JournalRecord[];
   readonly segments: SealedSegment[] = [];
   /** How often the kernel reported a fault outside a slice. */
@@ -215,13 +215,13 @@ export class KernelStand {
     return this.send(answerSignalName(question), payload);
   }
 
-  /** Deliver what the kernel knows by itself: a pending signal for an open wait, a wait to be cancelled. */
+  /** Delivers the next event of the kernel's own state: a pending signal for an open wait, a wait to be cancelled. */
   deliverOwn(): Promise<Standstill | undefined> {
     const event = this.kernel.nextOwn(++this.time);
     return event === undefined ? Promise.resolve(undefined) : this.slice(event);
   }
 
-  /** All of what it knows by itself, one after the other. */
+  /** Delivers all events of the kernel's own state, one after the other. */
   async deliverAllOwn(): Promise<Standstill | undefined> {
     let last: Standstill | undefined;
     while (this.kernel.fault === undefined && !this.kernel.closed) {
@@ -269,7 +269,7 @@ export class KernelStand {
   }
 }
 
-/** What a storage would give back. */
+/** The records as a storage would return them. */
 export function throughCodec(records: readonly JournalRecord[]): JournalRecord[] {
   if (records.length === 0) return [];
   const blobs = new Map<string, string>();

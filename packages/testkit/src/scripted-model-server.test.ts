@@ -101,7 +101,7 @@ describe.each(WAYS)("through $way", ({ way, path }) => {
     );
   });
 
-  // What a durable agent rests on: it retries, or is resumed by a process whose server never saw the first
+  // A durable agent depends on this: it retries, or another process resumes it with a server that never saw the first
   // half.
   test("the same request gets the same bytes, again and from another server", async () => {
     await start({ script: sumScript });
@@ -508,7 +508,7 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : String(error);
 }
 
-/** What only a wire knows: ids, the model's name, how it dresses a schema up. */
+/** The conversations without the details of one wire: ids, the model's name, the form of a schema. */
 function withoutIds(conversations: readonly Conversation[]): unknown {
   const hidden = new Set(["id", "toolCallId", "model", "schema"]);
   return JSON.parse(

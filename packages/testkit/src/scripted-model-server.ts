@@ -1,9 +1,9 @@
-// A model server that says what a script tells it to: real HTTP on loopback, for tests and for trying things
-// without a key.
+// `startScriptedModelServer`: a model server whose replies come from a script, over real HTTP on loopback. It serves tests
+// and trials without a key.
 //
-// This file knows sockets and time. What a request is answered with is decided in
-// `scripted-model/exchange.ts`, the formats are in `scripted-model/*-wire.ts`, replies and the promises script-1
-// to script-4 in `scripted-model/script.ts`.
+// This file handles sockets and time. `scripted-model/exchange.ts` decides the answer to a request, and
+// `scripted-model/*-wire.ts` have the formats. `scripted-model/script.ts` has replies and the promises script-1
+// to script-4.
 //
 // A request is served from its first byte until its response closes, for whatever reason; `close()` closes
 // them all.

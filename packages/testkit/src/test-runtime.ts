@@ -1,4 +1,4 @@
-// What tests of the runtime share: a clock that moves when told, waiting for things without sleeping, and storages with
+// Shared parts of tests of the runtime: a clock that a test moves, waits without sleeping, and storages with
 // one property changed.
 
 /** For tests of packages that may not know the runtime. */
@@ -97,7 +97,7 @@ export async function until(
   throw new Error(`waited ${maxTurns} turns in vain: ${what}`);
 }
 
-/** What was asked of a session, or that it had ended already: for who asks again what was asked in an earlier life. */
+/** Accepts that the session has ended, for a request that repeats the request of an earlier incarnation. */
 export async function unlessEnded(asked: Promise<unknown>): Promise<void> {
   await asked.catch((error: unknown) => {
     if (!HoldfastError.is(error) || error.code !== "session_ended") throw error;

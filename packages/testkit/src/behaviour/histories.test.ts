@@ -33,7 +33,7 @@ test("there is a history of each scenario, and a scenario for each history", () 
   );
 });
 
-// Append-only: who would change one changes what sessions out there are promised.
+// Histories are append-only: a change of one breaks a promise to existing sessions.
 test("each history is what it was when it was recorded", () => {
   const sums = readFileSync(new URL("SHA256SUMS", FOLDER), "utf8").trimEnd().split("\n");
   const now = files.map((file) => {
@@ -71,7 +71,7 @@ describe("replayed", () => {
   });
 });
 
-// What a kernel does that older ones did not is a flag of the session: a kernel that asked by another rule would differ.
+// A session's behaviour flags decide which rules its kernel follows; a kernel with other rules would diverge.
 describe("a kernel that does not heed a session's behaviour flags is seen", () => {
   test.each([
     ["unguarded-repeats", 0, 1],
@@ -110,7 +110,7 @@ describe("a changed agent is seen", () => {
   for (const [change, bend] of BENDS) {
     test.each(files)(`${change}: %s`, async (file) => {
       const { header, records } = read(file);
-      // Of the sessions that end in their first slice nothing would be left to tell apart; there are none.
+      // A session that ends in its first slice could show no difference; no history is one.
       const last = await replay(header, records, bend(agentOf(header.name)));
       const isUntouched =
         change.startsWith("another name") &&

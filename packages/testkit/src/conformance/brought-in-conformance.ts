@@ -1,5 +1,5 @@
-// ST26, ST36 and ST43: sessions that name others, as only rows that are brought in can: what is not there yet, and families that go
-// round. Nobody is reached by being named, and nothing goes on for ever.
+// ST26, ST36 and ST43: imported rows may name sessions that do not exist yet, and trees may be circular. A name
+// alone reaches no session of another owner, and no loop runs without end.
 
 import type { Placement, Session } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -40,7 +40,7 @@ export function broughtInConformance(fixture: Fixture): void {
       ["their owner's", EVE],
     ] as const) {
       const isOwn = placement === EVE;
-      test(`ST36: what is made later under the name of a parent and payer is told and charged if it is ${whose}: ${isOwn}`, async () => {
+      test(`ST36: a session that is created later with the id of a parent and payer is notified and charged if it is ${whose}: ${isOwn}`, async () => {
         await bring("ses-eves", { placement: EVE, parent: below("ses-desk"), payers: ["ses-desk"] });
         const budget = { maxTokens: 100 };
         const made = await fixture.apply(creating("ses-desk", { placement, budget, claimFor: CLAIM }));
@@ -68,7 +68,7 @@ export function broughtInConformance(fixture: Fixture): void {
       const ada = { placement: { owner: "ada" }, parent: below("ses-desk") };
       const hard = cancelling("ses-desk", { mode: "hard" });
 
-      test(`ST36: those that name what is made later as their parent are cancelled with it if it is ${whose}: ${isOwn}`, async () => {
+      test(`ST36: rows that name a session that is created later as their parent are cancelled with it if it is ${whose}: ${isOwn}`, async () => {
         await bring("ses-1", ada);
         await bring("ses-2", { ...ada, status: "completed", endedAt: 1 });
         await bring("ses-3", { ...ada, parent: below("ses-2") });
@@ -78,7 +78,7 @@ export function broughtInConformance(fixture: Fixture): void {
           expect((await fixture.session(sessionId)).status).toBe(isOwn ? "cancelled" : "submitted");
       });
 
-      test(`ST36: those that name what is made later as their parent move and are deleted with it if it is ${whose}: ${isOwn}`, async () => {
+      test(`ST36: rows that name a session that is created later as their parent move and are deleted with it if it is ${whose}: ${isOwn}`, async () => {
         await bring("ses-1", ada);
         await made();
         const move = { type: "begin_move", sessionId: "ses-desk", moveId: "mov-1" } as const;
@@ -97,7 +97,7 @@ export function broughtInConformance(fixture: Fixture): void {
         expect(await remove("ses-desk")).toEqual({ status: "deleted", sessions: isOwn ? 2 : 1 });
       });
 
-      test(`ST36: one that names what is made later as its payer is resumed with its budget if it is ${whose}: ${isOwn}`, async () => {
+      test(`ST36: a row that names a session that is created later as its payer is resumed with its budget if it is ${whose}: ${isOwn}`, async () => {
         const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
         const paused = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
         await bring("ses-1", { ...ada, ...paused, payers: ["ses-desk"] });
@@ -109,7 +109,7 @@ export function broughtInConformance(fixture: Fixture): void {
       });
     }
 
-    test("ST36: whom it says to be paused for says nothing of another owner's limits", async () => {
+    test("ST36: the payer that a paused row names reveals nothing of another owner's limits", async () => {
       const budget = { maxTokens: 100 };
       await fixture.apply(creating("ses-desk", { placement: { owner: "ada" }, budget }));
       await bring("ses-eves", { placement: EVE });
@@ -144,7 +144,7 @@ export function broughtInConformance(fixture: Fixture): void {
       });
     }
 
-    test("ST26: what is for one whose heirs go round reaches nobody", async () => {
+    test("ST26: a signal to a session with circular successors reaches no session", async () => {
       await bring("ses-1", { status: "completed", endedAt: 1, handedOffTo: "ses-2" });
       await bring("ses-2", { status: "completed", endedAt: 1, handedOffTo: "ses-1" });
       const asking = await fixture.createClaimed("ses-asking");

@@ -52,7 +52,7 @@ export function budgetConformance(fixture: Fixture): void {
       expect(session).not.toHaveProperty("account");
     });
 
-    test("ST28: what is held is held, what is settled is spent, and what is left is told", async () => {
+    test("ST28: a reserve is reserved, a settled task is spent, and the remainder is answered", async () => {
       const root = await payer({ maxTokens: 100 });
       expect(await charge(root, reserving(0, 60))).toEqual({
         status: "committed",
@@ -191,7 +191,7 @@ export function budgetConformance(fixture: Fixture): void {
         },
       ],
     ] as const) {
-      test(`ST28: what is held when ${how} ends the session counts as spent`, async () => {
+      test(`ST28: the reservations count as spent when ${how} ends the session`, async () => {
         const root = await payer({ maxTokens: 100 });
         await charge(root, reserving(0, 60), reserving(1, 10));
         await end(root);
@@ -231,7 +231,7 @@ export function budgetConformance(fixture: Fixture): void {
       expect((await fixture.storage.arrivals("ses-leaf", 0)).remaining).toEqual({ tokens: 20 });
     });
 
-    test("ST28: who takes over has the payers and the deadline of the one before, besides its own", async () => {
+    test("ST28: a successor has the payers and the deadline of its predecessor, besides its own", async () => {
       const root = await payer({ maxTokens: 100 });
       const child = await fixture.spawn(root, "ses-child", { budget: { maxTokens: 50 }, deadlineAt: 900 });
       await charge(child, reserving(0, 40));
@@ -259,7 +259,7 @@ export function budgetConformance(fixture: Fixture): void {
       });
     });
 
-    test("ST29: who took over tells for the payer that has ended", async () => {
+    test("ST29: a successor sends the signal for a payer that has ended", async () => {
       const root = await payer({ maxTokens: 1_000 });
       const child = await fixture.spawn(root, "ses-child", { budget: { maxTokens: 100 } });
       const parent = { sessionId: "ses-root", child: 0, onEnd: "cancel" } as const;
@@ -275,7 +275,7 @@ export function budgetConformance(fixture: Fixture): void {
       ]);
     });
 
-    test("ST28: what one child holds is not there for another", async () => {
+    test("ST28: a reservation of one child is not available to another", async () => {
       const { root, child, leaf } = await threeLevels();
       await charge(child, reserving(0, 70));
       expect(await charge(leaf, reserving(0, 40))).toMatchObject({
@@ -305,7 +305,7 @@ export function budgetConformance(fixture: Fixture): void {
       expect((await accountOf("ses-root"))?.reserved).toEqual(tokens(90));
     });
 
-    test("ST28: what a child that ends held is spent by those above, and free for nobody", async () => {
+    test("ST28: the reservations of a child that ends are spent for its payers, and free for no session", async () => {
       const { leaf } = await threeLevels();
       await charge(leaf, reserving(0, 40));
       await fixture.apply(cancelling("ses-root", { mode: "hard" }));
@@ -397,8 +397,8 @@ export function budgetConformance(fixture: Fixture): void {
       expect(await fixture.session("ses-root")).not.toHaveProperty("exhausted");
     });
 
-    // What it left spends its account, which nobody else can raise.
-    test("ST30: a payer that has ended is raised as long as somebody it left, or who is left below that, goes on", async () => {
+    // The sessions that it left spend its account, which no other session can raise.
+    test("ST30: the budget of an ended payer can be raised while a session that it left, or one below that, is active", async () => {
       const root = await payer({ maxTokens: 100 });
       const leave = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "leave" } as const });
       const child = await fixture.spawn(root, "ses-child", leave("ses-root"));
@@ -417,7 +417,7 @@ export function budgetConformance(fixture: Fixture): void {
     });
 
     // It was refused, then somebody raised the limit, then it said that it was paused: nobody would ever raise it again.
-    test("ST30: one that pauses for a limit that was raised meanwhile goes on", async () => {
+    test("ST30: a session that pauses for a limit that was raised meanwhile continues", async () => {
       const root = await payer({ maxTokens: 100 });
       const child = await fixture.spawn(root, "ses-child");
       await fixture.apply(raising("ses-root", { maxTokens: 200 }));

@@ -1,4 +1,4 @@
-// ST6 and ST7: who may advance a session, and until when.
+// ST6 and ST7: the right to advance a session, and its end.
 
 import { expect, test } from "vitest";
 import {
@@ -45,7 +45,7 @@ export function claimConformance(fixture: Fixture): void {
       await before.release();
       const last = await fixture.claim("ses-1", "owner-1", 0);
       await fixture.reopen();
-      await fixture.storage.due({ now: 0, limit: 1 }); // Its lease begins anew (ST38).
+      await fixture.storage.due({ now: 0, limit: 1 }); // Its lease begins again (ST38).
       const after = await fixture.claim("ses-1", "owner-2", LEASE_MS);
       expect(after.token).toBeGreaterThan(last.token);
       expect(await last.commit({ records: [STARTED] }, LEASE_MS)).toEqual({ status: "fenced" });
@@ -88,7 +88,7 @@ export function claimConformance(fixture: Fixture): void {
     expect(await claim("owner-3", 1)).toEqual({ status: "busy", owner: "owner-2" });
   });
 
-  // Who gave a claim and hears nothing of it takes it back, but not from one that begins to use it at that moment.
+  // A coordinator releases a claim that no runner confirms, but not when a runner begins to use it at that moment.
   test("ST7: a release of what is to be unchanged frees nothing that is used, nor what something arrived for", async () => {
     for (const [sessionId, use] of [
       ["ses-batch", (one: Claimant) => one.commit({ records: [STARTED] }, 5)],
@@ -119,7 +119,7 @@ export function claimConformance(fixture: Fixture): void {
     expect(await fixture.apply(releasing({ sessionId: "ses-1", token: 0 }))).toEqual({ status: "fenced" });
   });
 
-  test("ST7: of two that claim at the same time one gets it", async () => {
+  test("ST7: exactly one of two simultaneous claims succeeds", async () => {
     await fixture.apply(creating("ses-1"), 0);
     const both = await Promise.all([claim("owner-1", 0), claim("owner-2", 0)]);
     expect(both.map(({ status }) => status).sort()).toEqual(["busy", "claimed"]);
@@ -131,7 +131,7 @@ export function claimConformance(fixture: Fixture): void {
     expect(await claim("owner-2", 0, LEASE_MS, "ses-2")).toMatchObject({ status: "claimed" });
   });
 
-  // The reply to its claim was lost. Under one owner the lease never passes: refused, it would wait for itself for ever.
+  // The reply to its claim was lost. Under one owner the lease never passes, so a refused owner would wait for itself without end.
   test("ST7: its own owner may claim it again, and the token it had is fenced", async () => {
     const first = await fixture.createClaimed("ses-1", "owner-1");
     const again = await claim("owner-1", 1, Infinity);
@@ -164,7 +164,7 @@ export function claimConformance(fixture: Fixture): void {
     });
   }
 
-  test("ST7: what does not exist is not claimed", async () => {
+  test("ST7: a claim of a session that does not exist is not_found", async () => {
     expect(await claim("owner-1", 0, LEASE_MS, "ses-none")).toEqual({ status: "not_found" });
   });
 

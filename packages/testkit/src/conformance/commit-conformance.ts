@@ -71,7 +71,7 @@ export function commitConformance(fixture: Fixture): void {
       });
     });
 
-    test("ST1: what a patch does not mention stays, and new waits clear the wake-up of the old ones", async () => {
+    test("ST1: a field that a patch omits stays, and new waits clear the wake-up of the old ones", async () => {
       const claimant = await fixture.createClaimed();
       const waits = [{ type: "timer", id: 0, at: 90 }] as const;
       await claimant.commit({ session: { status: "waiting", waits, wakeAt: 90, turn: 4, output: '"part"' } });
@@ -107,7 +107,7 @@ export function commitConformance(fixture: Fixture): void {
   });
 
   describe("fencing", () => {
-    // A runner stalls past its lease; another takes the session over; the first wakes up and tries to finish. Losing its
+    // A runner stalls past its lease, and another one takes over. Then the first one wakes up and tries to finish. Losing its
     // work is right. Losing the signal it had read would not be: nobody would ever send it again.
     test("ST2: a fenced batch consumes no signal", async () => {
       await fixture.apply(creating("ses-1"), 0);
@@ -161,7 +161,7 @@ export function commitConformance(fixture: Fixture): void {
       expect(await fixture.apply(batch)).toEqual({ status: "fenced" });
     });
 
-    test("ST2: who released its claim commits nothing more", async () => {
+    test("ST2: a holder that released its claim commits nothing more", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.release();
       expect(await claimant.commit({ records: [STARTED] })).toEqual({ status: "fenced" });
@@ -192,8 +192,8 @@ export function commitConformance(fixture: Fixture): void {
       expect(await fixture.storage.reader.journal("ses-1", 0, 10)).toEqual(first.records);
     });
 
-    // The reply to the first one was lost. Telling the sender anything but `committed` would make it undo, or do again,
-    // what has happened; applying it again would take a second signal and append everything twice.
+    // The reply to the first one was lost. Any answer but `committed` would make the sender undo or repeat the batch. A
+    // second application would take a second signal and append everything twice.
     test("ST3: a batch that is sent again is committed again, and nothing is applied twice", async () => {
       const claimant = await fixture.createClaimed();
       await fixture.apply(signalling("ses-1", "sig-1"));
@@ -211,7 +211,7 @@ export function commitConformance(fixture: Fixture): void {
     });
 
     test.each(["minimal", "ephemeral"] as const)(
-      "ST3: one without records, of a session that is %s, is known by the signals it consumed",
+      "ST3: a repeated batch without records, of a session that is %s, is known by the signals it consumed",
       async (persistence) => {
         const claimFor = { owner: "owner-1", leaseMs: Infinity };
         const created = await fixture.apply(creating("ses-1", { claimFor, persistence }), 0);
@@ -224,7 +224,7 @@ export function commitConformance(fixture: Fixture): void {
 
         expect(await fixture.apply(batch, 3)).toEqual({ status: "committed", inbox: 2 });
         expect(await fixture.everything("ses-1")).toEqual(before);
-        // Of one that was ended by somebody else nothing is pending either, and nothing was applied.
+        // A session that another process ended has no pending signals either, and nothing was applied.
         await fixture.apply({ ...cancelling("ses-1"), mode: "hard" });
         expect(await claimant.commit({ consumed: ["sig-2"], session: PATCH_TO.completed })).toEqual(INVALID);
       },

@@ -55,7 +55,7 @@ export function contentConformance(fixture: Fixture): void {
       });
     }
 
-    // One without the other would be an entry that no replay knows of, or a replay with an entry that nobody can read.
+    // Otherwise there would be an entry that no replay knows, or a replay with an entry that cannot be read.
     test("ST19: an append_entry record without its entry makes the batch invalid, and the other way round", async () => {
       const claimant = await fixture.createClaimed();
       const batch = claimant.batch({ entries: [{ content: "1" }, { content: "2" }] });
@@ -162,7 +162,7 @@ export function contentConformance(fixture: Fixture): void {
       expect(payloads((await fixture.storage.load("ses-1"))!.records)[1]).toBe(text);
     });
 
-    test("ST20: whatever is JSON comes back exactly as it was given", async () => {
+    test("ST20: any JSON comes back exactly as it was given", async () => {
       // Any code unit: controls and lone surrogates too, which `JSON.stringify` escapes.
       const stringUnit = fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit));
       const json = fc.jsonValue({ stringUnit }).map((value) => JSON.stringify(value));
@@ -253,7 +253,7 @@ export function contentConformance(fixture: Fixture): void {
         expect((await fixture.session("ses-1")).entryCount).toBe(1);
       });
 
-      test("ST21: what was due is due, and what ended has ended", async () => {
+      test("ST21: due sessions stay due, and ended sessions stay ended", async () => {
         await fixture.apply(creating("ses-due"), 0);
         const waiting = await fixture.createIn("waiting", "ses-waiting");
         await waiting.release();

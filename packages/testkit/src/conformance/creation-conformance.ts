@@ -59,7 +59,7 @@ export function creationConformance(fixture: Fixture): void {
     expect((await fixture.storage.load("ses-1"))?.session).toMatchObject({ resumedFrom: '"new"', shared });
   });
 
-  test("ST25: one whose first batch is invalid does not exist", async () => {
+  test("ST25: a session whose first batch is invalid does not exist", async () => {
     const broken: FirstBatch = { ...FIRST, entries: [] };
     expect(await fixture.apply(creating("ses-1", { ...CLAIM, first: broken }), 1)).toMatchObject({
       status: "invalid",
@@ -112,7 +112,7 @@ export function creationConformance(fixture: Fixture): void {
     expect(await fixture.apply({ type: "delete_session", ...made })).toMatchObject({ status: "deleted" });
   };
 
-  // Whoever asks hangs, and is applied when its session has long gone on elsewhere.
+  // The request hangs, and arrives when its session has long continued elsewhere.
   test("ST49: a session is made under the newest claim of another one, and under no other", async () => {
     const first = await fixture.createClaimed();
     await first.release();
@@ -130,7 +130,7 @@ export function creationConformance(fixture: Fixture): void {
       status: "created",
     });
     expect(await fixture.session(made.sessionId)).toMatchObject({ status: "submitted" });
-    // What is there is found, by whomever.
+    // Any caller finds a session that exists.
     expect(await make(heldAs(first))).toEqual({ status: "exists" });
   });
 
@@ -147,8 +147,8 @@ export function creationConformance(fixture: Fixture): void {
     expect(await fixture.storage.load(made.sessionId)).toBeUndefined();
   });
 
-  // Asked for twice, as the first answer was lost; done and removed since; and then the first one comes.
-  test("ST49: once under a claim, also when what was made is gone", async () => {
+  // The session is requested twice, as the first answer was lost. It is done and removed, and then the first request arrives.
+  test("ST49: a session is made once under a claim, even when it was deleted since", async () => {
     const holder = await fixture.createClaimed();
     expect(await make(heldAs(holder))).toEqual({ status: "created" });
     expect(await make(heldAs(holder))).toEqual({ status: "exists" });
@@ -163,7 +163,7 @@ export function creationConformance(fixture: Fixture): void {
     expect(await make(heldAs(await fixture.claim("ses-1", "owner-2", 1)))).toEqual({ status: "created" });
   });
 
-  test("ST49: what is refused leaves no trace, and its neighbours in the group are applied", async () => {
+  test("ST49: a refused creation leaves no trace, and its neighbours in the group are applied", async () => {
     const holder = await fixture.createClaimed();
     const under = heldAs(holder);
     const stale = { ...under, token: under.token + 1 };
@@ -190,7 +190,7 @@ export function creationConformance(fixture: Fixture): void {
   });
 
   if (fixture.subject.reopen !== undefined) {
-    test("ST49: what was made once is known after reopening", async () => {
+    test("ST49: an earlier creation is known after reopening", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const holder = await fixture.claim("ses-1", "owner-1", 1);
       expect(await make(heldAs(holder))).toEqual({ status: "created" });

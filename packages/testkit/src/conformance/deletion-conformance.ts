@@ -87,7 +87,7 @@ export function deletionConformance(fixture: Fixture): void {
     return { child, below };
   }
 
-  test("ST43: one that has children is deleted only with them", async () => {
+  test("ST43: a session with children is deleted only with them", async () => {
     const { child, below } = await threeLevels();
     await end(child);
     await end(below);
@@ -115,7 +115,7 @@ export function deletionConformance(fixture: Fixture): void {
   });
 
   // It pays for the one that took over, whose conversation begins with its own.
-  test("ST43: one that was taken over from stays until that has ended", async () => {
+  test("ST43: a predecessor stays until its successor has ended", async () => {
     const first = await fixture.createClaimed("ses-1");
     const handing = {
       session: { ...PATCH_TO.completed, handedOffTo: "ses-2" },
@@ -129,7 +129,7 @@ export function deletionConformance(fixture: Fixture): void {
   });
 
   // It pays for these as well.
-  test("ST43: one that was taken over from stays while any goes on below that one", async () => {
+  test("ST43: a predecessor stays while any session below its successor is active", async () => {
     await fixture.apply(creating("ses-1", { budget: { maxTokens: 5 } }));
     const first = await fixture.claim("ses-1", "owner-1", 0);
     await first.commit({
@@ -146,7 +146,7 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await remove("ses-1")).toEqual({ status: "deleted", sessions: 1 });
   });
 
-  test("ST43: a session of its id is made anew, and knows nothing of the first", async () => {
+  test("ST43: a new session with its id can be made, and has nothing of the first", async () => {
     const first = await fixture.createClaimed("ses-1", "owner-1");
     await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "k" }));
     const sent = first.batch({ records: [STARTED], session: PATCH_TO.completed });
@@ -155,7 +155,7 @@ export function deletionConformance(fixture: Fixture): void {
     await fixture.apply(creating("ses-1", { input: '"new"' }), 2);
     expect(await fixture.session("ses-1")).toMatchObject({ status: "submitted", input: '"new"', nextSeq: 0 });
     const second = await fixture.claim("ses-1", "owner-2", 2);
-    // Whoever held the first one, and did not hear that its end was stored.
+    // The holder of the first session did not receive the answer to its end.
     expect(await fixture.apply(sent)).toEqual({ status: "fenced" });
     expect(await fixture.apply(signalling("ses-1", "sig-1", { dedupKey: "k" }))).toMatchObject({
       status: "stored",
@@ -164,7 +164,7 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await second.commit({ records: [STARTED] })).toMatchObject({ status: "committed" });
   });
 
-  // Where it stood is not known any more, and beginning anew would show the first page twice.
+  // Its place in the order is unknown, and starting over would show the first page twice.
   test("ST43: a page behind a deleted session is refused, others go on", async () => {
     for (const n of [1, 2, 3, 4]) await fixture.createIn("completed", `ses-${n}`);
     await remove("ses-3");
@@ -190,7 +190,7 @@ export function deletionConformance(fixture: Fixture): void {
     expect(await listed()).toEqual(["ses-1"]);
   });
 
-  test("ST43: one that is made anew in one group with the end of the first is held by whoever made it", async () => {
+  test("ST43: a session that is made again in one group with the end of the first belongs to its creator", async () => {
     await end(await fixture.createClaimed("ses-1", "owner-1"));
     const claimFor = { owner: "owner-2", leaseMs: LEASE_MS };
     const [, made] = await fixture.storage.commit(
@@ -248,7 +248,7 @@ export function deletionConformance(fixture: Fixture): void {
   });
 
   if (fixture.subject.reopen !== undefined) {
-    test("ST43: what was deleted is gone after opening again, and what was made after it is there", async () => {
+    test("ST43: deleted sessions are gone after opening again, and later ones are there", async () => {
       const { child, below } = await threeLevels();
       await end(child);
       await end(below);

@@ -1,5 +1,5 @@
-// ST18: which sessions are to be run now, and when to ask again. Nothing is ever run that this does not name, and a session
-// it forgets sleeps for ever.
+// ST18: `due` names the sessions to run now, and the time of the next look. No session runs that it does not name, and a
+// session that it forgets sleeps without end.
 
 import { expect, test } from "vitest";
 import {
@@ -49,8 +49,8 @@ export function dueConformance(fixture: Fixture): void {
     expect(await due(1)).toEqual({ sessionIds: ["ses-1"], schedules: [] });
   });
 
-  // What it waits for will not find it: only in the memory that is gone was it known what to do then.
-  test("ST18: a session that is ephemeral, has begun and is nobody's is due, whatever it waits for", async () => {
+  // Its wait cannot resume it, because only the lost memory knew its next step.
+  test("ST18: an ephemeral session that has begun and has no holder is due, whatever it waits for", async () => {
     const claimFor = { owner: "owner-1", leaseMs: Infinity };
     for (const [sessionId, persistence] of [
       ["ses-gone", "ephemeral"],
@@ -100,7 +100,7 @@ export function dueConformance(fixture: Fixture): void {
     });
   }
 
-  // Whoever looked while it was held passed over it: nobody may look only at what is later than that.
+  // An earlier look skipped it because it was held, so a look may not consider only later times.
   test("ST18: a session that is released, or parks, after its time is due at once", async () => {
     const late = await fixture.createClaimed("ses-late");
     await late.commit({ session: { ...PATCH_TO.waiting, wakeAt: 500 } });
@@ -121,7 +121,7 @@ export function dueConformance(fixture: Fixture): void {
     expect(await due(1_000)).toEqual({ sessionIds: [], schedules: [] });
   });
 
-  // Only a person wakes what is paused: otherwise what is broken would be tried for ever.
+  // Only a person resumes a paused session. Otherwise a broken session would be tried without end.
   test("ST18: a paused session is not due, whatever arrives and however late it is", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit({ session: { ...PATCH_TO.waiting, wakeAt: 10 } });
@@ -131,7 +131,7 @@ export function dueConformance(fixture: Fixture): void {
     expect(await due(1_000)).toEqual({ sessionIds: [], schedules: [] });
   });
 
-  test("ST18: what arrived while a session was paused is there when it is resumed", async () => {
+  test("ST18: signals that arrived while a session was paused are there when it is resumed", async () => {
     const claimant = await fixture.createClaimed();
     await claimant.commit({ session: PATCH_TO.paused });
     await fixture.apply(signalling("ses-1", "sig-1", { name: "go" }));
@@ -156,7 +156,7 @@ export function dueConformance(fixture: Fixture): void {
     expect(await due(LEASE_MS)).toEqual({ sessionIds: ["ses-1"], schedules: [] });
   });
 
-  test("ST18: a session claimed for ever is due when it is released, and not before", async () => {
+  test("ST18: a session claimed without an end is due when it is released, and not before", async () => {
     const claimant = await fixture.createClaimed();
     expect(await due(Number.MAX_SAFE_INTEGER)).toEqual({ sessionIds: [], schedules: [] });
     await claimant.release();
@@ -249,7 +249,7 @@ export function dueConformance(fixture: Fixture): void {
     expect(await named(69, 10, ["agent"])).toEqual(["ses-signal"]);
   });
 
-  test("ST18: nobody's agents starve behind a thousand sessions of others, however often one asks", async () => {
+  test("ST18: an agent's sessions do not starve behind a thousand sessions of other agents, however often it asks", async () => {
     const other = { agent: { name: "other", version: "1" } };
     await fixture.storage.commit(
       Array.from({ length: 1_200 }, (_, n) => creating(`ses-other-${n}`, other)),

@@ -1,10 +1,10 @@
-// Who listens to arrivals. They come when they come: over a network that may be after the answer of what made them.
+// A listener to arrivals. Over a network, an arrival may come after the answer to the change that caused it.
 
 import type { Arrival } from "@holdfast/core";
 import type { Fixture } from "./fixture.ts";
 
 export interface Ear {
-  /** What was heard, as soon as it was that much. */
+  /** The received arrivals, as soon as there are this many. */
   heard(count: number): Promise<readonly Arrival[]>;
   unsubscribe(): void;
 }

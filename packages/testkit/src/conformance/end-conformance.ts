@@ -80,7 +80,7 @@ export function endConformance(fixture: Fixture): void {
     expect((await fixture.session("ses-1")).error).toEqual(error);
   });
 
-  // The agent finished while the cancel was on its way. One of the two has to be true, and the person who cancelled was
+  // The agent finished while the cancel was on its way. Only one can be true, and the person who cancelled was
   // told first.
   test("ST16: a session whose cancel was acknowledged does not become completed", async () => {
     const claimant = await fixture.createIn("working");
@@ -116,8 +116,8 @@ export function endConformance(fixture: Fixture): void {
     });
   }
 
-  // Its batch was on its way when the cancel was stored. What it did is done and must not be lost; but it went to sleep
-  // without having heard, so were its waits kept, nobody would wake it before the deadline if its process died now.
+  // Its batch was on its way when the cancel was stored. Its work must not be lost. But it went to sleep without
+  // the cancel. If its waits were kept and its process died now, nothing would wake it before the deadline.
   const exhausted = { payer: "ses-1", limit: "maxSteps", used: 1, max: 1, then: "park" } as const;
   const paused = { status: "paused", error: { name: "Error", message: "paused" } } as const;
   for (const [says, patch] of [

@@ -169,7 +169,7 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.everything("ses-child")).toEqual(before);
     });
 
-    test("ST26: what is asked of a child reaches no other session that has its id", async () => {
+    test("ST26: a request to a child reaches no other session that has its id", async () => {
       await fixture.apply(creating("ses-parent-0"));
       await fixture.apply(
         creating("ses-parent-1", { parent: { sessionId: "ses-parent", child: 7, onEnd: "cancel" } }),
@@ -193,7 +193,7 @@ export function familyConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-parent-2")).toHaveLength(1);
     });
 
-    test("ST27: what is asked of a parent that has ended, or is not here, is answered in the batch that asks", async () => {
+    test("ST27: a request to a parent that has ended, or is not here, is answered in the batch that asks", async () => {
       await fixture.createIn("completed", "ses-ended");
       const child = await fixture.createClaimed("ses-child");
       const asking = (to: string, request: number) =>
@@ -222,7 +222,7 @@ export function familyConformance(fixture: Fixture): void {
       expect(await statusOf("ses-left")).toBe("waiting");
     });
 
-    // S2: the one who commits compares this number with what it has seen.
+    // S2: the holder compares this number with the arrivals that it has seen.
     test("ST26: a batch answers the inbox as its effects leave it", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const effects = [signalling("ses-parent", "sig-1"), signalling("ses-parent", "sig-2")];
@@ -312,7 +312,7 @@ export function familyConformance(fixture: Fixture): void {
       });
     }
 
-    test("ST27: a cancel that nobody's agent heard of is told too", async () => {
+    test("ST27: the parent is notified of a cancel that the child's agent never received", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       await fixture.spawn(parent, "ses-hard");
       await fixture.spawn(parent, "ses-late");
@@ -340,7 +340,7 @@ export function familyConformance(fixture: Fixture): void {
       expect((await fixture.storage.due({ now: 1, limit: 10 })).sessionIds).toEqual(["ses-parent"]);
     });
 
-    test("ST27: one that another took over from tells nothing; the other does, in its place", async () => {
+    test("ST27: a session with a successor tells nothing; the successor tells in its place", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const child = await fixture.spawn(parent, "ses-child");
       const heir = creating("ses-heir", { parent: { sessionId: "ses-parent", child: 0, onEnd: "cancel" } });
@@ -360,7 +360,7 @@ export function familyConformance(fixture: Fixture): void {
       expect((await fixture.told("ses-parent")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
     });
 
-    test("ST26: what is for one that another took over from reaches the other, and so on", async () => {
+    test("ST26: a signal to a session with a successor reaches the successor, and so on", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const child = await fixture.spawn(parent, "ses-child");
       const below = { sessionId: "ses-parent", child: 0, onEnd: "cancel" } as const;
@@ -417,7 +417,7 @@ export function familyConformance(fixture: Fixture): void {
       ]);
     });
 
-    test("ST27: what a child tells a parent that has ended is lost, and hurts nobody", async () => {
+    test("ST27: a signal of a child to a parent that has ended is lost, and harms nothing", async () => {
       const { root, child } = await grow();
       const left = await fixture.spawn(root, "ses-left", {
         parent: { sessionId: "ses-root", child: 1, onEnd: "leave" },
@@ -477,8 +477,8 @@ export function familyConformance(fixture: Fixture): void {
       expect((await fixture.session("ses-root")).cancel?.reason).toBe("slowly");
     });
 
-    // A cancel is for everything that was begun on behalf of a session, whoever is still there in between.
-    test("ST27: a cancel reaches what a child that has ended had left to go on", async () => {
+    // A cancel covers all sessions that were begun on behalf of a session, even when those in between have ended.
+    test("ST27: a cancel reaches the sessions that an ended child had left running", async () => {
       const { child } = await grow();
       await fixture.spawn(child, "ses-left", {
         parent: { sessionId: "ses-child", child: 9, onEnd: "leave" },
@@ -567,7 +567,7 @@ export function familyConformance(fixture: Fixture): void {
     });
 
     if (fixture.subject.reopen !== undefined) {
-      test("ST21: who is whose child is known after reopening", async () => {
+      test("ST21: parents and children are known after reopening", async () => {
         await grow();
         await fixture.reopen();
         await fixture.apply(cancelling("ses-root", { mode: "hard" }));

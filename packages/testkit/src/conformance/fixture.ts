@@ -28,7 +28,7 @@ export const LEASE_MS = 1_000;
 /** Any refusal of a batch for what it says. */
 export const INVALID = { status: "invalid", reason: expect.any(String) as string };
 
-/** What a storage answers to one change. */
+/** The answer of a storage to one change. */
 type Status = ChangeResult["status"];
 
 export interface Fixture {
@@ -37,7 +37,7 @@ export interface Fixture {
   readonly subject: StorageSubject;
   /** One change in a group of its own. */
   apply(change: Change, now?: number): Promise<ChangeResult>;
-  /** A session, stored and claimed by `owner` for ever, with an empty journal. */
+  /** A session, stored and claimed by `owner` without an end, with an empty journal. */
   createClaimed(sessionId?: string, owner?: string): Promise<Claimant>;
   /** A session in this status, with the claim that brought it there. */
   createIn(status: SessionStatus, sessionId?: string): Promise<Claimant>;
@@ -47,8 +47,8 @@ export interface Fixture {
   /** Everything a reader and a loader can see of a session, for asserting that nothing changed. */
   everything(sessionId: string): Promise<unknown>;
   /**
-   * A session made by an effect of another one, under the number of the command that asked, and claimed. Of two levels the parent
-   * is the child of the level above.
+   * A session made by an effect of another one, under the number of the command that asked, and claimed. With two levels the
+   * parent is the child of the level above.
    */
   spawn(parent: Claimant, sessionId: string, more?: Partial<CreateSession>): Promise<Claimant>;
   /** Names and payloads of what a session was told and has not consumed. */

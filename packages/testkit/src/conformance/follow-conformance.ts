@@ -1,4 +1,4 @@
-// ST47: who follows a session hears of what becomes of it.
+// ST47: a follower of a session receives a notice of each change.
 
 import { expect, test } from "vitest";
 import { cancelling, creating, pausing, releasing, signalling, spawning, type Fixture } from "./fixture.ts";
@@ -57,7 +57,7 @@ export function followConformance(fixture: Fixture): void {
     expect(await hears("ses-3", () => fixture.storage.due({ now: 6, limit: 10 }))).toBe(true);
   });
 
-  test("ST47: what a follower hears of can be read by then", async () => {
+  test("ST47: a follower can read the change when it receives its notice", async () => {
     const claimant = await fixture.createClaimed("ses-1");
     const { promise, resolve } = Promise.withResolvers<void>();
     const leave = fixture.storage.follow!("ses-1", () => resolve());
@@ -68,7 +68,7 @@ export function followConformance(fixture: Fixture): void {
     await committed;
   });
 
-  test("ST47: of a session that has ended no follower hears that it goes on", async () => {
+  test("ST47: a notice about an ended session never says that it is active", async () => {
     const claimant = await fixture.createClaimed("ses-1");
     const heard: boolean[] = [];
     const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
@@ -81,7 +81,7 @@ export function followConformance(fixture: Fixture): void {
     leave();
   });
 
-  test("ST47: of a session that has moved away no follower hears that it goes on here", async () => {
+  test("ST47: a notice about a session that has moved away never says that it is active here", async () => {
     await fixture.createClaimed("ses-1");
     const move = { sessionId: "ses-1", moveId: "mov-1" };
     await fixture.apply({ type: "begin_move", ...move, to: "elsewhere" });

@@ -41,7 +41,7 @@ export function importConformance(fixture: Fixture): void {
       return exported();
     }
 
-    test("ST32: what is imported is what was exported, to the byte", async () => {
+    test("ST32: an imported session is the exported one, to the byte", async () => {
       const change = renamed(await make(), "ses-new", {
         depth: 2,
         persistence: "minimal",
@@ -113,7 +113,7 @@ export function importConformance(fixture: Fixture): void {
       expect(await fixture.storage.reader.session("ses-new")).toBeUndefined();
     });
 
-    test("ST32: one that exists is left as it is", async () => {
+    test("ST32: an import of a session that exists changes nothing", async () => {
       const change = await make();
       const before = await fixture.everything("ses-made");
       expect(await fixture.apply({ ...change, records: [], entries: [] })).toEqual({ status: "exists" });
@@ -188,7 +188,7 @@ export function importConformance(fixture: Fixture): void {
     });
 
     if (fixture.subject.reopen !== undefined) {
-      test("ST32: what was imported survives closing and opening again", async () => {
+      test("ST32: an imported session survives closing and opening again", async () => {
         const change = renamed(await make(), "ses-new");
         await fixture.apply(change);
         const before = await fixture.everything("ses-new");

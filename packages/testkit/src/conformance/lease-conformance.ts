@@ -1,5 +1,5 @@
-// ST37 to ST39, and ST48: claims that end by themselves. A runner that lives keeps all of its sessions with one call, one that died loses
-// them in time, and a session that costs one runner after the other is noticed.
+// ST37 to ST39, and ST48: claims with leases. A live runner keeps all of its sessions with one call, and a dead runner loses
+// them in time. A session that costs one runner after the other is noticed.
 
 import { expect, test } from "vitest";
 import type { AgentStorage } from "@holdfast/core";
@@ -38,8 +38,8 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await renew("owner-none", 400)).toEqual({ sessions: 0 });
   });
 
-  // It was claimed for a process that never heard of it, or has been started anew: then nobody runs it, and it must run out.
-  test("ST37: of an owner that names its sessions, only these are renewed", async () => {
+  // It was claimed for a process that never received it, or has been restarted. No process runs it, so its lease must run out.
+  test("ST37: a renewal that names sessions renews only these", async () => {
     for (const n of [1, 2]) await fixture.apply(creating(`ses-${n}`), 0);
     await fixture.claim("ses-1", "owner-1", 0);
     await fixture.claim("ses-2", "owner-1", 0);
@@ -76,7 +76,7 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await renew("owner-1", 2)).toEqual({ sessions: 1 });
   });
 
-  test("ST37: what was taken over, released or ended is not renewed", async () => {
+  test("ST37: a claim that was taken over or released, or whose session ended, is not renewed", async () => {
     for (const n of [1, 2, 3, 4]) await fixture.apply(creating(`ses-${n}`), 0);
     const [lost, released, ended] = [
       await fixture.claim("ses-1", "owner-1", 0),
@@ -111,7 +111,7 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await fixture.everything("ses-1")).toEqual(before);
   });
 
-  test("ST48: what is held by a lease that ends is listed, by whom, under which token and until when", async () => {
+  test("ST48: claims with a lease are listed with holder, token and end", async () => {
     for (const n of [1, 2, 3, 4, 5]) await fixture.apply(creating(`ses-${n}`), 0);
     await fixture.createClaimed("ses-6", "owner-1"); // For ever.
     const one = await fixture.claim("ses-1", "owner-1", 0);
@@ -140,7 +140,7 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await held()).toMatchObject([{ until: 10 + 3 * LEASE_MS, leaseMs: 3 * LEASE_MS }]);
   });
 
-  test("ST48: who asks hears how much has arrived, and changes nothing", async () => {
+  test("ST48: the list tells how much has arrived, and changes nothing", async () => {
     await fixture.apply(creating("ses-1"), 0);
     const holder = await fixture.claim("ses-1", "owner-1", 0);
     await fixture.apply(signalling("ses-1", "sig-1"), 0);
@@ -152,7 +152,7 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-2", LEASE_MS)).toMatchObject({ status: "claimed", losses: 1 });
   });
 
-  test("ST48: who asks hears what was lost before a claim, until its holder has committed", async () => {
+  test("ST48: the list tells the losses before a claim, until its holder has committed", async () => {
     await fixture.apply(creating("ses-1"), 0);
     await claim("owner-1", 0);
     const holder = await fixture.claim("ses-1", "owner-2", LEASE_MS);
@@ -162,7 +162,7 @@ export function leaseConformance(fixture: Fixture): void {
   });
 
   // Adapters may keep those of a tree together.
-  test("ST48: who holds a child is found by its id as well", async () => {
+  test("ST48: the holder of a child is found by its id as well", async () => {
     await fixture.apply(creating("ses-1"), 0);
     const ids = [1, 2, 3, 4].map((child) => `child-${child}`);
     for (const [child, sessionId] of ids.entries())
@@ -175,7 +175,7 @@ export function leaseConformance(fixture: Fixture): void {
     fixture.storage.heldClaims({ now: 0, limit: 100, ...query });
 
   if (fixture.subject.reopen !== undefined) {
-    test("ST48: what survives opening again is listed", async () => {
+    test("ST48: claims that survive opening again are listed", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const { token } = await fixture.claim("ses-1", "owner-1", 0);
       await fixture.reopen();
@@ -192,7 +192,7 @@ export function leaseConformance(fixture: Fixture): void {
       ]);
     });
 
-    // A coordinator starts anew. Its runners are at work, and know nothing of it.
+    // A coordinator restarts. Its runners are at work, and do not notice.
     test("ST38: a claim survives opening again, and its holder goes on under its token", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const claimFor = { owner: "owner-2", leaseMs: LEASE_MS };
@@ -223,7 +223,7 @@ export function leaseConformance(fixture: Fixture): void {
       expect(await claim("owner-3", later + LEASE_MS, "ses-2")).toEqual(busy("owner-2"));
     });
 
-    test("ST38: what was released or taken over does not come back", async () => {
+    test("ST38: a claim that was released or taken over does not come back", async () => {
       for (const n of [1, 2, 3]) await fixture.apply(creating(`ses-${n}`), 0);
       await (await fixture.claim("ses-1", "owner-1", 0)).release();
       await fixture.claim("ses-2", "owner-1", 0);
@@ -239,7 +239,7 @@ export function leaseConformance(fixture: Fixture): void {
     });
 
     // The last thing a runner did was answered by a coordinator that ended before the answer was heard.
-    test("ST38: what ended a session is told to have been committed when it is sent again", async () => {
+    test("ST38: a repeated batch that ended a session is answered as committed", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const holder = await fixture.claim("ses-1", "owner-1", 0);
       const last = holder.batch({ records: [STARTED], session: PATCH_TO.completed });
@@ -283,7 +283,7 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-4", 3 * LEASE_MS)).toMatchObject({ losses: 1 });
   });
 
-  // Or a task that takes its process with it would do so to one runner after the other, for ever.
+  // Otherwise a task that crashes its process would crash one runner after the other, without end.
   test("ST39: a commit of nothing but lost attempts proves nothing", async () => {
     await fixture.apply(creating("ses-1"), 0);
     await (await fixture.claim("ses-1", "owner-1", 0)).commit({ records: [STARTED, scheduling("work")] });

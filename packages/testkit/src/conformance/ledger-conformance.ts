@@ -43,7 +43,7 @@ export function ledgerConformance(fixture: Fixture): void {
       expect(await stored("t1", "runner")).toBeUndefined();
     });
 
-    test("ST40: of two who put at the version they read one is told of a conflict", async () => {
+    test("ST40: the second of two puts at the same expected version is a conflict", async () => {
       await fixture.apply(put("t1", "1"));
       const both = [put("t1", "2", { expected: 1 }), put("t1", "3", { expected: 1 })];
       expect(await fixture.storage.commit(both, 1)).toEqual([
@@ -154,7 +154,7 @@ export function ledgerConformance(fixture: Fixture): void {
       ]);
     });
 
-    test("ST42: what changed nothing, or was refused, is recorded as well", async () => {
+    test("ST42: a change without effect, or a refused one, is recorded as well", async () => {
       const all = [
         audited(creating("ses-1")),
         audited(creating("ses-1")),

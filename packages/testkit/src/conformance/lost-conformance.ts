@@ -32,7 +32,7 @@ export function lostConformance(fixture: Fixture): void {
   };
   const accountOf = async (sessionId: string) => (await fixture.session(sessionId)).account;
 
-  test("ST51: what lost attempts were charged is a part of what is spent, and absent without any", async () => {
+  test("ST51: the charge for lost attempts is a part of the spent amount, and absent without any", async () => {
     const root = await payer({ maxTokens: 100 });
     await charge(root, reserving(0, 40), settling(0, 10));
     expect(await accountOf("ses-root")).not.toHaveProperty("lost");
@@ -112,7 +112,7 @@ export function lostConformance(fixture: Fixture): void {
     expect(resumed).not.toHaveProperty("exhausted");
   });
 
-  test("ST51: what an ephemeral session held when its process died is charged as lost", async () => {
+  test("ST51: the reservations of an ephemeral session are charged as lost when its process dies", async () => {
     const root = await payer({ maxTokens: 100 });
     const child = await fixture.spawn(root, "ses-child");
     await charge(child, reserving(0, 40));

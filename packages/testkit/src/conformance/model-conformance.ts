@@ -359,7 +359,7 @@ class Model {
     }
   }
 
-  /** What a committed batch answers besides. */
+  /** The other fields of the answer to a committed batch. */
   #paid(known: Known, admissions: readonly unknown[] | undefined): object {
     const left = known.payers.map((payer) => {
       const { max, spent, reserved } = this.#known.get(payer)!.account!;
@@ -469,7 +469,7 @@ class Model {
       held++;
     }
     const { sessions } = await this.#fixture.storage.renew({ owner, now, leaseMs });
-    // Those of earlier runs of this storage are renewed as well.
+    // Claims of earlier runs of this storage are renewed as well.
     expect(sessions).toBeGreaterThanOrEqual(held);
   }
 

@@ -1,8 +1,8 @@
-// What the model of a storage knows of one session.
+// `Known` is the state of one session in the model of a storage.
 
 import { isReservedName, type CommitBatch, type SessionStatus } from "@holdfast/core";
 
-/** What is known of one session. */
+/** The known state of one session. */
 export interface Known {
   status: SessionStatus;
   readonly journal: CommitBatch["records"][number][];
@@ -12,7 +12,7 @@ export interface Known {
   waits: readonly string[];
   wakeAt: number | undefined;
   inbox: number;
-  /** Of its cancel. */
+  /** The deadline of its cancel. */
   deadlineAt: number | undefined;
   /** Its own. */
   readonly lifeUntil: number;
@@ -69,7 +69,7 @@ export function stand(
   known.wakeAt = wakeAt;
 }
 
-/** What sessions tell each other, not what a person answers. */
+/** Whether a signal goes between sessions, and is not the answer of a person. */
 export function isTold(name: string): boolean {
   return isReservedName(name) && !name.startsWith("answer:");
 }

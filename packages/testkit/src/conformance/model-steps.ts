@@ -1,4 +1,4 @@
-// What the model-based test asks a storage for, at random: changes in groups, claims, and looking for what is due.
+// The random requests of the model-based test to a storage: changes in groups, claims, and looks for due sessions.
 
 import fc from "fast-check";
 

@@ -24,7 +24,7 @@ export function moveConformance(fixture: Fixture): void {
   const end = (sessionId: string, outcome: "moved" | "stayed", moveId = "mov-1"): Promise<ChangeResult> =>
     fixture.apply({ type: "end_move", sessionId, moveId, outcome });
 
-  /** One that waits for a signal, and is not held. */
+  /** A session that waits for a signal, and is not held. */
   async function parked(sessionId = "ses-1"): Promise<Claimant> {
     const claimant = await fixture.createClaimed(sessionId);
     await fixture.apply(signalling(sessionId, "sig-1", { name: "go", dedupKey: "once" }));
@@ -48,7 +48,7 @@ export function moveConformance(fixture: Fixture): void {
     };
   }
 
-  test("ST45: nothing but its end changes a session that is moving, and whoever asks is told where it goes", async () => {
+  test("ST45: only the end of its move changes a session that is moving, and other changes are told its destination", async () => {
     const claimant = await parked();
     expect(await begin("ses-1")).toEqual({ status: "requested", sessionStatus: "waiting" });
     const before = await fixture.everything("ses-1");
@@ -64,7 +64,7 @@ export function moveConformance(fixture: Fixture): void {
     expect(await fixture.everything("ses-1")).toEqual(before);
   });
 
-  test("ST45: who looks what arrived for a session that has moved is told where it went", async () => {
+  test("ST45: a look for arrivals of a session that has moved is told its new place", async () => {
     await parked();
     await begin("ses-1");
     const moving = { moveId: "mov-1", to: MOVED.to };
@@ -83,7 +83,7 @@ export function moveConformance(fixture: Fixture): void {
     expect((await fixture.storage.due({ now: 10, limit: 10 })).sessionIds).toEqual(["ses-1"]);
   });
 
-  test("ST45: one that stayed goes on under the claim it has", async () => {
+  test("ST45: a session that stayed continues under its claim", async () => {
     const claimant = await parked();
     await begin("ses-1");
     expect(await end("ses-1", "stayed", "mov-2")).toEqual(INVALID);
@@ -92,7 +92,7 @@ export function moveConformance(fixture: Fixture): void {
     expect(await claimant.commit({ records: [scheduling("a")] })).toMatchObject({ status: "committed" });
   });
 
-  test("ST45: one that has moved does not come back by saying that it stayed", async () => {
+  test("ST45: a moved session does not come back by an end that says that it stayed", async () => {
     await parked();
     await begin("ses-1");
     expect(await end("ses-1", "moved")).toMatchObject({ status: "requested" });
@@ -112,8 +112,8 @@ export function moveConformance(fixture: Fixture): void {
     expect(await begin("ses-none")).toEqual({ status: "not_found" });
   });
 
-  // Of its account there would be two, each as if the other spent nothing.
-  test("ST45: nor does one that pays for another which goes on, below a child that has ended", async () => {
+  // There would be two copies of its account, each as if the other spent nothing.
+  test("ST45: a session that pays for an active session below an ended child does not move", async () => {
     await fixture.apply(creating("ses-top", { budget: { maxTokens: 10 } }));
     const top = await fixture.claim("ses-top", "owner-1", 1, Infinity);
     const child = await fixture.spawn(top, "ses-child");
@@ -126,7 +126,7 @@ export function moveConformance(fixture: Fixture): void {
     expect(await begin("ses-top")).toMatchObject({ status: "requested" });
   });
 
-  test("ST46: what is held for its tasks and what it has seen of signals comes along", async () => {
+  test("ST46: the reservations of its tasks and the signals that it has seen come along", async () => {
     await fixture.apply(creating("ses-paid", { budget: { maxTokens: 10 } }));
     const claimant = await fixture.claim("ses-paid", "owner-1", 1, Infinity);
     await fixture.apply(signalling("ses-paid", "sig-1", { name: "go", dedupKey: "once" }));

@@ -79,7 +79,7 @@ export function pauseConformance(fixture: Fixture): void {
     expect(await fixture.apply(resuming("ses-none"))).toEqual({ status: "not_found" });
   });
 
-  // Its driver was in the middle of a step. What it did counts; that it wanted to go on does not.
+  // Its driver was in the middle of a step. The step counts, but the status that it gives does not.
   test("ST30: a batch made before its driver heard of the pause is kept, and the session stays paused", async () => {
     const claimant = await fixture.createIn("working");
     await fixture.apply(pausing("ses-1"));
@@ -108,7 +108,7 @@ export function pauseConformance(fixture: Fixture): void {
     });
   }
 
-  test("ST30: one that is being cancelled is not paused, and when it paused itself it is resumed to its end", async () => {
+  test("ST30: a session that is being cancelled is not paused, and when it paused itself it is resumed to its end", async () => {
     const claimant = await fixture.createIn("cancelling");
     expect(await fixture.apply(pausing("ses-1"))).toEqual({
       status: "requested",
@@ -169,7 +169,7 @@ export function pauseConformance(fixture: Fixture): void {
     expect(cancel).toEqual({ mode: "graceful", deadlineAt: 550 });
   });
 
-  test("ST31: one that has ended in time is not cancelled", async () => {
+  test("ST31: a session that has ended in time is not cancelled", async () => {
     const claimFor = { owner: "owner-1", leaseMs: Infinity };
     await fixture.apply(creating("ses-1", { deadlineAt: 100, claimFor }));
     const claimant = await fixture.claim("ses-1", "owner-1", 1, Infinity);

@@ -1,4 +1,4 @@
-// ST35, ST36 and ST44: whose a session is. What one user's sessions make is that user's, and no other user's is reached by them.
+// ST35, ST36 and ST44: the owner of a session. A user's sessions make only sessions of that user, and reach no other user's.
 
 import type { Placement, Session } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -47,8 +47,8 @@ export function placementConformance(fixture: Fixture): void {
       expect(await placementOf("ses-demanding")).toEqual({ owner: "anna", demands: { os: "mac" } });
     });
 
-    // An agent, or whoever runs it, could otherwise act in another user's name.
-    test("ST35: what an owner's session makes is that owner's, whatever it says", async () => {
+    // An agent, or its runner, could otherwise act in another user's name.
+    test("ST35: a session that an owner's session makes is that owner's, whatever it says", async () => {
       const parent = await placed("ses-1", ANNA);
       const placement = { owner: "bert", demands: { os: "mac" } };
       await fixture.spawn(parent, "ses-child", { placement });
@@ -60,7 +60,7 @@ export function placementConformance(fixture: Fixture): void {
       expect(await placementOf("ses-free")).toEqual(placement);
     });
 
-    test("ST35: what an owner's schedule starts is that owner's", async () => {
+    test("ST35: a session that an owner's schedule starts is that owner's", async () => {
       const schedule = {
         scheduleId: "nightly",
         owner: "anna",
@@ -128,7 +128,7 @@ export function placementConformance(fixture: Fixture): void {
       expect(await fixture.told("ses-2")).toHaveLength(2);
     });
 
-    test("ST36: a child reaches its parent, whosoever that is, and tells it its end", async () => {
+    test("ST36: a child reaches its parent of any owner, and tells it its end", async () => {
       await placed("ses-1", undefined);
       const parent = { sessionId: "ses-1", child: 0, onEnd: "cancel" } as const;
       await fixture.apply(creating("ses-2", { parent, placement: ANNA }), 0);

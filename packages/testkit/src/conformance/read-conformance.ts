@@ -93,7 +93,7 @@ export function readConformance(fixture: Fixture): void {
   });
 
   describe("loading", () => {
-    test("ST14: what does not exist is not loaded", async () => {
+    test("ST14: a load of a session that does not exist gives nothing", async () => {
       expect(await fixture.storage.load("ses-none")).toBeUndefined();
     });
 
@@ -132,7 +132,7 @@ export function readConformance(fixture: Fixture): void {
       expect(records[0]!.payload).toBe('"second"');
     });
 
-    test("ST14: of two checkpoints in one batch the later one counts", async () => {
+    test("ST14: the later of two checkpoints in one batch counts", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ records: [checkpointing("1"), STARTED, checkpointing("2")] });
       const { session, records } = (await fixture.storage.load("ses-1"))!;
@@ -158,8 +158,8 @@ export function readConformance(fixture: Fixture): void {
       ).toEqual(batch.records);
     });
 
-    // Whoever was handed a session must not see it change under its hands.
-    test("ST14: what was loaded stays as it was when the session goes on", async () => {
+    // A caller must not see a loaded session change.
+    test("ST14: a loaded session stays as it was when the session continues", async () => {
       const claimant = await fixture.createClaimed();
       await fixture.apply(signalling("ses-1", "sig-1"));
       await claimant.commit({ records: [STARTED] });
@@ -224,7 +224,7 @@ export function readConformance(fixture: Fixture): void {
       expect(await contents(4, 10)).toEqual([]);
     });
 
-    test("ST24: what does not exist reads as nothing", async () => {
+    test("ST24: a session that does not exist reads as nothing", async () => {
       const { reader } = fixture.storage;
       expect(await reader.session("ses-none")).toBeUndefined();
       expect(await reader.journal("ses-none", 0, 10)).toEqual([]);

@@ -51,7 +51,7 @@ export function runConformance(fixture: Fixture): void {
     expect(await runsOf()).toEqual([]);
   });
 
-  test("ST50: a hard cancel keeps the run of a claim that ends by itself, once, with its owner", async () => {
+  test("ST50: a hard cancel keeps the run of a claim with a lease, once, with its owner", async () => {
     await fixture.apply(creating("ses-1"), 0);
     await fixture.apply(creating("ses-2", { parent: { sessionId: "ses-1", child: 0, onEnd: "cancel" } }), 0);
     await fixture.apply(creating("ses-3"), 0);

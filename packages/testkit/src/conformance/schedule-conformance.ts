@@ -50,7 +50,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await listed()).toEqual([NIGHTLY, later]);
   });
 
-  // Whoever puts a schedule at each of its starts has read it before it fired, or not at all.
+  // A program that puts a schedule at each start has read the schedule before it fired, or not at all.
   test("ST34: put again with the same times it stays where it is in them, and takes what is new besides", async () => {
     await fixture.apply(put(NIGHTLY));
     await fixture.apply(fire());
@@ -90,7 +90,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await fixture.storage.reader.session("ses-fired-100")).toBeUndefined();
   });
 
-  test("ST34: what is due is found, and when the next is", async () => {
+  test("ST34: due schedules are found, and the next time of the others", async () => {
     await fixture.apply(put(NIGHTLY));
     await fixture.apply(put(POKE));
     expect(await due(49)).toEqual({ sessionIds: [], schedules: [], nextAt: 50 });
@@ -109,7 +109,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await due(150)).toEqual({ sessionIds: ["ses-fired-100"], schedules: [], nextAt: 200 });
   });
 
-  test("ST34: two in one group fire once", async () => {
+  test("ST34: a group with two firings of one time applies only the first", async () => {
     await fixture.apply(put(NIGHTLY));
     const group = [fire(), fire({ effect: creating("ses-again") })];
     expect(await fixture.storage.commit(group, 101)).toEqual([{ status: "done" }, { status: "fenced" }]);
@@ -126,7 +126,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 
-  test("ST34: one whose session has ended or never was goes on to its next time", async () => {
+  test("ST34: a schedule whose session has ended or never existed moves on to its next time", async () => {
     await fixture.apply(put(POKE));
     const firing = (dueAt: number, nextAt: number) =>
       fire({ scheduleId: "poke", dueAt, nextAt, effect: signalling("ses-1", `poke-${dueAt}`) });
@@ -160,7 +160,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await pending()).toEqual(["of-others", "poke-70"]);
   });
 
-  test("ST34: nor to who took over from the one it signals, which reads it in its place", async () => {
+  test("ST34: no second unread signal goes to the successor of the session, which reads the first in its place", async () => {
     const before = await fixture.createClaimed("ses-1");
     await before.commit({
       records: [spawning("agent")],
@@ -181,7 +181,7 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await pending()).toEqual(["poke-70"]);
   });
 
-  test("ST34: what it starts cannot be claimed in passing", async () => {
+  test("ST34: the session that it starts cannot be claimed in passing", async () => {
     await fixture.apply(put(NIGHTLY));
     const effect = creating("ses-1", { claimFor: { owner: "owner-1", leaseMs: 5 } });
     expect(await fixture.apply(fire({ effect }))).toEqual(INVALID);

@@ -1,4 +1,4 @@
-// ST8 to ST12, and ST22: what arrives at a session, in which order, and who hears of it.
+// ST8 to ST12, and ST22: arrivals at a session, their order, and their listeners.
 
 import type { StoredSignal } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
@@ -323,7 +323,7 @@ export function signalConformance(fixture: Fixture): void {
       ]);
     });
 
-    // Whoever runs it has to stop, whoever does not has to let the agent clean up: both are awaited.
+    // A process that runs it must stop, and another one must let the agent clean up. Both need the notice.
     test("ST22: a listener hears of a cancel request, also at a session that is paused", async () => {
       await fixture.createIn("paused");
       const ear = listen(fixture);
@@ -366,7 +366,7 @@ export function signalConformance(fixture: Fixture): void {
       expect(await ear.heard(1)).toEqual([{ sessionId: "ses-2", awaited: true }]);
     });
 
-    test("ST22: what a listener hears of can be read by then", async () => {
+    test("ST22: a listener can read an arrival when it is notified", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const seen: Promise<readonly StoredSignal[]>[] = [];
       const ear = listen(fixture, () => seen.push(readSoon(fixture)));

@@ -1,4 +1,4 @@
-// What an adapter gives the suite to test.
+// `StorageSubject` is the part that an adapter gives the suite to test.
 
 import type { AgentStorage } from "@holdfast/core";
 

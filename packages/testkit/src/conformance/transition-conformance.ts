@@ -78,7 +78,7 @@ const DECLARED: { readonly [from in SessionStatus]: readonly SessionStatus[] } =
   cancelled: [],
 };
 
-/** What an agent says that has not heard of its cancel (ST16) or pause (ST30) yet: its batch is kept, its status is not. */
+/** Statuses of an agent that has not received its cancel (ST16) or pause (ST30). Its batch is kept, its status is not. */
 const UNHEARD: readonly SessionStatus[] = ["submitted", "working", "waiting", "input_required"];
 const KEPT: { readonly [from in SessionStatus]?: readonly SessionStatus[] } = {
   cancelling: UNHEARD,

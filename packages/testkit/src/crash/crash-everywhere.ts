@@ -2,13 +2,13 @@
 //
 //   crash-everywhere-1. Points are counted in an undisturbed run: each `commit` of the storage, each start and each end
 //       of an attempt.
-//   crash-everywhere-2. A run with a fault goes on, after a death with a new runtime over what the storage kept, until
-//       the session and all it asked for have ended. They must end as in the undisturbed run: outcomes, entries, and
-//       whatever else the scenario calls its effects.
+//   crash-everywhere-2. A run with a fault continues until the session and all sessions that it started have ended. After
+//       a death a new runtime continues it over the same storage. Outcomes, entries and the scenario's effects must be
+//       those of the undisturbed run.
 //   crash-everywhere-3. A task whose outcome storage has acknowledged is never started again (H7).
 //   crash-everywhere-4. The death of a process is played in this one: its storage answers nothing more, its tasks are
 //       aborted, and nothing of it is awaited. A handler that ignores its abort signal lives on, as no real one would.
-//   crash-everywhere-5. When all have ended nothing is held of any account, and no limit was overspent (B1).
+//   crash-everywhere-5. When all sessions have ended, no account has reservations, and no limit was exceeded (B1).
 //   crash-everywhere-6. A sample takes every n-th point, from a given one on: samples of all n beginnings together are
 //       all points.
 //
@@ -54,7 +54,7 @@ import { faultyStorage, type FaultKind, type FaultyStorage } from "../faulty-sto
 export interface CrashSubject {
   readonly name: string;
   open(): Promise<AgentStorage>;
-  /** Open anew what a dead process left behind. Without it the same storage is used again, its claims being released. */
+  /** Opens the storage of a dead process. Without it the same storage is used again, with its claims released. */
   reopen?(storage: AgentStorage): Promise<AgentStorage>;
   /** Damage the tail of what was written last, as a power cut would. */
   tear?(storage: AgentStorage): Promise<void>;
@@ -62,14 +62,14 @@ export interface CrashSubject {
 
 export const memorySubject: CrashSubject = { name: "memory", open: async () => new MemoryStorage() };
 
-/** What plays the outside world sees of a run. */
+/** A run, as seen by the code that plays the outside world. */
 export interface CrashWorld {
   readonly runtime: Runtime;
   readonly sessionId: string;
   readonly storage: Pick<AgentStorage, "reader">;
   /**
-   * Resolves once the row of the session, or of another one by its id, satisfies this; give up by returning from `world` is not
-   * needed, it is dropped.
+   * Resolves once the row of the session, or of the session with this id, satisfies this. `world` need not give up, because a dead
+   * process drops it.
    */
   until(holds: (session: Awaited<ReturnType<SessionRow>>) => boolean, sessionId?: string): Promise<void>;
 }
@@ -89,7 +89,7 @@ export interface CrashScenario<Input = unknown, Output = unknown> {
   readonly parks?: boolean;
   /** Signals, answers, cancels: played in every life of the process, so it must be safe to repeat (dedup keys). */
   readonly world?: (world: CrashWorld) => Promise<void>;
-  /** What else must be equal: files, rows, mails. Read after the session has ended. */
+  /** Other results that must be equal: files, rows, mails. Read after the session has ended. */
   readonly effects?: () => unknown;
   /** Puts the outside world back before each run. */
   readonly reset?: () => void | Promise<void>;
@@ -141,7 +141,7 @@ const SESSION_ID = "crash-scenario";
 const RUN_LIMIT_MS = 10_000;
 const LIVES_MAX = 5;
 const SESSIONS_MAX = 1_000;
-/** Of one incarnation: far more than a scenario draws, and far less than 2^32 / `LIVES_MAX`. */
+/** The draws of one incarnation: far more than a scenario needs, and far less than 2^32 / `LIVES_MAX`. */
 const DRAWS_MAX = 2 ** 24;
 
 /**
@@ -192,7 +192,7 @@ export async function crashEverywhere<Input, Output>(
   };
 }
 
-/** Where a session stands that does not end, in words. */
+/** A text about the waits of a session that does not end. */
 function describeHung(session: Session | undefined): string {
   if (session === undefined) return "no session was stored";
   const waits = session.waits.map((wait) => {
@@ -215,7 +215,7 @@ interface Play {
 export interface Composition {
   readonly signals: "direct" | "channel" | "stdin";
   readonly persistence?: Persistence;
-  /** Who does the tasks instead of this process, beside the storage a run was opened on. */
+  /** The queue that does the tasks in place of this process, beside the storage of the run. */
   readonly queue?: (storage: AgentStorage, tasks: readonly TaskDefinition[]) => Promise<TaskQueuePort>;
 }
 
@@ -224,7 +224,7 @@ export interface TaskQueuePort {
   close(): Promise<void>;
 }
 
-/** What came of one undisturbed run: how it ended, and what it left behind. */
+/** The result of one undisturbed run: its end, and the state that it left. */
 export interface Snapshot {
   readonly outcome: unknown;
   readonly entries: unknown;
@@ -346,7 +346,7 @@ class Run<Input, Output> {
       if (!handle.created && parks !== true) await runtime.resume(SESSION_ID);
       if (life > 1) await runtime.recover();
       world?.(outside).catch((error: unknown) => {
-        // Of a life that is over it may find the storage closed.
+        // The world of an incarnation that is over may find the storage closed.
         if (!play.isOver) this.#violations.push(`the world threw: ${toError(error).message}`);
       });
       let settled = await handle.settled();
@@ -409,7 +409,7 @@ class Run<Input, Output> {
     });
   }
 
-  /** Of those that were asked for; the session itself may have parked. */
+  /** Waits for the ends of the sessions that were started; the session itself may have parked. */
   #untilAllEnded(storage: FaultyStorage, play: Play): Promise<void> {
     return this.#until(async () => {
       const sessions = await storage.reader.sessions({ limit: SESSIONS_MAX });
@@ -417,7 +417,7 @@ class Run<Input, Output> {
     }, play);
   }
 
-  /** What passed before this life is waited for in vain: its `world` is dropped with it. */
+  /** A state that passed before this incarnation is never seen; its `world` is dropped with the incarnation. */
   async #until(isSo: () => Promise<boolean>, play: Play): Promise<void> {
     for (;;) {
       if (play.isOver) return new Promise<never>(() => {});
@@ -426,7 +426,7 @@ class Run<Input, Output> {
     }
   }
 
-  /** What the death of a process leaves: its claims are free, its storage is as it was. */
+  /** The storage after the death of a process: its claims are free, its rows unchanged. */
   async #afterDeath(inner: AgentStorage): Promise<AgentStorage> {
     if (this.#subject.reopen !== undefined) {
       this.#claims.clear();
@@ -552,7 +552,7 @@ class Run<Input, Output> {
   }
 }
 
-/** One that it asked for: queued tasks are how tasks are done, and gone soon. */
+/** A session that another one started. Queued tasks do not count, because they only do tasks and are soon removed. */
 function isOther({ sessionId, agent }: Session): boolean {
   return sessionId !== SESSION_ID && !agent.name.startsWith("task:");
 }
@@ -565,8 +565,8 @@ function tasksOf(agent: Agent, seen = new Set<Agent>()): readonly TaskDefinition
 }
 
 /**
- * The first draw is the seed of the scenario's session: equal in every run and incarnation, so that a creation that was lost is
- * repeated with the same chance. Later draws become ids, so no two incarnations share one: storage takes a second signal of an
+ * The first draw is the seed of the scenario's session. It is equal in every run and incarnation, so that a lost creation is
+ * repeated with the same seed. Later draws become ids, which no two incarnations share. Storage takes a second signal of an
  * id for a repeat of the first, and drops it.
  */
 function incarnationRandom(incarnation: number): { u32(): number } {

@@ -1,9 +1,9 @@
-// What scenarios for `crashEverywhere` are made with: a small outside world, and a task that acts upon it.
+// `effect` and the parts of scenarios for `crashEverywhere`: a small outside world, and a task that acts upon it.
 
 import { defineTask } from "@holdfast/runtime";
 import type { CrashScenario } from "./crash-everywhere.ts";
 
-/** What tasks did, by idempotency key, so that doing it twice is seen as one. */
+/** The effects of tasks, by idempotency key, so that a repeated effect counts once. */
 export type Outside = Map<string, unknown>;
 
 export function scenario(
@@ -20,8 +20,8 @@ export function scenario(
 }
 
 /**
- * A task whose effect is idempotent, as effects on the outside world must be: by its key, or, where branches race and a
- * crash may change which of them asks first, by its value.
+ * A task with an idempotent effect, as effects on the outside world must be. The effect is identified by its key. Where
+ * branches race, a crash may change which of them asks first, so there it is identified by its value.
  */
 export function effect(outside: Outside, by: "key" | "value" = "key") {
   return defineTask({

@@ -1,5 +1,5 @@
-// Scenarios of what people decide on: budgets that run out and are raised, pauses, questions nobody answers; and of how much of a
-// session is stored.
+// Scenarios of decisions that people take: exhausted budgets and their raises, pauses, unanswered questions. Others are about the
+// persistence of a session.
 
 import { defineAgent, defineTask, local } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";

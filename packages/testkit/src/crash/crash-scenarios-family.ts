@@ -14,7 +14,7 @@ function worker(outside: Outside): Agent<number, number> {
   });
 }
 
-/** Waits for ever, and says what it had when it is cancelled. */
+/** Waits without end, and returns its partial result when it is cancelled. */
 function waiter(outside: Outside): Agent {
   const step = effect(outside);
   return defineAgent({

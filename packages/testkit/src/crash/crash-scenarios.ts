@@ -384,8 +384,8 @@ export const crashScenarios: readonly CrashScenario[] = [
 ];
 
 /**
- * Forks the session there once it waits, answers the fork, and then the session, with what became of the fork: so that what the session
- * returns tells of both.
+ * Forks the session there once it waits, and answers the fork. It then answers the session with the fork's result, so that the
+ * session's output covers both.
  */
 function forkedWorld(
   isPoint: (record: JournalRecord) => boolean,

@@ -1,8 +1,7 @@
 // Anthropic's Messages API, as far as text, thinking and tools go.
 //
-// Not read: `tool_choice`, `thinking`, `stop_sequences`, sampling parameters. Tools of Anthropic's own (those
-// with a `type` of their own) are listed for the script with an empty schema; no result of such a tool is
-// ever made up.
+// Not read: `tool_choice`, `thinking`, `stop_sequences`, sampling parameters. The script sees Anthropic's own tools
+// (those with their own `type`) with an empty schema. The server never invents a result of such a tool.
 
 import {
   findToolMismatch,

@@ -2,7 +2,7 @@
 // server's.
 //
 // Order: record → faults that refuse → size → path and method → key → JSON → the wire's rules → model →
-// script → faults that spoil. So a request that is refused anyway does not hang or break on top of it.
+// script → faults that spoil. A refused request therefore does not hang or break in addition.
 
 import { toError } from "@holdfast/core";
 import { anthropicWire } from "./anthropic-wire.ts";
@@ -121,8 +121,8 @@ function respond(wire: Wire, request: ModelRequest | undefined, rules: ExchangeR
 }
 
 /**
- * A mistake in the test's own code is refused with 400 and its message: clients report that at once, whereas
- * they would try again after a 500 and leave the author waiting.
+ * A mistake in the test's own code is refused with 400 and its message. Clients report a 400 at once, but
+ * would retry after a 500 and keep the author waiting.
  */
 function explainFailure<T>(what: string, run: () => T): T {
   try {

@@ -5,7 +5,7 @@
 import { refuse, RequestRefused, type RecordedRequest, type Refusal, type Wire } from "./wire.ts";
 
 /**
- * What goes wrong with one request. The request is recorded in any case.
+ * The fault of one request. The request is recorded in any case.
  *
  *   unauthorized   401, as for a wrong key.
  *   rate_limited   429 with `retry-after`, which defaults to 1 second and may be 0.
@@ -41,7 +41,7 @@ export type ModelFaultPlan =
   | Readonly<Record<number, ModelFault>>
   | ((request: RecordedRequest, number: number) => ModelFault | undefined);
 
-/** What goes over the socket, and where that stops early. */
+/** The bytes for the socket, and the place where they stop early. */
 export interface Delivery {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

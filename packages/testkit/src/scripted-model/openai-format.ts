@@ -1,4 +1,4 @@
-// What OpenAI's two APIs have in common: keys, errors, the model list, message parts.
+// The common parts of OpenAI's two APIs: keys, errors, the model list, message parts.
 
 import {
   findToolMismatch,
@@ -75,7 +75,7 @@ export function readTool(tool: JsonObject, where: string): ConversationTool {
   return { name, description, schema: isObject(tool["parameters"]) ? tool["parameters"] : {} };
 }
 
-/** What a wire has read of a body, and how it words the refusals that depend on the whole of it. */
+/** The parts of a body that a wire has read, and its texts for refusals that depend on the whole body. */
 export interface ReadBody {
   readonly systemParts: readonly string[];
   readonly pieces: readonly MessagePiece[];

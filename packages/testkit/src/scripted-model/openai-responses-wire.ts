@@ -1,7 +1,7 @@
 // OpenAI's Responses API, which `createOpenAI()(model)` of the AI SDK speaks by default.
 //
 // The real server keeps what it said, and clients send back only the id of an item (`item_reference`).
-// Keeping it here would break script-1: another process would not know the item. So the id of a message carries
+// Keeping it here would break script-1: another process would not know the item. The id of a message therefore carries
 // its text. Ids grow with the texts; the clients met so far do not mind.
 //
 // Not read: `tool_choice`, `text.format`, sampling parameters. `previous_response_id` and `conversation` are

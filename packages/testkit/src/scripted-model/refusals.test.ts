@@ -93,7 +93,7 @@ describe("Anthropic messages", () => {
     expect(server.requests[0]?.conversation).toBeUndefined();
   });
 
-  test("a request without a version", async () => {
+  test("a request without a version is refused", async () => {
     const headers = { "x-api-key": "key" };
     const reply = await fetch(server.url + PATHS.anthropic, {
       method: "POST",
@@ -112,7 +112,7 @@ describe("Anthropic messages", () => {
     expect(reply.status).toBe(400);
   });
 
-  test("but not a correct pair of call and result", async () => {
+  test("a correct pair of call and result is accepted", async () => {
     const reply = await send("anthropic", { ...bodies.anthropic, messages: [user, toolUse, toolResult] });
     expect(reply.status).toBe(200);
   });
@@ -223,7 +223,7 @@ describe("OpenAI responses", () => {
     expect(JSON.stringify(reply.body)).toContain(message);
   });
 
-  test("but not a correct pair of call and output", async () => {
+  test("a correct pair of call and output is accepted", async () => {
     expect(await send("responses", { ...bodies.responses, input: [user, call, output] })).toMatchObject({
       status: 200,
     });
@@ -275,8 +275,8 @@ describe("on every wire", () => {
   test("a body without end is not read to its end", async () => {
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
     const block = new Uint8Array(1024 * 1024);
-    // Not after an error: a failed socket fails what it still holds before it is destroyed, so writing again
-    // there would go on for ever.
+    // Stop after an error: a failed socket fails its pending writes before it is destroyed, so writing again
+    // would never end.
     const sendBlocks = (error?: Error | null) => void (error ?? socket.write(block, sendBlocks));
     socket.on("error", () => undefined); // Being reset is the point; the close says that it happened.
     socket.write("POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 999999999999\r\n\r\n", sendBlocks);

@@ -1,13 +1,13 @@
-// What a scripted model says: a conversation in, a reply out.
+// `ModelScript` is a scripted model: a conversation in, a reply out.
 //
-// Knows nothing of HTTP or of any vendor's format; the wires translate. What the whole server promises:
+// It knows nothing of HTTP or of any vendor's format; the wires translate. The whole server makes these promises:
 //
 //   script-1. A reply depends on the request alone. No counter, clock or random number takes part, and ids are
-//        hashes of the conversation, so a retry, a resume and another process get the same bytes.
+//        hashes of the conversation. A retry, a resume and another process therefore get the same bytes.
 //   script-2. One conversation looks the same to the script on every wire, except for ids and for what a wire
 //        cannot say.
 //   script-3. A streamed reply says exactly what the same reply says unstreamed.
-//   script-4. What the real servers refuse is refused, with their status and in their format.
+//   script-4. The server refuses what the real servers refuse, with their status and in their format.
 
 import { createHash } from "node:crypto";
 import { encodeJson, UsageError } from "@holdfast/core";
@@ -17,7 +17,7 @@ import type { Conversation } from "./conversation.ts";
 /** `tool_use` when the reply calls tools and `end_turn` otherwise, unless the reply says something else. */
 export type StopReason = "end_turn" | "tool_use" | "max_tokens" | "refusal";
 
-/** What the model answers. All parts are optional; an empty reply is a model that has nothing to say. */
+/** The answer of the model. All parts are optional; an empty reply is a model that has nothing to say. */
 export interface Reply {
   readonly text?: string;
   /** Calls made in parallel. A tool the request did not offer may be called too: real models do it. */
@@ -36,8 +36,8 @@ export interface ReplyToolCall {
 /**
  * A scripted model.
  *
- * Contract: pure and synchronous. It is called twice for each request and the request fails when the answers
- * differ, because a script that counts its calls would answer a retry differently. What it throws is the
+ * Contract: pure and synchronous. The server calls it twice for each request. The request fails when the answers
+ * differ, because a script that counts its calls would answer a retry differently. An error that it throws is the
  * request's error (400).
  */
 export type ModelScript = (conversation: Conversation) => Reply;
@@ -65,8 +65,8 @@ export interface AnswerToolCall {
 }
 
 /**
- * A script that is a list: the first element answers a conversation without an assistant message, the second
- * one with one assistant message, and so on. An element is a reply, or a function for a reply that depends on
+ * A script that is a list. The first element answers a conversation without an assistant message, the second
+ * element one with one assistant message, and so on. An element is a reply, or a function for a reply that depends on
  * what was said.
  *
  * A conversation that goes on after the last element is an error, not a repetition: an agent that loops is
@@ -90,7 +90,7 @@ export function turns(elements: readonly (Reply | ModelScript)[]): ModelScript {
 /**
  * Ask the script and settle its reply: ids, stop reason, token counts, the cut at `tokensMax`.
  *
- * @throws UsageError when the script is not pure or its reply is not one. Whatever the script throws passes
+ * @throws UsageError when the script is not pure or its reply is not one. An error of the script passes
  * through.
  */
 export function answerConversation(
@@ -198,9 +198,9 @@ function countTokens(chars: number): number {
 }
 
 /**
- * End the reply where the request's limit ends it, as a real model does: otherwise the counted output would
- * exceed what the caller asked for, and code that reserves a budget by that limit would be tested against an
- * impossibility. A tool call that does not fit is left out whole; nobody could use half of its arguments.
+ * Ends the reply at the request's limit, as a real model does. Otherwise the counted output would
+ * exceed the caller's limit, and code that reserves a budget by that limit would be tested against an
+ * impossible case. A tool call that does not fit is left out whole; nobody could use half of its arguments.
  */
 function cutReply(reply: SettledReply, tokensMax: number | undefined) {
   const { reasoning, text, toolCalls } = reply;

@@ -1,4 +1,4 @@
-// What is on the wire, byte by byte where it matters. That clients understand it is tested beside the server.
+// The bytes on the wire, where they matter. The tests beside the server show that clients understand them.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -25,7 +25,7 @@ afterEach(() => server.close());
 describe("Anthropic messages", () => {
   const body = { model: "one", max_tokens: 100, messages: [{ role: "user", content: "hi" }] };
 
-  test("whole", async () => {
+  test("a whole reply has the format of the API", async () => {
     const reply = await send("/v1/messages", body);
     expect(reply.headers.get("content-type")).toBe("application/json");
     expect(reply.headers.get("date")).toBeNull();
@@ -51,7 +51,7 @@ describe("Anthropic messages", () => {
     });
   });
 
-  test("streamed", async () => {
+  test("a streamed reply has the format of the API", async () => {
     const reply = await send("/v1/messages", { ...body, stream: true });
     expect(reply.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     const events = parseEvents(reply.text);
@@ -190,7 +190,7 @@ describe("OpenAI chat completions", () => {
   const body = { model: "one", messages: [{ role: "user", content: "hi" }] };
   const usage = { prompt_tokens: 1, completion_tokens: 10, total_tokens: 11 };
 
-  test("whole", async () => {
+  test("a whole reply has the format of the API", async () => {
     expect(JSON.parse((await send("/v1/chat/completions", body)).text)).toEqual({
       id: "chatcmpl-#",
       object: "chat.completion",
@@ -264,7 +264,7 @@ describe("OpenAI chat completions", () => {
 describe("OpenAI responses", () => {
   const body = { model: "one", input: "hi" };
 
-  test("whole", async () => {
+  test("a whole reply has the format of the API", async () => {
     expect(JSON.parse((await send("/v1/responses", body)).text)).toMatchObject({
       id: "resp_#",
       object: "response",
@@ -288,7 +288,7 @@ describe("OpenAI responses", () => {
     });
   });
 
-  test("streamed", async () => {
+  test("a streamed reply has the format of the API", async () => {
     const events = parseEvents((await send("/v1/responses", { ...body, stream: true })).text);
     expect(events.every(({ event, value }) => event === value["type"])).toBe(true);
     expect(events.map(({ value }) => value["sequence_number"])).toEqual(events.map((_event, index) => index));

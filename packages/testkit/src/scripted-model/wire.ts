@@ -1,11 +1,11 @@
-// What the server needs of a wire, and the checked reading of request bodies that all wires share.
+// `Wire` is the interface between the server and a wire format, with the checked reading of request bodies that all wires share.
 
 import type { Conversation } from "./conversation.ts";
 import type { Answer } from "./script.ts";
 
 /** One vendor's format. Pure: bodies in, bodies out. */
 export interface Wire {
-  /** What is posted to, for example `/v1/messages`. */
+  /** The path of a POST, for example `/v1/messages`. */
   readonly path: string;
   /** The API key of a request, or undefined when there is none. */
   readKey(headers: RequestHeaders): string | undefined;
@@ -37,7 +37,7 @@ export interface RecordedRequest {
   /** With the query, if there was one. */
   readonly path: string;
   readonly headers: RequestHeaders;
-  /** Parsed JSON; the text when it is none; undefined without a body and when the body was over the limit. */
+  /** Parsed JSON, or the text when it is not JSON. Undefined without a body or with a body over the limit. */
   readonly body: unknown;
   /** Undefined when this is no request for a reply, or a malformed one. */
   readonly conversation: Conversation | undefined;
