@@ -38,7 +38,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (shared.sessionId === sessionId) return true;",
     replace: "if (shared.sessionId === sessionId) return at.parent?.sessionId === sessionId;",
     tests: ["packages/holdfast/src/fleet/runner.test.ts"],
-    test: "gives its conversation to whoever takes over from it, wherever that is, and they to theirs",
+    test: "a session shares its conversation with its successor on any runner, and that with its own",
   },
   {
     name: "D6: a damaged session keeps no other one from its runner",

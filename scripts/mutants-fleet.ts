@@ -57,7 +57,7 @@ export const FLEET_MUTANTS = [
     find: 'if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];',
     replace: "if (part.length === 1) throw error;",
     tests: ["packages/holdfast/src/fleet/too-large.test.ts"],
-    test: "what is too large for a coordinator stays where it is, and goes on there",
+    test: "a session that is too large for a coordinator stays where it is, and continues there",
   },
   {
     name: "X3: another owner's account pays for nobody who names it",
@@ -281,7 +281,7 @@ export const FLEET_MUTANTS = [
     find: 'return result.status !== "unknown";',
     replace: 'return result.status === "unknown";',
     tests: ["packages/holdfast/src/fleet/queued-tasks.test.ts"],
-    test: "H7: is withdrawn by whoever goes on and has the handler itself",
+    test: "H7: a queued task is withdrawn by the next runner of its session when that has the handler",
   },
   {
     name: "O9: a group on PostgreSQL checks the versions it was worked out from",

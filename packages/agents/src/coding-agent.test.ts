@@ -90,7 +90,7 @@ function model(replies: readonly Say[] | Play): ModelProvider & { readonly reque
 interface Played {
   readonly report: CodingReport;
   readonly entries: readonly { readonly role: string; readonly content: unknown }[];
-  /** What each call was answered with, in order. */
+  /** The answers of the calls, in order. */
   readonly results: readonly string[];
   /** Inputs of the tasks, in order. */
   readonly tasks: readonly unknown[];
@@ -176,7 +176,7 @@ describe("the work of a coding agent", () => {
     expect(entries[0]?.content).toContain("value.txt is wrong");
   });
 
-  test("what every tool shows the model is what it asked for", async () => {
+  test("every tool shows the model the data that it asked for", async () => {
     const { results, report } = await play(
       model([
         {
@@ -216,7 +216,7 @@ describe("the work of a coding agent", () => {
     expect(report.filesChanged).toEqual(["sub/new.txt", "value.txt"]);
   });
 
-  test("what tests leave behind does not get into the commit, what a command staged does", async () => {
+  test("the commit contains files that a command staged, and no leftovers of tests", async () => {
     await writeFile(join(repo, "test.sh"), "touch report.xml; grep -q two value.txt\n");
     git(...AS_PERSON, "commit", "-q", "-a", "-m", "tests write a report");
     const { report } = await play(
@@ -370,7 +370,7 @@ describe("it always ends, and says why", () => {
     expect(report).toMatchObject({ ...left(/6 calls in a row/), turns: 2 });
   });
 
-  test("the same call with the same result again and again", async () => {
+  test("the agent stops after the same call with the same result several times", async () => {
     const { report, results } = await play(model(() => ({ calls: [["read_file", { path: "value.txt" }]] })));
     expect(report).toMatchObject({ ...left(/read_file was called 5 times with the same result/), turns: 5 });
     expect(results[2]).toContain("Do something else.");
@@ -405,7 +405,7 @@ describe("it always ends, and says why", () => {
     });
   });
 
-  test("a refusal of the model", async () => {
+  test("the agent stops when the model refuses", async () => {
     expect((await play(model([{ finishReason: "refusal" }]))).report).toMatchObject(left(/refused to go on/));
   });
 
@@ -447,7 +447,7 @@ describe("it always ends, and says why", () => {
   });
 });
 
-describe("what it is not begun with", () => {
+describe("a session that cannot begin", () => {
   test.each<[string, () => Promise<unknown>, RegExp]>([
     [
       "changes that are not committed",
@@ -473,7 +473,7 @@ describe("what it is not begun with", () => {
     await expect(play(model([]))).rejects.toThrow(message);
   });
 
-  test("an input without a repository", async () => {
+  test("an input without a repository is refused", async () => {
     await expect(play(model([]), { input: { repo: "" } })).rejects.toMatchObject({ code: "invalid_input" });
   });
 });

@@ -49,7 +49,7 @@ describe("a model that goes round in circles is stopped", () => {
     ).not.toContain("in a row");
   });
 
-  test("the same call with the same result", () => {
+  test("the guard detects the same call with the same result", () => {
     expect(play(times(9, READ))).toEqual({
       at: GUARD_LIMITS.repeated,
       stop: "read_file was called 5 times with the same result",
@@ -60,14 +60,14 @@ describe("a model that goes round in circles is stopped", () => {
     expect(play(times(9, READ, { ...READ, input: { path: "b" } }))?.at).toBe(9);
   });
 
-  test("the same change again and again, with looking in between", () => {
+  test("the guard detects the same repeated change, with reads in between", () => {
     expect(play(times(9, EDIT, READ))).toEqual({
       at: 9,
       stop: "edit_file was called 5 times with the same result",
     });
   });
 
-  test("replies that call nothing", () => {
+  test("the guard detects replies that call nothing", () => {
     let guard = FRESH_GUARD;
     for (let i = 1; i < GUARD_LIMITS.idle; i++) {
       const verdict = noteIdleReply(guard);
@@ -79,7 +79,7 @@ describe("a model that goes round in circles is stopped", () => {
   });
 });
 
-test("one that makes progress is not: another result, or a change in between", () => {
+test("an agent with another result or a change in between makes progress, and is not stopped", () => {
   expect(play(Array.from({ length: 50 }, (_, i) => ({ ...READ, text: String(i) })))).toBeUndefined();
   expect(
     play(Array.from({ length: 50 }, (_, i) => [READ, READ, { ...EDIT, input: i }]).flat()),
@@ -97,7 +97,7 @@ test("it is warned first", () => {
   expect(verdicts.warnings).toEqual([undefined, undefined, expect.stringContaining("call 3")]);
 });
 
-test("what it remembers stays small", () => {
+test("the state of the guard stays small", () => {
   let guard = FRESH_GUARD;
   for (let i = 0; i < 500; i++) guard = noteCall(guard, { ...READ, text: String(i) }).guard;
   expect(guard.seen.length).toBe(GUARD_LIMITS.seen);

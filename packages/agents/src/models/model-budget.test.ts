@@ -1,5 +1,5 @@
-// Budgets over real model calls: a scripted server that fails, lies still and is cut off, sessions that crash and ask for
-// children, and an account that never goes above its limit.
+// Budgets over real model calls. The scripted server fails, falls silent and is cut off, sessions crash and
+// ask for children, and the account never exceeds its limit.
 
 import type { Account } from "@holdfast/core";
 import {
@@ -136,7 +136,7 @@ describe("a budget over model calls", () => {
     const last = watch.last!;
     expect(parked, "it was parked for its budget, and went on").toBeGreaterThan(0);
     expect(last.reserved).toMatchObject({ tokens: 0, costMicroUsd: 0 });
-    // What was reported was spent at the least: an attempt that was cut off counts as its worst case.
+    // Reported usage is a lower bound: an attempt that was cut off counts as its worst case.
     const children = await storage.reader.sessions({ parent: sessionId, limit: 10 });
     const reported = (await Promise.all(children.map((child) => costOf(child.sessionId)))).reduce(
       (a, b) => a + b,
@@ -146,7 +146,7 @@ describe("a budget over model calls", () => {
     expect(last.spent.costMicroUsd).toBeGreaterThan(reported);
   });
 
-  test("what a refused attempt did not use is given back", async () => {
+  test("the unused reservation of a refused attempt is released", async () => {
     server.setFaults({
       1: { type: "rate_limited", retryAfterSeconds: 0 },
       2: { type: "server_error", status: 529 },
@@ -206,7 +206,7 @@ describe("a budget over model calls", () => {
   });
 });
 
-/** What the attempts of a session reported to have cost. */
+/** The cost that the attempts of a session reported. */
 async function costOf(sessionId: string): Promise<number> {
   const records = await storage.reader.journal(sessionId, 0, 10_000);
   return records.reduce(
@@ -217,7 +217,7 @@ async function costOf(sessionId: string): Promise<number> {
 
 describe("prices", () => {
   const usage = { inputTokens: 1_000, outputTokens: 100 };
-  test("are those of the table, an own one goes before it, and other servers have none", () => {
+  test("prices come from the table, a custom price overrides it, and other servers have none", () => {
     expect(modelPrices()({ model: "anthropic/claude-sonnet-4-5", ...usage })).toBe(4_500);
     expect(modelPrices(() => 7)({ model: "anthropic/claude-sonnet-4-5", ...usage })).toBe(7);
     expect(modelPrices()({ model: "openai-compatible/gpt-5", ...usage })).toBeUndefined();

@@ -1,5 +1,5 @@
-// Errors of the AI SDK as errors of Holdfast (`modelError`): their code says who must act, and whether
-// another attempt can help.
+// Errors of the AI SDK as errors of Holdfast (`modelError`). The code says whether the user must act, and
+// whether another attempt can help.
 //
 // A key is never part of an error. Servers' texts are shown only where they help, with the key cut out. For a
 // refused key no text is shown, because servers quote parts of the key.

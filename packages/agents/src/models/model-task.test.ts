@@ -230,7 +230,7 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
     server.setFaults({ 1: fault });
     const error = await failure(provider(wire, CANARY, fault.type === "hang" ? HASTY : PATIENT));
     expect(error).toMatchObject({ code: "model_unavailable", message: expect.stringMatching(message) });
-    expect(server.requests).toHaveLength(1); // The SDK did not try again by itself.
+    expect(server.requests).toHaveLength(1); // The SDK did not retry.
     expect((await ask(provider(wire))).reply.text).toBe("I shall read it.");
   });
 
@@ -263,8 +263,8 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
   });
 });
 
-describe("what a call does not do", () => {
-  test("it prints nothing, whatever goes wrong", async () => {
+describe("limits of a model call", () => {
+  test("a call prints nothing, whatever goes wrong", async () => {
     const spies = (["log", "warn", "error", "info"] as const).map((name) =>
       vi.spyOn(console, name).mockImplementation(() => {}),
     );
@@ -275,7 +275,7 @@ describe("what a call does not do", () => {
     expect(calls).toEqual([]);
   });
 
-  test("it does not begin when the task is already aborted", async () => {
+  test("a call does not begin when the task is already aborted", async () => {
     await expect(
       ask(provider("anthropic"), INPUT, { signal: AbortSignal.abort(new Error("before")) }),
     ).rejects.toThrow("before");

@@ -27,7 +27,7 @@ describe("a key is cut out of what a server says", () => {
     expect(safe).toContain("[secret]");
     for (let at = 0; at + 12 <= text.length; at++) {
       const part = text.slice(at, at + 12);
-      // What stands around the key in its encoding may stay.
+      // Text around the key in its encoding may stay.
       if (KEY.includes(part) || bytes.toString("hex").includes(part)) expect(safe).not.toContain(part);
     }
     expect(safe).toMatch(/^bad key .* refused$/s);
@@ -41,7 +41,7 @@ describe("a key is cut out of what a server says", () => {
   });
 });
 
-/** What somebody could still read out of it. */
+/** The parts of a key that a reader could still recover. */
 function decoded(text: string): string {
   const words = text.split(/[^\w+/=-]+/);
   const read = words.flatMap((word) =>

@@ -75,10 +75,10 @@ describe("the environment decides which model is used", () => {
   });
 });
 
-describe("what a call costs", () => {
+describe("the cost of a call", () => {
   const usage = { inputTokens: 1_000, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-  test("in whole millionths of a dollar", () => {
+  test("the cost is in whole millionths of a dollar", () => {
     expect(costMicroUsd({ providerId: "anthropic" }, "claude-sonnet-4-5", usage)).toBe(4_500);
     expect(
       costMicroUsd({ providerId: "anthropic" }, "claude-sonnet-4-5", {
@@ -89,7 +89,7 @@ describe("what a call costs", () => {
     ).toBe(3);
   });
 
-  test("what was read from a cache costs less", () => {
+  test("tokens that were read from a cache cost less", () => {
     const cached = costMicroUsd({ providerId: "anthropic" }, "claude-sonnet-4-5", {
       ...usage,
       cacheReadTokens: 1_000,

@@ -48,7 +48,7 @@ test("a file with \\r\\n keeps its line ends", () => {
 });
 
 describe("an edit that is already done", () => {
-  test("is done: the new text is there and the old one is not", () => {
+  test("an edit puts the new text in place of the old one", () => {
     expect(edit("b", { oldText: "a", newText: "b" })).toMatchObject({ text: "b", replaced: 0 });
   });
 
@@ -60,7 +60,7 @@ describe("an edit that is already done", () => {
     ["repeating itself", "aa", "aaa"],
     ["deleting", "gone", ""],
     ["replacing", "old", "new"],
-  ])("is not done again by a second attempt when %s", (_what, oldText, newText) => {
+  ])("a second attempt does not repeat an edit when %s", (_what, oldText, newText) => {
     const before = `begin ${oldText} end`;
     const first = edit(before, { oldText, newText });
     expect(first).toMatchObject({ text: `begin ${newText} end`, replaced: 1 });
@@ -71,7 +71,7 @@ describe("an edit that is already done", () => {
     });
   });
 
-  test("is done by a second attempt when the first one did not get that far", () => {
+  test("a second attempt makes the edit when the first one did not get that far", () => {
     expect(edit("begin foo end", { oldText: "foo", newText: "foo bar" }, true)).toMatchObject({
       text: "begin foo bar end",
     });

@@ -46,7 +46,7 @@ async function attempt<I, O>(
 }
 
 describe("files", () => {
-  test("are written, read in parts, edited and listed", async () => {
+  test("files are written, read in parts, edited and listed", async () => {
     expect(await attempt(tasks.writeFile, { path: "src/a.txt", content: "one\ntwo\nthree\n" })).toMatchObject(
       { isNew: true },
     );
@@ -84,7 +84,7 @@ describe("files", () => {
     expect(await readFile(join(root, "a.txt"), "utf8")).toBe("value + 1\n");
   });
 
-  test("what goes wrong is said so that a model can do better", async () => {
+  test("errors of file tasks help a model to do better", async () => {
     await writeFile(join(root, "a.txt"), "x\n");
     await writeFile(join(root, "a.bin"), Buffer.from([0, 1]));
     await expect(attempt(tasks.readFile, { path: "b.txt" })).rejects.toThrow(
@@ -142,7 +142,7 @@ describe("shell", () => {
 
   // Elsewhere nothing finds a process by what it carries.
   test.runIf(process.platform === "linux")(
-    "what a lost attempt left running is ended, also out of its group",
+    "processes that a lost attempt left running are ended, also outside its group",
     async () => {
       const begun = Promise.withResolvers<void>();
       const lost = attempt(
@@ -275,7 +275,7 @@ describe("git", () => {
   });
 
   // Tests leave reports and caches behind, and not every repository ignores them.
-  test("of new files only the named ones are committed, and whatever was staged", async () => {
+  test("a commit takes only the named new files, and all staged ones", async () => {
     gitIn("add", "a.txt");
     await writeFile(join(root, "made.txt"), "");
     await writeFile(join(root, "report.xml"), "");

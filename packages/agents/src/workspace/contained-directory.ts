@@ -1,5 +1,5 @@
 // Directories and names below a root. No path leads out of the root: no "..", no absolute path, no symbolic
-// link, and no directory that is swapped for a link during the walk.
+// link, and no directory that becomes a link during the walk.
 //
 //   contained-directory-1. A path is walked name by name. Every directory on the way is opened without
 //       following links and stays open until the work is done. Work in a directory goes through the open

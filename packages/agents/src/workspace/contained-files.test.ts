@@ -252,7 +252,7 @@ describe.each(strategies)("contained files by %s", (strategy) => {
     expect(await readdir(join(inside, "deep/er"))).toEqual(["new.sh"]);
   });
 
-  test("what an earlier attempt left behind is removed by the next, and listed by nobody", async () => {
+  test("the next attempt removes leftovers of an earlier one, and no listing shows them", async () => {
     await writeFile(join(inside, "src", ".holdfast-a.txt-0123.tmp"), "half");
     await writeFile(join(inside, "src", ".holdfast-other-0123.tmp"), "somebody else's");
     expect((await listContained(root, "src")).map((entry) => entry.path)).toEqual(["src/a.txt"]);

@@ -78,7 +78,7 @@ describe("how a command ends is told exactly", () => {
     expect(during.end).toEqual({ type: "aborted" });
   });
 
-  test("one that ignores SIGTERM is killed", async () => {
+  test("a command that ignores SIGTERM is killed", async () => {
     const { end, isTreeGone } = await workspace.execute("trap '' TERM; while :; do sleep 0.01; done", {
       timeoutMs: 100,
     });
@@ -87,7 +87,10 @@ describe("how a command ends is told exactly", () => {
 });
 
 describe("nothing of a command is left afterwards", () => {
-  /** The first of a few that does: a machine that is too busy for it once is not what makes it late, a wait of ours is. */
+  /**
+   * At least one try must be in time. A busy machine may delay a single try, while a wait in the code
+   * delays all.
+   */
   async function withinSecond(command: string): Promise<Execution> {
     for (let left = 10; ; left--) {
       const done = await workspace.execute(command);
@@ -103,7 +106,7 @@ describe("nothing of a command is left afterwards", () => {
     expect(isRunning(Number(stdout))).toBe(false);
   });
 
-  test("one that ignores SIGTERM as well", async () => {
+  test("a child process that also ignores SIGTERM is ended", async () => {
     const { stdout, durationMs, isTreeGone } = await withinSecond(
       `(trap '' TERM; while :; do sleep 0.01; done) & echo $!`,
     );
@@ -114,7 +117,7 @@ describe("nothing of a command is left afterwards", () => {
 
   // Only /proc shows the environment of other processes.
   test.runIf(process.platform === "linux")(
-    "one that left its process group is found by its environment",
+    "a process that left its process group is found by its environment",
     async () => {
       // No `exec`, and nothing last that a shell would do as one: while a process changes its program, its environment is empty.
       const script = `setsid sh -c 'echo $$ > pid; while :; do sleep 1; done' > /dev/null 2>&1 < /dev/null & while ! test -s pid; do sleep 0.01; done`;
@@ -146,7 +149,7 @@ describe("nothing of a command is left afterwards", () => {
 
   // The process that started it was killed, so nobody waited for it. The next attempt must not run beside it. Only /proc shows it.
   test.runIf(process.platform === "linux")(
-    "what an earlier attempt left running is found by its tag and ended",
+    "processes that an earlier attempt left running are found by its tag and ended",
     async () => {
       const other = await openWorkspace({ root });
       const begun = Promise.withResolvers<void>();
@@ -213,7 +216,7 @@ describe("output", () => {
   });
 });
 
-describe("what a command is given", () => {
+describe("the environment of a command", () => {
   test("the environment is an allow-list: no key of ours reaches it", async () => {
     const { stdout } = await workspace.execute(["env"], { env: { EXTRA: "more" } });
     const names = stdout
@@ -272,7 +275,7 @@ describe("what a command is given", () => {
   });
 });
 
-test("what is not isolated is said", async () => {
+test("the description says that commands are not isolated", async () => {
   expect(workspace.describe()).toContain("NOT isolated");
   expect(workspace.describe()).toContain(workspace.root);
 });

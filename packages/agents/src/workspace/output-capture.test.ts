@@ -8,7 +8,7 @@ function capture(bytesMax: number, ...chunks: readonly string[]): OutputCapture 
   return output;
 }
 
-test("what fits is kept as it was, also when a character comes in two chunks", () => {
+test("output within the limit is kept unchanged, also when a character comes in two chunks", () => {
   const output = new OutputCapture(6);
   for (const byte of Buffer.from("aé€")) output.push(Buffer.from([byte]));
   expect({ text: output.text(), isCut: output.isCut, bytes: output.bytes }).toEqual({

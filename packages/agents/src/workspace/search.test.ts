@@ -46,7 +46,7 @@ test("expressions are found, and one that is none is explained", async () => {
   await expect(workspace.search({ pattern: "" })).rejects.toMatchObject({ code: "invalid_input" });
 });
 
-test("an expression that would take for ever is ended", async () => {
+test("an expression that would never finish is ended", async () => {
   await writeFile(join(root, "src/trap.txt"), `${"a".repeat(60)}!\n`);
   const slow = await openWorkspace({ root, limits: { searchMs: 300 } });
   await expect(slow.search({ pattern: "^(a+)+$", isRegex: true, path: "src" })).rejects.toThrow(
@@ -54,7 +54,7 @@ test("an expression that would take for ever is ended", async () => {
   );
 });
 
-test("what git ignores is not searched, what is new is, and an ignored directory can be asked for", async () => {
+test("a search includes new files and skips ignored ones, unless it asks for an ignored directory", async () => {
   execFileSync("git", ["init", "-q"], { cwd: root });
   await writeFile(join(root, ".gitignore"), "secret/\n*.log\n");
   await mkdir(join(root, "secret"));

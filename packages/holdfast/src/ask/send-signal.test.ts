@@ -17,7 +17,7 @@ const creating = {
 async function accessAs(role: "client" | "owner"): Promise<Access> {
   const storage = new MemoryStorage();
   await storage.commit([creating], 1);
-  // Of the owner's storage only what every storage has is asked.
+  // The code under test calls only the common methods of the owner's storage.
   return { role, storage, owner: { pid: 1, since: 1 } } as unknown as Access;
 }
 
@@ -29,7 +29,7 @@ test("a session that another process takes in a moment is not idle", async () =>
   expect(await asked).toBe(false);
 });
 
-test("one that nobody takes is, at once where there is no other process", async () => {
+test("a session that no process claims is idle, at once where there is no other process", async () => {
   expect(await isIdle(await accessAs("owner"), ["s"])).toBe(true);
   expect(await isIdle(await accessAs("client"), ["s"])).toBe(true);
 });

@@ -1,4 +1,4 @@
-// What is wrong is told in one paragraph, with the right exit code, without a stack, and with nothing half-written.
+// Bad input is reported in one paragraph, with the right exit code, without a stack and without side effects.
 
 import { spawnSync } from "node:child_process";
 import {
@@ -68,7 +68,7 @@ describe("bad input", () => {
 
   const deep = "[".repeat(10_000) + "]".repeat(10_000);
 
-  // What is refused here is refused before a session begins, so no database may be made by it.
+  // These inputs are refused before a session begins, so no database may be made.
   test.concurrent.each<[what: string, args: string[], exit: number, code: string, says: string[]]>([
     ["an unknown command", ["rnu"], 2, "E_USAGE", ["rnu", "did you mean run?"]],
     ["a file as command", ["good.ts"], 2, "E_USAGE", ["holdfast run good.ts"]],
@@ -311,7 +311,7 @@ describe("bad input", () => {
     },
   );
 
-  test("no arguments: usage on standard error, nothing on standard output", async () => {
+  test("without arguments the usage goes to standard error, and nothing to standard output", async () => {
     const { code, stdout, stderr } = await project.run();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("usage: holdfast COMMAND");
@@ -449,7 +449,7 @@ describe("a database that cannot be used", () => {
       11,
       "E_VERSION_UNSUPPORTED",
     ],
-  ])("%s: refused by every command, left as it was, and never made anew", async (what, make, exit, code) => {
+  ])("a wrong database (%s) is refused by every command, and not changed", async (what, make, exit, code) => {
     const path = project.path(`${what.replaceAll(" ", "-")}.db`);
     make(path);
     const before = existsSync(path) && what !== "a folder" ? readFileSync(path) : undefined;

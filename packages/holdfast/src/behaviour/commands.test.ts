@@ -91,7 +91,7 @@ describe("commands", () => {
       });
     });
 
-    test("input from a file and from standard input", async () => {
+    test("the input is read from a file and from standard input", async () => {
       writeFileSync(project.path("in.json"), '\ufeff{"from":"file"}\n');
       expect((await project.run("run", "echo.ts", "--input", "@in.json")).stdout).toContain('"from": "file"');
       const piped = project.start(["run", "echo.ts", "--input", "-"], { stdin: '"from a pipe"\n' });
@@ -121,7 +121,7 @@ describe("commands", () => {
       expect(lines((await project.run("logs", "s", "--json")).stdout)).toEqual([...numbered, events.at(-1)]);
     });
 
-    test("makes its database in the project, for this user only", async () => {
+    test("run makes its database in the project, for this user only", async () => {
       await project.run("run", "echo.ts");
       expect(statSync(project.path(".holdfast")).mode & 0o777).toBe(0o700);
       expect(statSync(project.path(".holdfast/holdfast.db")).mode & 0o777).toBe(0o600);
@@ -156,7 +156,7 @@ describe("commands", () => {
       expect(await project.run("run", "wait.ts", "--continue")).toMatchObject({ code: 0, stdout: "7\n" });
     });
 
-    test("what agents print and stream goes to standard error, cleaned; standard output is the result", async () => {
+    test("agents' output and streams go to standard error, cleaned, and standard output is the result", async () => {
       const { stdout, stderr } = await project.run("run", "stream.ts");
       expect(stdout).toBe("done\n");
       expect(stderr).toContain("printed by the agent");
@@ -180,8 +180,8 @@ describe("commands", () => {
     });
   });
 
-  describe("what failed", () => {
-    test("exit 1, why, and how often it was tried", async () => {
+  describe("a failed session", () => {
+    test("run ends with exit code 1, and shows the reason and the number of attempts", async () => {
       const { code, stdout, stderr } = await project.run("run", "flaky.ts", "--session", "f");
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
       expect(stderr).toContain('error[E_SESSION_FAILED]: session f failed: task "hopeless" failed: no way\n');
@@ -263,7 +263,7 @@ describe("commands", () => {
       );
       expect((await project.run("show", "q")).stdout).not.toContain("approve q");
       expect(await project.json("show", "q")).toMatchObject({ pendingSignals: [] });
-      // Who comes too late hears what was said.
+      // A late answer is refused, and the error shows the first one.
       await project.run("answer", "q", '"blue"');
       await project.run("resume", "q");
       expect((await project.run("approve", "q")).stderr).toContain("has ended");
@@ -319,7 +319,7 @@ describe("commands", () => {
   });
 
   describe("list, logs, doctor", () => {
-    test("list: newest first, by status, so many", async () => {
+    test("list shows the newest sessions first, by status, up to the limit", async () => {
       expect(await project.json("list")).toEqual([]);
       expect((await project.run("list")).stderr).toContain("no sessions");
       for (const id of ["a", "b", "c"]) await project.run("run", "echo.ts", "--session", id);
@@ -485,7 +485,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect(stderr).toMatch(/^error\[E_CONFIG_INVALID\]: .*\n( {2}\w+: .*\n)+$/);
       expect(stderr).toContain(`at: ${file}#/db`);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
-      // What goes before it does not need it.
+      // A flag overrides the configuration, so the configuration is not read.
       expect((await project.run("config", "get", "db", "--db", "x.db")).code).toBe(0);
     });
   });

@@ -103,7 +103,7 @@ describe("a coordinator in place of a database", () => {
     expect((await project.run("list")).stdout).toContain("waiting");
   });
 
-  test("what is not there is said in words", { timeout: 60_000 }, async () => {
+  test("a missing session, database or coordinator is reported by name", { timeout: 60_000 }, async () => {
     expect(await project.run(...there("pull", "none"))).toMatchObject({ code: 4 });
     expect(await project.run(...there("push", "none"))).toMatchObject({ code: 4 });
     expect(await project.run("list", "--url", url, "--db", "x.db")).toMatchObject({ code: 2 });

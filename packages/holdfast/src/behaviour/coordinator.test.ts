@@ -25,7 +25,7 @@ afterEach(() => project.dispose());
 const start = (...args: string[]): Promise<Coordinator> => startCoordinator(project, ...args);
 
 describe("holdfast coordinator", () => {
-  test("makes the admin's token at its first start, for this user alone, keeps it, and says it nowhere else", async () => {
+  test("the first start writes the admin's token for this user alone, keeps it, and shows it nowhere else", async () => {
     const first = await start();
     const token = tokenIn(first);
     expect(token).toMatch(/^hf_adm_/);
@@ -40,12 +40,12 @@ describe("holdfast coordinator", () => {
     expect(readFileSync(project.path("fleet.db"), "latin1")).not.toContain(token.slice(7, 40));
   });
 
-  test("says what to do next with the address it has", async () => {
+  test("the coordinator says what to do next, with its own address", async () => {
     const coordinator = project.start(["coordinator", "--storage", "memory:", "--port", "0"]);
     await coordinator.says(/listens on (http:\/\/127\.0\.0\.1:\d+)[^]*token create NAME --url \1\./);
   });
 
-  test("says no address that nobody can be called by", async () => {
+  test("the coordinator never shows an address that cannot be called", async () => {
     const args = ["--host", "0.0.0.0", "--port", "0", "--insecure"];
     const coordinator = project.start([
       "coordinator",
@@ -130,7 +130,7 @@ describe("holdfast coordinator", () => {
     expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
   });
 
-  test("a stopped one answers who waits, and ends", async () => {
+  test("a stopped coordinator answers waiting requests, and ends", async () => {
     const coordinator = await start();
     const admin = tokenIn(coordinator);
     const runner = await registerRunner(coordinator);
@@ -159,7 +159,7 @@ describe("holdfast coordinator", () => {
     },
   );
 
-  test("what the configuration says wrongly is told by name, and nothing is begun", async () => {
+  test("a wrong setting of the configuration is reported by name, and nothing is started", async () => {
     const file = project.path("c.json");
     const refused: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],
@@ -234,7 +234,7 @@ describe("holdfast coordinator", () => {
 });
 
 describe("holdfast token", () => {
-  test("makes tokens, lists them without what they are, and revokes them", async () => {
+  test("the command makes tokens, lists them without their text, and revokes them", async () => {
     const coordinator = await start();
     const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
     const made = await project.run("token", "create", "ada", ...as);
@@ -279,7 +279,7 @@ describe("holdfast token", () => {
     expect([tooLong.code, tooLong.stderr]).toEqual([2, expect.stringContaining("at most 3600000")]);
   });
 
-  test("says what is missing: a coordinator, a token, a right", async () => {
+  test("the command says what is missing: a coordinator, a token, a right", async () => {
     const nobody = await project.run("token", "list", "--url", "http://127.0.0.1:9");
     expect([nobody.code, nobody.stderr]).toEqual([5, expect.stringContaining("--token-file")]);
     writeFileSync(project.path("t"), "hf_adm_x");
@@ -323,8 +323,8 @@ describe("holdfast token", () => {
 });
 
 describe("holdfast runs and holdfast runners", () => {
-  test("tell what is to be done and who does it, and have a runner drain or go", async () => {
-    // However long the commands below take, nobody is taken for gone.
+  test("the commands show runs and their runners, drain a runner and delete it", async () => {
+    // However long the commands below take, no runner counts as gone.
     const file = project.path("c.json");
     writeFileSync(file, JSON.stringify({ leaseMs: 600_000 }));
     const coordinator = await start("--config", file);
@@ -334,7 +334,7 @@ describe("holdfast runs and holdfast runners", () => {
       await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "greeter", sessionId });
     const poll = { pollId: "p1", free: 1, waitMs: 5_000, agents: [{ name: "greeter" }] };
     const { claims } = await call(coordinator.url, token, `runners/${runnerId}/poll`, poll);
-    // What nobody says that it holds is given back.
+    // A claim that its runner does not name is released.
     const renew = { owner: "r", leaseMs: 600_000, sessionIds: [claims[0].sessionId] };
     await call(coordinator.url, token, "storage/renew", renew);
 

@@ -24,7 +24,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("O14: what one of two coordinators was told the other one goes on with, also over their ends", async () => {
+test("O14: a second coordinator continues the sessions of the first, also after both have ended", async () => {
   const storage = ["--storage", server.url];
   const first = await startCoordinator(project, ...storage);
   // A password may stand in several places of an address, and none of them is for the terminal.
@@ -61,7 +61,7 @@ test("O14: what one of two coordinators was told the other one goes on with, als
   expect((await finish(second, held.claims[0])).results).toMatchObject([{ status: "committed" }]);
   expect(await result(second, two)).toMatchObject({ output: `told by ${two}` });
 
-  // The server dies under the other: it says so, and goes on by itself.
+  // The server dies under the other coordinator, which reports that and continues.
   await server.kill();
   expect(await call(second.url, admin, `sessions/${one}`)).toMatchObject({
     status: 503,

@@ -1,4 +1,5 @@
-// A database that is removed while commands use it: whoever waits is told, with exit code 10, and nothing is lost silently.
+// A database that is removed while commands use it: waiting commands end with exit code 10, and nothing is
+// lost silently.
 
 import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -47,7 +48,7 @@ test("a signal to a session whose database was removed is not said to be stored"
   rmSync(database());
   const { code, stdout, stderr } = await project.run("signal", "desk", "go");
   expect(stdout + stderr).not.toContain("is stored");
-  // Its owner notices by itself as well, and may have ended by now.
+  // Its owner also detects that, and may have ended by now.
   expect([4, 10], stderr).toContain(code);
   expect(await waiting.finished).toMatchObject({ code: 10 });
 });

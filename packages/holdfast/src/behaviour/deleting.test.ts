@@ -29,7 +29,7 @@ describe("in a terminal", () => {
   const listed = async () =>
     (await project.json<{ sessionId: string }[]>("list")).map(({ sessionId }) => sessionId).toSorted();
 
-  test("a session that has ended is deleted for good, one that goes on is not", async () => {
+  test("a session that has ended is deleted permanently, an unfinished one is not", async () => {
     await project.run("run", "wait.ts", "--session", "w", "--park");
     const refused = await project.run("delete", "w");
     expect(refused).toMatchObject({ code: 6, stdout: "" });
@@ -62,7 +62,7 @@ describe("in a terminal", () => {
     expect(await listed()).toEqual([]);
   });
 
-  test("it is deleted by whoever owns the database", async () => {
+  test("the process that owns the database deletes the session", async () => {
     await project.run("run", "wait.ts", "--session", "old", "--park");
     await project.run("cancel", "old", "--hard");
     const running = project.start(["run", "wait.ts", "--session", "w"]);

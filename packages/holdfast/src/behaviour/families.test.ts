@@ -86,7 +86,7 @@ describe("in a terminal", () => {
   const letGo = (): void => writeFileSync(project.path("go"), "");
   const statusOf = async (id: string) => (await project.json<{ status: string }>("show", id)).status;
 
-  test("who took over from a session that nobody asked for is named, and gone on with as it is said", async () => {
+  test("a root session's successor is named, and continues with the command that is shown", async () => {
     const { stdout, stderr } = await project.run("run", "over.ts", "--session", "o");
     expect(stdout).toContain('"handedOffTo": "o-0"');
     expect(stderr).toMatch(/it was handed over to o-0, which continues in its place: .* show o-0/);
@@ -336,7 +336,7 @@ describe("in a terminal", () => {
       expect((await project.run("list")).stdout).toContain("its parent ended or was cancelled");
     });
 
-    test("a child that was left is resumed by itself, from its parent's file", async () => {
+    test("a child that outlives its parent is resumed alone, from its parent's file", async () => {
       expect(await project.run("run", "left.ts", "--session", "f")).toMatchObject({
         code: 0,
         stdout: "over\n",
@@ -447,7 +447,7 @@ describe("in a terminal", () => {
       expect(raised).toMatchObject({ code: 2, stderr: expect.stringContaining("no budget of its own") });
     });
 
-    test("an agent that takes turns for ever is warned about once, and refused where bounds are strict", async () => {
+    test("an agent whose turns never end is warned about once, and refused where bounds are strict", async () => {
       writeFileSync(
         project.path("daemon.ts"),
         `import { defineAgent } from "holdfast";
@@ -500,7 +500,7 @@ describe("in a terminal", () => {
   });
 
   describe("a pause", () => {
-    test("holds back what arrives; unpaused, it goes on", async () => {
+    test("a paused session reacts to no arrival until it is unpaused", async () => {
       await project.run("run", "wait.ts", "--session", "w", "--park");
       expect((await project.run("pause", "w")).stderr).toContain("holdfast unpause w");
       await project.run("signal", "w", "go", "7");
@@ -526,7 +526,7 @@ describe("in a terminal", () => {
       expect(JSON.parse((await project.run("resume", "a")).stdout)).toEqual({ approved: true });
     });
 
-    test("ends `run` in the terminal that runs it", async () => {
+    test("a pause ends `run` in the terminal that runs the session", async () => {
       const running = project.start(["run", "wait.ts", "--session", "w"]);
       await running.says("waits for");
       await project.run("pause", "w");

@@ -34,7 +34,7 @@ describe("fork", () => {
   });
   afterEach(() => project.dispose());
 
-  test("goes on after a failure, with what was done", async () => {
+  test("a fork continues after a failure and keeps the finished work", async () => {
     const failed = await project.run("run", "fragile.ts", "--session", "s");
     expect(failed).toMatchObject({ code: 1 });
     writeFileSync(project.path("mended"), "");
@@ -69,7 +69,7 @@ describe("fork", () => {
     expect(await project.json("fork", "s", "--session", "mine")).toMatchObject({ created: false });
   });
 
-  test("what cannot be is refused in one paragraph, and nothing is stored", async () => {
+  test("an impossible fork is refused in one paragraph, and nothing is stored", async () => {
     await project.run("run", "turns.ts", "--input", '"old"', "--session", "s");
     const refusals: readonly (readonly [string[], number, string])[] = [
       [["fork"], 2, "the session's id"],

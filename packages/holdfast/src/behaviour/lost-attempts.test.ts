@@ -44,7 +44,7 @@ describe("a budget whose attempts were lost in crashes", () => {
     await running.finished;
   }
 
-  test("shows the part of its spending that was lost, releases it once, and pays for the session again", async () => {
+  test("a budget shows its lost part, releases that part once, and pays for the session again", async () => {
     await crash("run", "worker.ts", "--session", "s", "--budget", "0.0025usd,250tokens");
     await crash("resume", "s");
     expect(await project.run("resume", "s")).toMatchObject({ code: 9 });
@@ -79,7 +79,7 @@ describe("a budget whose attempts were lost in crashes", () => {
     ]);
   });
 
-  test("is raised and released by one call", async () => {
+  test("one call raises the budget and releases its lost part", async () => {
     await crash("run", "worker.ts", "--session", "s", "--budget", "250tokens");
     await crash("resume", "s");
     const before = await project.json<Told>("budget", "s");

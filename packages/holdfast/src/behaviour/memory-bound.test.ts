@@ -1,4 +1,4 @@
-// What a process keeps of sessions that wait does not grow with their number (M1).
+// The memory that a process uses for waiting sessions does not grow with their number (M1).
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

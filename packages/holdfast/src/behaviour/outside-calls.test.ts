@@ -1,10 +1,11 @@
-// What is reported as read between two deliveries: what the agent reads, and not what we read on its behalf.
+// Reads between two deliveries: those of the agent are reported, and those that Holdfast makes on its behalf
+// are not.
 
 import { createRuntime, defineAgent, MemoryStorage } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
 import { expect, test } from "vitest";
 
-/** What an agent that does this is warned of. */
+/** The warnings about an agent that makes this read. */
 async function warningsOf(read: () => void): Promise<string[]> {
   const warned: string[] = [];
   const storage = new MemoryStorage();

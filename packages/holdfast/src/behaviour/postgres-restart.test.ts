@@ -1,5 +1,5 @@
-// A PostgreSQL server that is killed and started anew under sessions: nothing acknowledged is lost, nothing comes twice, and nobody
-// has to be started again.
+// A PostgreSQL server is killed and restarted under sessions: nothing acknowledged is lost, nothing comes
+// twice, and no process has to be restarted.
 //
 // The server is one of the test's own, and syncs. HOLDFAST_TEST_POSTGRES_SESSIONS and _RESTARTS make it a campaign.
 
@@ -12,7 +12,9 @@ import { startServer, type PostgresServer } from "@holdfast/storage/postgres-tes
 const SESSIONS = Number(process.env["HOLDFAST_TEST_POSTGRES_SESSIONS"] ?? 300);
 const RESTARTS = Number(process.env["HOLDFAST_TEST_POSTGRES_RESTARTS"] ?? 2);
 const STEPS = 4;
-/** So many sessions at a time: what is committed between two deaths is a part of all, and not all of it. */
+/**
+ * The number of concurrent sessions. Between two deaths of the server, only a part of all sessions commits.
+ */
 const WIDTH = 200;
 
 let server: PostgresServer;
@@ -76,7 +78,7 @@ test(
     await dies;
     await runtime.close();
 
-    // What is stored is what was answered: whole, once, and readable by whoever comes next.
+    // Storage holds exactly the answered changes: complete, once, and readable for the next process.
     const again = await openPostgresStorage({ url: server.url });
     const done = await again.reader.sessions({ limit: SESSIONS + 1, status: "completed" });
     expect(done).toHaveLength(SESSIONS);

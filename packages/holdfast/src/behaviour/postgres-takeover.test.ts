@@ -1,8 +1,8 @@
-// Processes of one host over one PostgreSQL database, of which some are killed or stopped. A process that is gone is found to be gone at
-// once; for whoever is not known to be gone its claims stand until its time is up.
+// Processes of one host over one PostgreSQL database, of which some are killed or stopped. The death of a
+// process is detected at once. The claims of any other process last until their time is up.
 //
-// No time is asserted: right after each death the dead process's time is made ten minutes longer, so that only its death explains
-// what happens next.
+// No time is asserted. Right after each death, the dead process's time is extended by ten minutes, so that
+// only its death explains what happens next.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -63,7 +63,7 @@ async function failAfter(ended: Promise<unknown>, line: string): Promise<void> {
   throw new Error(`the process ended before it said "${line}"`);
 }
 
-/** Of all that have not said by now that they live: those that live say it again within seconds. */
+/** Make all instances look silent for an interval; live instances report again within seconds. */
 async function setSilentFor(interval: string): Promise<void> {
   await runSql(url, `UPDATE ${schema}.instance SET said_at = now() - interval '${interval}'`);
 }

@@ -11,7 +11,7 @@ import { openFleet } from "../testing/fleet.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 
-/** What a program prints, and how it ends. */
+/** The output of a program, and its exit code. */
 function runProgram(text: string): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ["--input-type=module", "--eval", text], { cwd: ROOT });
@@ -64,7 +64,7 @@ describe("a program that only waits for the end of a session", () => {
     });
   `;
 
-  test("lives until a person and a signal have come, over memory", async () => {
+  test("a program over memory lives until an answer and a signal have come", async () => {
     const ended = await runProgram(`${PRELUDE}
       const runtime = createRuntime({ storage: new MemoryStorage() });
       const session = await runtime.start(asks);
@@ -74,7 +74,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "gone\n" });
   });
 
-  test("lives until a person and a signal have come, over a SQLite file, and then ends", async () => {
+  test("a program over a SQLite file lives until an answer and a signal have come, and then ends", async () => {
     const path = await databasePath();
     const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
@@ -87,7 +87,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "gone\n" });
   });
 
-  test("lives over the storage of another process, which alone runs the session", async () => {
+  test("a program over the storage of another process lives while only that process runs the session", async () => {
     const path = await databasePath();
     const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
@@ -101,7 +101,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "gone\n" });
   });
 
-  test("lives until a timer of the session has rung, warm or released", async () => {
+  test("a program lives until a timer of its session has fired, warm or released", async () => {
     const path = await databasePath();
     const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
@@ -114,7 +114,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "rested rested\n" });
   });
 
-  test("ends when it asked not to be kept, or when its runtime is closed", async () => {
+  test("a program ends when it asked not to be kept, or when its runtime is closed", async () => {
     const { code, output } = await runProgram(`${PRELUDE}
       const runtime = createRuntime({ storage: new MemoryStorage() });
       const session = await runtime.start(asks);
@@ -128,7 +128,7 @@ describe("a program that only waits for the end of a session", () => {
     expect({ code, output }).toEqual({ code: 0, output: "released\nends\n" });
   });
 
-  test("is refused an option of the wait that there is not", async () => {
+  test("an unknown option of the wait is refused", async () => {
     const { code, output } = await runProgram(`${PRELUDE}
       const runtime = createRuntime({ storage: new MemoryStorage() });
       const session = await runtime.start(asks);
@@ -138,7 +138,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(output).toMatch(/^usage .*unref/);
   });
 
-  test("lives until the coordinator has the result", async () => {
+  test("a program lives until the coordinator has the result", async () => {
     const fleet = await openFleet();
     onTestFinished(() => fleet.close());
     const asks = defineAgent({ name: "asks", run: async (ctx) => ctx.waitForSignal("go") });

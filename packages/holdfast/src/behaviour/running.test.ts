@@ -1,4 +1,4 @@
-// What happens while a session runs: stopping it, answering it, other processes beside it, and their deaths.
+// A running session: stopping it, answering it, other processes beside it, and their deaths.
 
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -162,7 +162,7 @@ describe("running", () => {
       expect(stderr).not.toMatch(/^\s+at (?!:)\S+/m);
     });
 
-    test("an agent that loops for ever is ended, and nothing committed is lost", async () => {
+    test("an agent that loops without end is stopped, and nothing committed is lost", async () => {
       const { signal, stderr } = await project.run("run", "busy.ts", "--session", "s");
       expect(signal).toBe("SIGKILL");
       expect(stderr).toContain("error[E_AGENT_BUSY]");
@@ -267,7 +267,7 @@ describe("running", () => {
       expect(await running.finished).toMatchObject({ code: 0, stdout: "1\n" });
     });
 
-    test("a second session runs over the first process's socket, and goes on by itself when that ends", async () => {
+    test("a second session runs over the first process's socket, and continues alone when that process ends", async () => {
       const first = project.start(["run", "wait.ts", "--session", "first"]);
       await first.says("waits for signal");
       const second = project.start(["run", "wait.ts", "--session", "second"]);

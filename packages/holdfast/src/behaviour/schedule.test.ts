@@ -184,7 +184,7 @@ describe("holdfast schedule", () => {
     });
   });
 
-  test("of a session that is over it is said that it takes no signal, and what ends the schedule", async () => {
+  test("a schedule for a session that has ended reports that, and the command that removes the schedule", async () => {
     await project.run("run", "desk.ts", "--session", "desk", "--park");
     await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", "--id", "poke");
     await project.run("cancel", "desk", "--hard");
@@ -196,7 +196,7 @@ describe("holdfast schedule", () => {
     await running.finished;
   });
 
-  test("a session that handed over is not over as long as who took over is not", async () => {
+  test("a session that handed over counts as unfinished while its successor runs", async () => {
     await project.run("run", "front.ts", "--session", "front", "--park");
     await project.run("schedule", "add", "* * * * * *", "--signal", "front", "go", "1", "--id", "poke");
     const running = project.start(["schedule", "run"]);
@@ -253,7 +253,8 @@ describe("holdfast schedule", () => {
       }
       running[0]!.kill("SIGKILL");
       await running[0]!.finished;
-      // Whoever is left finds what the others were running, once it knows the agents: they come with the schedule.
+      // The remaining process finds the others' sessions once it knows the agents, which come with the
+      // schedule.
       await running[1]!.says("fired");
       expect(await project.run("schedule", "remove", "tick")).toMatchObject({ code: 0 });
       let listed = await sessions();

@@ -50,7 +50,7 @@ describe("export and import", () => {
     expect(JSON.parse((await project.run("resume", "t")).stdout)).toEqual([100_000, 1, 3]);
   });
 
-  test("one that waits for a child that is not here says so", async () => {
+  test("an imported session that waits for an absent child is reported", async () => {
     writeFileSync(
       project.path("family.ts"),
       `import { defineAgent, local } from "holdfast";
@@ -81,7 +81,7 @@ describe("export and import", () => {
     await running.finished;
   });
 
-  test("what cannot be is refused in one paragraph, and nothing is written", async () => {
+  test("an impossible export or import is refused in one paragraph, and nothing is written", async () => {
     await project.run("export", "s");
     const text = readFileSync(project.path("s.ndjson"), "utf8");
     writeFileSync(project.path("cut.bad"), text.slice(0, 900));

@@ -36,7 +36,7 @@ afterEach(async () => {
 const HOUR = 3_600_000;
 
 describe("a task with a deadline", () => {
-  test("is aborted at its deadline in the middle of an attempt, and fails with task_timeout", async () => {
+  test("a task is aborted at its deadline in the middle of an attempt, and fails with task_timeout", async () => {
     const tracer = recordingTracer();
     const { runtime, clock, storage } = open({ tracer });
     const began = clock.now();
@@ -70,7 +70,7 @@ describe("a task with a deadline", () => {
     ]);
   });
 
-  test("has one deadline for all its attempts, and no attempt is waited for that could not begin in time", async () => {
+  test("a task has one deadline for all its attempts, and does not wait for an attempt that could not begin in time", async () => {
     const { runtime, clock } = open();
     let ran = 0;
     const handle = await runtime.start(
@@ -102,7 +102,7 @@ describe("a task with a deadline", () => {
     expect(ran).toBe(0);
   });
 
-  test("takes it from its definition, unless the ask has another", async () => {
+  test("a task takes its deadline from its definition, unless the call has another", async () => {
     const { runtime, clock } = open();
     const stuck = defineTask({ name: "stuck", deadlineMs: 50, run: () => new Promise<never>(() => {}) });
     const agent = defineAgent({
@@ -125,7 +125,7 @@ describe("a task with a deadline", () => {
     expect(await handle.result()).toEqual(["defined", "own"]);
   });
 
-  test("keeps an outcome that came in time, and its session is not woken at the deadline", async () => {
+  test("a task keeps an outcome that came in time, and its session is not woken at the deadline", async () => {
     const { runtime, clock, storage } = open();
     const handle = await runtime.start(
       failing(async (ctx) => {
@@ -167,7 +167,7 @@ describe("a task with a deadline", () => {
     expect(ran).toBe(0);
   });
 
-  test("is asked for anew by a fork, with as much time as it had", async () => {
+  test("a fork starts the task again, with its full time", async () => {
     const { runtime, clock } = open();
     let ran = 0;
     const agent = failing((ctx) =>
@@ -190,7 +190,7 @@ describe.each([
     () => openSqliteStorage({ path: join(mkdtempSync(join(tmpdir(), "holdfast-deadline-")), "sessions.db") }),
   ],
 ] as const)("over a restart with storage in %s, a task with a deadline", (_name, openStorage) => {
-  test("fails at once when its deadline passed meanwhile, and its handler is not called again", async () => {
+  test("a task fails at once when its deadline passed meanwhile, and its handler is not called again", async () => {
     const storage: AgentStorage = await openStorage();
     const clock = new TestClock();
     let ran = 0;
@@ -252,7 +252,7 @@ describe.each([
     }
   });
 
-  test("is not tried again when its deadline passed during its back-off", async () => {
+  test("a task is not tried again when its deadline passed during its back-off", async () => {
     const storage: AgentStorage = await openStorage();
     const clock = new TestClock();
     let ran = 0;
@@ -281,7 +281,7 @@ describe.each([
 });
 
 describe("a queued task with a deadline", () => {
-  test("is aborted at its deadline, and withdrawn by a process that goes on with its session after that", async () => {
+  test("a queued task is aborted at its deadline, and withdrawn by a process that resumes its session after that", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const agent = failing((ctx) => ctx.scheduleTask("elsewhere", 1, { deadlineMs: 1_000 }));
@@ -307,7 +307,7 @@ describe("a queued task with a deadline", () => {
     expect(second.aborted).toHaveLength(1);
   });
 
-  test("is withdrawn at its deadline also while it is not known whether it goes on elsewhere", async () => {
+  test("a queued task is withdrawn at its deadline, also while it is unknown whether it still runs elsewhere", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
     const agent = failing((ctx) => ctx.scheduleTask("elsewhere", 1, { deadlineMs: 1_000 }));

@@ -1,4 +1,4 @@
-// What people are told when a session did not do what they hoped for: facts, the place, and the next step.
+// Messages for people when a session did not succeed: facts, the place, and the next step.
 
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -48,7 +48,7 @@ test("logs, trace and replay of a session that stores nothing of what it did say
 });
 
 describe("--trace", () => {
-  test("to the terminal, a file and a database at once, private and without users' data", async () => {
+  test("a session is traced to the terminal, a file and a database at once, privately and without users' data", async () => {
     const { code, stdout } = await park(
       "--trace",
       "stdout",
@@ -135,7 +135,7 @@ test("trace works from the journal alone, for people and for programs", async ()
 describe("replay", () => {
   const ran = () => readFileSync(project.path("ran.txt"), "utf8");
 
-  test("goes through the last turn, tells what is open, and leaves everything as it is", async () => {
+  test("replay steps through the last turn, shows what is open, and changes nothing", async () => {
     await park();
     const before = {
       ran: ran(),
@@ -165,7 +165,7 @@ describe("replay", () => {
     });
   });
 
-  test("an earlier turn, and up to a position", async () => {
+  test("replay shows an earlier turn, and stops at a position", async () => {
     await park();
     const first = await project.run("replay", "s1", "--turn", "0", "--json");
     const steps = first.stdout
@@ -183,7 +183,7 @@ describe("replay", () => {
     expect(stopped.stdout).toContain("is here, in turn 0, and continues");
   });
 
-  test("of other code tells both sides, runs nothing, and exits with the error", async () => {
+  test("replay of other code shows both sides, runs nothing, and exits with the error", async () => {
     await park();
     const before = ran();
     const { code, stdout, stderr } = await project.run("replay", "s1", "--agent", "changed.ts");
@@ -204,7 +204,7 @@ describe("replay", () => {
     [["--turn", "x"], "--turn is not a whole number"],
     [["--turn", "9"], "has no turn 9"],
     [["--turn", "1", "--at", "0"], "position 0 is not in turn 1"],
-  ])("%j is refused in words", async (args, says) => {
+  ])("%j is refused with a reason", async (args, says) => {
     await park();
     const { code, stderr } = await project.run("replay", "s1", ...args);
     expect({ code, says: stderr.includes(says) }).toEqual({ code: 2, says: true });

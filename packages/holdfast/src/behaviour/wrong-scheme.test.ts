@@ -53,7 +53,7 @@ test("events of a client say so as well", async () => {
   client.close();
 });
 
-// Whoever is only away is waited for.
+// A coordinator that is only away is waited for.
 test("nobody there is unavailable", async () => {
   const connection = new CoordinatorConnection({ url: "http://127.0.0.1:9", token: "none" });
   const error = await connection.explained(new Error("connect ECONNREFUSED"));
@@ -85,7 +85,7 @@ describe("something else than a coordinator at the URL", () => {
       createTcpServer((socket) => socket.resume().end("220 mail\r\n")) as unknown as Server,
   };
 
-  test.each(Object.keys(servers))("is named, and not waited for: %s", async (name) => {
+  test.each(Object.keys(servers))("the client names the server and does not wait: %s", async (name) => {
     const url = `http://localhost:${await portOf(servers[name]!())}`;
     const client = createClient({ url, token: "none", retryMs: 60_000 });
     await expect(client.sessions.get("ses_1").status()).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe("something else than a coordinator at the URL", () => {
   });
 
   test.each([401, 403, 429, 502, 503])(
-    "is not what a proxy is whose coordinator is away: HTTP %i",
+    "a proxy whose coordinator is away counts as unavailable: HTTP %i",
     async (status) => {
       const server = createServer((_request, response) => void response.writeHead(status).end());
       const url = `http://localhost:${await portOf(server)}`;

@@ -136,7 +136,7 @@ test(
     const sessionId = await startSession(coordinator, { agent: "holds" });
     await startRunnerProcess(project, coordinator, "other", agents);
     await steps(1);
-    // What it takes for the coordinator's time may be behind by as long as its registration took.
+    // The runner's estimate of the coordinator's time may lag by the duration of its registration.
     await new Promise((resolve) => setTimeout(resolve, registeredWithinMs));
     stopped.kill("SIGCONT");
     const later = await startSession(coordinator, { agent: "sleeps", demands: { at: "here" } });

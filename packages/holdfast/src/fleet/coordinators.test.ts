@@ -43,7 +43,7 @@ function open(fleet: Fleet, token: string): HoldfastClient {
   return client;
 }
 
-test("O14: each session is run once, by a runner of either, whoever started it and whoever is asked", async () => {
+test("O14: each session runs once, on a runner of either coordinator, whichever one started or reads it", async () => {
   await one.runner({ agents: [greeter], maxRuns: 4 });
   await two.runner({ agents: [greeter], maxRuns: 4 });
   const token = await one.token("user", "ada");
@@ -62,7 +62,7 @@ test("O14: each session is run once, by a runner of either, whoever started it a
   }
 });
 
-test("S2, V1: what is told one reaches the runner at the other, and who watches there", async () => {
+test("S2, V1: a signal to one coordinator reaches the runner and the watcher at the other", async () => {
   await one.runner({ agents: [waits] });
   const token = await one.token("user", "ada");
   const session = await open(one, token).sessions.start("waits");
@@ -79,7 +79,7 @@ test("S2, V1: what is told one reaches the runner at the other, and who watches 
   expect(seqs.length).toBeGreaterThan(2);
 });
 
-test("one is gone: its sessions go on at the other, with runners there", async () => {
+test("the sessions of a coordinator that is gone continue at the other, with runners there", async () => {
   await one.runner({ agents: [waits] });
   const token = await one.token("user", "ada");
   const session = await open(one, token).sessions.start("waits");

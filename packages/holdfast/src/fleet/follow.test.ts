@@ -1,4 +1,5 @@
-// `holdfast run FILE --url` beside runners that offer the same agent: whoever runs the session, it is followed to its end.
+// `holdfast run FILE --url` beside runners that offer the same agent: the session is followed to its end,
+// wherever it runs.
 
 import { defineAgent, local } from "@holdfast/runtime";
 import { writeFileSync } from "node:fs";
@@ -40,7 +41,7 @@ test("a session that a runner has is followed to its end, and told", { timeout: 
   expect(stderr).toContain("completed");
 });
 
-test("one that nobody runs any more is taken over", { timeout: 60_000 }, async () => {
+test("a session that no runner has any more is taken over", { timeout: 60_000 }, async () => {
   const sessionId = await startSession(fleet, { agent: "waits" });
   const gone = { sessionId, owner: "gone", now: Date.now(), leaseMs: 600_000 };
   const claim = await fleet.storage.claim(gone);
@@ -55,7 +56,7 @@ test("one that nobody runs any more is taken over", { timeout: 60_000 }, async (
   expect(await run.finished).toMatchObject({ code: 0, stdout: "on\n" });
 });
 
-test("who follows its journal does so to its end, also when the coordinator is away for a while", async () => {
+test("logs -f follows a session to its end, also when the coordinator is away for a while", async () => {
   await fleet.runner({ agents: [waits] });
   const sessionId = await startSession(fleet, { agent: "waits" });
   await standing(fleet, sessionId, { status: "waiting" });
@@ -71,18 +72,22 @@ test("who follows its journal does so to its end, also when the coordinator is a
   expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
 }, 60_000);
 
-test("what pauses it elsewhere is told, and how it goes on", { timeout: 60_000 }, async () => {
-  await fleet.runner({ agents: [waits] });
-  const sessionId = await startSession(fleet, { agent: "waits" });
-  await standing(fleet, sessionId, { status: "waiting" });
-  const env = { HOLDFAST_TOKEN: fleet.adminToken };
-  const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
-  await run.says("runs it; it is followed from here");
-  await fleet.remote.commit([{ type: "pause_session", sessionId }], Date.now());
-  const { code, stderr } = await run.finished;
-  expect(code).toBe(1);
-  expect(stderr).toContain(`unpause ${sessionId} --url ${fleet.url}`);
-});
+test(
+  "a pause elsewhere is reported, with the command that continues the session",
+  { timeout: 60_000 },
+  async () => {
+    await fleet.runner({ agents: [waits] });
+    const sessionId = await startSession(fleet, { agent: "waits" });
+    await standing(fleet, sessionId, { status: "waiting" });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
+    await run.says("runs it; it is followed from here");
+    await fleet.remote.commit([{ type: "pause_session", sessionId }], Date.now());
+    const { code, stderr } = await run.finished;
+    expect(code).toBe(1);
+    expect(stderr).toContain(`unpause ${sessionId} --url ${fleet.url}`);
+  },
+);
 
 test(
   "an agent that runners have is started by its name, at one that has what is demanded",
@@ -105,7 +110,7 @@ test(
 );
 
 test(
-  "who follows one that nobody takes is told why, and stops nothing by leaving",
+  "a follower of an unclaimed session sees the reason, and stops nothing by leaving",
   { timeout: 60_000 },
   async () => {
     const env = { HOLDFAST_TOKEN: fleet.adminToken };
@@ -143,7 +148,7 @@ test(
 );
 
 test(
-  "a family whose children have used up its budget at a runner ends who follows it, with exit code 9",
+  "a follower ends with exit code 9 when children at a runner have used up the budget",
   { timeout: 60_000 },
   async () => {
     const step = defineAgent({

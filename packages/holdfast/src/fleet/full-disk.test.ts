@@ -19,7 +19,7 @@ afterEach(async () => {
   await project.dispose();
 });
 
-test("D1: what cannot be stored is refused by name, what is stored is read, and it recovers by itself", async (t) => {
+test("D1: on a full disk writes are refused by name, reads succeed, and the coordinator recovers", async (t) => {
   const disk = mountDisk(t, project.path("disk"));
   const coordinator = await startCoordinator(project, { folder: "disk" });
   const begun: string[] = [];
@@ -41,7 +41,7 @@ test("D1: what cannot be stored is refused by name, what is stored is read, and 
   disk.grow();
   const late = await startSession(coordinator, { agent: "steps", input: LARGE });
   expect((await ask(coordinator, "GET", `/v1/sessions/${late}`)).status).toBe(200);
-  // What was refused had left nothing: under its key it is begun now.
+  // The refused request had left nothing: its key starts a session now.
   expect((await start(coordinator, begun.length)).status).toBe(201);
   expect(coordinator.process.child.exitCode).toBeNull();
 });

@@ -28,7 +28,7 @@ export default defineAgent({ name: "steps", run: async (ctx, input) => {
   return did;
 } });
 `;
-/** So that a lost runner is missed while a test waits: the shortest a lease should be. */
+/** The shortest useful lease, so that a lost runner is detected while a test waits. */
 const SHORT_LEASE_MS = 6_000;
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
@@ -45,7 +45,7 @@ function openProject(): Project {
 
 describe.concurrent("KILL", () => {
   test(
-    "of a runner in the middle: its sessions go on elsewhere, and no committed task runs again",
+    "sessions of a killed runner continue elsewhere, and no committed task runs again",
     { timeout: 120_000 },
     async () => {
       const project = openProject();
@@ -78,7 +78,7 @@ describe.concurrent("KILL", () => {
   );
 
   test(
-    "of the coordinator, and another one begins: what runs goes on, and nothing is done again",
+    "running sessions continue under the next coordinator, and nothing is done again",
     { timeout: 120_000 },
     async () => {
       const project = openProject();
@@ -105,46 +105,42 @@ describe.concurrent("KILL", () => {
     },
   );
 
-  test(
-    "of a runner in the middle of a task of another's session: a third one does it",
-    { timeout: 120_000 },
-    async () => {
-      const project = openProject();
-      writeFileSync(
-        project.path("asks.ts"),
-        `import { defineAgent } from "holdfast";
+  test("a third runner does the task of a runner that is killed in it", { timeout: 120_000 }, async () => {
+    const project = openProject();
+    writeFileSync(
+      project.path("asks.ts"),
+      `import { defineAgent } from "holdfast";
        export default defineAgent({ name: "asks", run: async (ctx) => ctx.scheduleTask("work", 1) });`,
-      );
-      writeFileSync(
-        project.path("tasks.ts"),
-        `import { appendFileSync, existsSync } from "node:fs";
+    );
+    writeFileSync(
+      project.path("tasks.ts"),
+      `import { appendFileSync, existsSync } from "node:fs";
        import { defineTask } from "holdfast";
        export const work = defineTask({ name: "work", run: async (input, task) => {
          appendFileSync("ledger", \`\${process.pid} \${task.sessionId} work\\n\`);
          while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
          return input + 1;
        } });`,
-      );
-      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
-      await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
-      const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
-      const sessionId = await startSession(coordinator, { agent: "asks" });
-      await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
-      first.kill("SIGKILL");
-      await first.finished;
-      writeFileSync(project.path("go"), "");
-      await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
-      const { status, output } = await end(coordinator, sessionId);
-      expect({ status, output }).toEqual({ status: "completed", output: "2" });
-      expect(readLedger(project).map(({ sessionId: of, step }) => [of, step])).toEqual([
-        [sessionId, "work"],
-        [sessionId, "work"],
-      ]);
-    },
-  );
+    );
+    const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+    await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
+    const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
+    const sessionId = await startSession(coordinator, { agent: "asks" });
+    await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
+    first.kill("SIGKILL");
+    await first.finished;
+    writeFileSync(project.path("go"), "");
+    await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
+    const { status, output } = await end(coordinator, sessionId);
+    expect({ status, output }).toEqual({ status: "completed", output: "2" });
+    expect(readLedger(project).map(({ sessionId: of, step }) => [of, step])).toEqual([
+      [sessionId, "work"],
+      [sessionId, "work"],
+    ]);
+  });
 
   test(
-    "of one runner after the other, by one of its sessions: only that one is poison, and what it takes along completes",
+    "a session that kills one runner after the other is the only poison, and the others complete",
     { timeout: 120_000 },
     async () => {
       const project = openProject();
@@ -185,7 +181,7 @@ describe.concurrent("KILL", () => {
 
   // Nobody tells the runner anything: only its own clock says that its lease can pass on.
   test(
-    "of nobody, while the coordinator stands still: what the runner started is gone before it is asked for again",
+    "commands of a runner without its coordinator end before they are started again",
     { timeout: 120_000 },
     async () => {
       const project = openProject();

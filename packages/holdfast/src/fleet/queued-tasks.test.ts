@@ -29,7 +29,7 @@ afterEach(async () => {
 const asks = defineAgent({ name: "asks", run: async (ctx, input) => ctx.scheduleTask("work", input) });
 
 describe("a queued task", () => {
-  test("is done by a runner that has its handler, which sees what it would see at home", async () => {
+  test("a queued task runs at a runner that has its handler, and its handler sees the same context", async () => {
     fleet = await openFleet();
     const seen: Partial<TaskContext>[] = [];
     const work = defineTask({
@@ -49,7 +49,7 @@ describe("a queued task", () => {
     await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toEqual([]), PATIENCE);
   });
 
-  test("is not queued where the handler is", async () => {
+  test("a task is not queued where the handler is", async () => {
     fleet = await openFleet();
     const work = defineTask({ name: "work", run: (input: unknown) => input });
     await fleet.runner({ agents: [asks], tasks: [work] });
@@ -58,7 +58,7 @@ describe("a queued task", () => {
     expect(rows.filter(({ action }) => action === "session.start")).toHaveLength(1);
   });
 
-  test("that fails is tried again by the policy of who asked, and fails with the error of its handler", async () => {
+  test("a failed queued task is tried again by the policy of its session, and fails with its handler's error", async () => {
     fleet = await openFleet();
     const attempts: number[] = [];
     const work = defineTask({
@@ -95,7 +95,7 @@ describe("a queued task", () => {
     expect(attempts).toEqual([1, 2, 1]);
   });
 
-  test("outlives the runner of its session: whoever goes on finds it, and it is not begun again", async () => {
+  test("a queued task outlives its session's runner: the next runner finds the task and does not start it again", async () => {
     fleet = await openFleet();
     const done = gate<string>();
     let begun = 0;
@@ -115,7 +115,7 @@ describe("a queued task", () => {
   });
 
   // Or it would be done once more, after its outcome was committed.
-  test("H7: is withdrawn by whoever goes on and has the handler itself", async () => {
+  test("H7: a queued task is withdrawn by the next runner of its session when that has the handler", async () => {
     fleet = await openFleet();
     const begun: number[] = [];
     const work = defineTask({
@@ -135,7 +135,7 @@ describe("a queued task", () => {
     expect(begun).toEqual([2]);
   });
 
-  test("goes on at another runner when its own is stopped in the middle", async () => {
+  test("a queued task continues at another runner when its own is stopped in the middle", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
     const on = (name: string, ends: boolean) =>
@@ -156,7 +156,7 @@ describe("a queued task", () => {
     expect(await outputOf(fleet, sessionId)).toBe("second");
   });
 
-  test("is aborted where it runs at the deadline of whoever asked, and is not begun again", async () => {
+  test("a queued task is aborted where it runs at its session's deadline, and is not started again", async () => {
     fleet = await openFleet();
     const seen: string[] = [];
     const work = defineTask({
@@ -206,7 +206,7 @@ describe("a queued task", () => {
     await vi.waitFor(async () => expect(await sessionsOf(fleet!, "task:work")).toEqual([]), PATIENCE);
   });
 
-  test("of a user's session is that user's, and a runner of another user never sees it", async () => {
+  test("a queued task belongs to its session's user, and a runner of another user never sees it", async () => {
     fleet = await openFleet();
     const work = (name: string) => defineTask({ name: "work", run: () => name });
     const token = await fleet.token("user", "ada");
@@ -222,7 +222,7 @@ describe("a queued task", () => {
 
 // The session lives in a file of its user, and only its tasks are at the coordinator.
 describe("hybrid: a runtime with its own SQLite file", () => {
-  test("has its tasks done by runners, and goes on with them after its own end", async () => {
+  test("runners do the runtime's tasks, and a later runtime continues with them", async () => {
     fleet = await openFleet();
     const done = gate<string>();
     let begun = 0;

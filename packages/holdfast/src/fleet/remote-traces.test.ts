@@ -1,5 +1,6 @@
-// Traces that leave the machine: `--trace otlp` of `holdfast run` and `holdfast runner`, as processes, at collectors that take spans and
-// at collectors that do not; and a runner's events in the coordinator's stream.
+// Traces that leave the machine. Processes of `holdfast run` and `holdfast runner` send them by
+// `--trace otlp` to working and failing collectors. A runner's events also appear in the coordinator's
+// stream.
 
 import { writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingHttpHeaders } from "node:http";
@@ -110,14 +111,14 @@ function named(exports: readonly Export[], name: string): Record<string, string 
   return spans.map(({ attributes }) => attributesOf(attributes));
 }
 
-/** A warning in words, told once at most. */
+/** At most one warning, as a readable sentence. */
 function expectOneWarning(stderr: string): void {
   expect(stderr.split("traces are not delivered").length - 1).toBeLessThanOrEqual(1);
   expect(stderr).not.toContain("[{");
 }
 
 describe("holdfast run", () => {
-  test("sends a session's spans to the collector that --trace names", TIMEOUT, async () => {
+  test("a session's spans go to the collector that --trace names", TIMEOUT, async () => {
     const { url, exports } = await collector();
     const { code, stdout } = await project.run(
       "run",
@@ -135,7 +136,7 @@ describe("holdfast run", () => {
     expect(JSON.stringify(exports)).not.toContain("found");
   });
 
-  test("takes the collector, its headers and names from the environment", TIMEOUT, async () => {
+  test("the collector, its headers and names come from the environment", TIMEOUT, async () => {
     const { url, exports } = await collector();
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: url,
@@ -154,12 +155,16 @@ describe("holdfast run", () => {
     });
   });
 
-  test.each(Object.entries(USELESS))("completes when the collector %s", TIMEOUT, async (_what, open) => {
-    const args = ["run", "works.ts", "--session", "s1", "--trace", `otlp:${await open()}`];
-    const { code, stdout, stderr } = await project.run(...args);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "found\n" });
-    expectOneWarning(stderr);
-  });
+  test.each(Object.entries(USELESS))(
+    "a session completes when the collector %s",
+    TIMEOUT,
+    async (_what, open) => {
+      const args = ["run", "works.ts", "--session", "s1", "--trace", `otlp:${await open()}`];
+      const { code, stdout, stderr } = await project.run(...args);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "found\n" });
+      expectOneWarning(stderr);
+    },
+  );
 });
 
 describe("holdfast runner", () => {
@@ -184,7 +189,7 @@ describe("holdfast runner", () => {
     return (await fetch(`${fleet.url}/v1/runners`, { headers })).json();
   };
 
-  test("sends the spans of the sessions it runs to its collector", TIMEOUT, async () => {
+  test("the spans of a runner's sessions go to its collector", TIMEOUT, async () => {
     const { url, exports } = await collector();
     const runner = await startRunner(url);
     const sessionId = await startSession(fleet, { agent: "works" });
@@ -216,7 +221,7 @@ describe("holdfast runner", () => {
   );
 
   test(
-    "its sessions' events reach whoever watches at the coordinator, as the journal has them",
+    "events of a runner's sessions reach watchers at the coordinator in the order of the journal",
     TIMEOUT,
     async () => {
       const sessionId = await startSession(fleet, { agent: "works" });

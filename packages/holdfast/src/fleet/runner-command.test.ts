@@ -47,24 +47,28 @@ describe("holdfast runner", () => {
     expect(stderr).toContain("choose another port with --health-port");
   });
 
-  test("ends where another server answers at its URL, and does not wait for it", TIMEOUT, async () => {
-    const server = createServer((_request, response) => void response.writeHead(404).end("none"));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const env = { HOLDFAST_TOKEN: "hf_reg_none" };
-    const { code, stderr } = await project.start(["runner", "-c", url, "--agents", "agents.ts"], {
-      env,
-      stdin: "",
-    }).finished;
-    expect([code, stderr]).toEqual([
-      7,
-      expect.stringContaining("answers, but is not a Holdfast coordinator"),
-    ]);
-    server.close();
-  });
+  test(
+    "a runner ends where another server answers at its URL, and does not wait for it",
+    TIMEOUT,
+    async () => {
+      const server = createServer((_request, response) => void response.writeHead(404).end("none"));
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const env = { HOLDFAST_TOKEN: "hf_reg_none" };
+      const { code, stderr } = await project.start(["runner", "-c", url, "--agents", "agents.ts"], {
+        env,
+        stdin: "",
+      }).finished;
+      expect([code, stderr]).toEqual([
+        7,
+        expect.stringContaining("answers, but is not a Holdfast coordinator"),
+      ]);
+      server.close();
+    },
+  );
 
   test(
-    "tells what it does, runs in the project's folder, and ends by Ctrl-C with what it held handed back",
+    "a runner reports its work, runs in the project's folder, and releases its sessions at Ctrl-C",
     TIMEOUT,
     async () => {
       mkdirSync(project.path("work"));
@@ -138,7 +142,7 @@ describe("holdfast runner", () => {
   );
 
   test(
-    "takes its settings from the environment and ends when the coordinator tells it to drain",
+    "a runner takes its settings from the environment and ends when the coordinator drains it",
     TIMEOUT,
     async () => {
       mkdirSync(project.path("work"));
@@ -171,7 +175,7 @@ describe("holdfast runner", () => {
     },
   );
 
-  test("waits for a coordinator that is not there yet", TIMEOUT, async () => {
+  test("a runner waits for a coordinator that is not there yet", TIMEOUT, async () => {
     const runner = project.start(["runner", "-c", "http://127.0.0.1:9", "--agents", "agents.ts"], {
       env: { HOLDFAST_TOKEN: "hf_reg_x" },
     });
@@ -182,7 +186,7 @@ describe("holdfast runner", () => {
     expect((await runner.finished).code).toBe(130);
   });
 
-  test("refuses what it cannot do, and says how to mend it", TIMEOUT, async () => {
+  test("a runner refuses wrong files and options, and says how to correct them", TIMEOUT, async () => {
     writeFileSync(project.path("none.ts"), "export const x = 1;");
     const agents = ["--agents", "agents.ts"];
     const cases: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
@@ -208,7 +212,7 @@ describe("holdfast runner", () => {
   });
 
   test(
-    "with a token that is not good any more ends with what to do, and does not try for ever",
+    "a runner with an invalid token ends with advice, and does not try again without end",
     TIMEOUT,
     async () => {
       const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };

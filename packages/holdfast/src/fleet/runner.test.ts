@@ -1,4 +1,5 @@
-// Runners and a coordinator together: what is started at the coordinator is run by whoever offers it, also through what goes wrong.
+// Runners and a coordinator together: sessions run on a runner that offers their agent, also through
+// failures.
 
 import type { HoldfastError } from "@holdfast/core";
 import { startRunner, type RunnerEvent } from "@holdfast/runner";
@@ -29,13 +30,13 @@ const asks = defineAgent({
 });
 
 describe("a runner", () => {
-  test("is given what it offers, and its segments cost one request each", async () => {
+  test("a runner receives sessions that it offers, and each segment costs one request", async () => {
     fleet = await openFleet();
     const runner = await fleet.runner({ agents: [echo] });
     const before = await storageCalls(fleet);
     const sessionId = await startSession(fleet, { agent: "echo", input: { n: 1 } });
     await ended(fleet, sessionId);
-    // What it asked for, and what came of it: claim and snapshot came with the poll.
+    // The runner's requests and their results: claim and snapshot came with the poll.
     expect(before).toEqual({});
     expect(await storageCalls(fleet)).toEqual({ "StorageService.commit": 2 });
     expect(await fleet.storage.reader.session(sessionId)).toMatchObject({
@@ -71,7 +72,7 @@ describe("a runner", () => {
     storage.commit = commit;
   });
 
-  test("goes on with a session that waits when what it waits for arrives", async () => {
+  test("a runner resumes a waiting session when its signal arrives", async () => {
     fleet = await openFleet();
     await fleet.runner({ agents: [asks] });
     const sessionId = await startSession(fleet, { agent: "asks" });
@@ -82,7 +83,7 @@ describe("a runner", () => {
     expect(await fleet.storage.reader.session(sessionId)).toMatchObject({ output: "[1,2]" });
   });
 
-  test("holds no more than it may, and lets go of what only waits for what does something", async () => {
+  test("a runner holds no more than its limit, and releases waiting sessions for those with work", async () => {
     fleet = await openFleet();
     const runner = await fleet.runner({ agents: [echo, asks], maxRuns: 1 });
     const waiting = await startSession(fleet, { agent: "asks" });
@@ -94,7 +95,7 @@ describe("a runner", () => {
     expect(runner.health().held).toBeLessThanOrEqual(1);
   });
 
-  test("is the same one after a restart, without another registration token", async () => {
+  test("a restarted runner keeps its identity without another registration token", async () => {
     fleet = await openFleet();
     const stateFolder = newFolder();
     const first = await fleet.runner({ agents: [echo], stateFolder });
@@ -108,7 +109,7 @@ describe("a runner", () => {
     expect(await outputOf(fleet, await startSession(fleet, { agent: "echo", input: 1 }))).toBe(1);
   });
 
-  test("with another's token waits until that one has gone, and says whom it waits for", async () => {
+  test("a runner with another process's token waits until that process has gone, and names it", async () => {
     fleet = await openFleet();
     const stateFolder = newFolder();
     const first = await fleet.runner({ agents: [echo], stateFolder, hostname: "host-1" });
@@ -151,7 +152,7 @@ describe("a session of a runner", () => {
     expect(await outcomes(fleet, sessionId)).toBe(1);
   });
 
-  test("is finished by one that is told to drain, however long that takes, and handed back once it only waits", async () => {
+  test("a draining runner finishes its session, however long that takes, and releases it once it only waits", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
     const done = gate();
@@ -181,7 +182,7 @@ describe("a session of a runner", () => {
     expect(begun).toEqual(["work"]);
   });
 
-  test("is handed back by one that drains when that is stopped", async () => {
+  test("a draining runner that is stopped releases its session", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
     const runner = await fleet.runner({ agents: [slow("first", begun)], graceMs: 0 });
@@ -194,7 +195,7 @@ describe("a session of a runner", () => {
     expect(begun).toEqual(["first", "first aborted"]);
   });
 
-  test("goes on when the coordinator is away for a while, and nothing of it is done again", async () => {
+  test("a session continues when the coordinator is away for a while, and nothing is done again", async () => {
     fleet = await openFleet();
     const begun: string[] = [];
     const done = gate();
@@ -222,7 +223,7 @@ describe("a session of a runner", () => {
     expect(runner.health()).toMatchObject({ status: "ok" });
   });
 
-  test("whose deadline passes is cancelled by itself", async () => {
+  test("a session whose deadline passes is cancelled without a request", async () => {
     fleet = await openFleet();
     await fleet.runner({ agents: [asks] });
     const sessionId = await startSession(fleet, { agent: "asks", timeoutMs: 300 });
@@ -240,22 +241,23 @@ describe("a session of a runner", () => {
     await vi.waitFor(() => expect(runner.health().held).toBe(0), PATIENCE);
   });
 
-  test("asks for children: remote ones go to whoever has their agent, also when nobody here knows it", async () => {
+  test("a session's remote children run on runners with their agent, also when its own runner does not know that agent", async () => {
     fleet = await openFleet();
     const parent = defineAgent({
       name: "parent",
       run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(remote("where"))),
     });
     await fleet.runner({ agents: [parent], hostname: "here" });
-    // Of which version it is, the parent's runner cannot know either.
+    // The parent's runner cannot know the child's version either.
     await fleet.runner({ agents: [where("there", "7")], hostname: "there" });
     expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
     const [child] = await sessionsOf(fleet, "where");
     expect(child!.agent.version).toBe("7");
   });
 
-  // Its end was told and heard, in another life and at another machine: only its row says so now.
-  test("hears of a child's end again after a checkpoint, though it ran elsewhere", async () => {
+  // The parent received the child's end in an earlier process on another machine, so only the child's row has
+  // it now.
+  test("a session receives a child's end again after a checkpoint, though the child ran elsewhere", async () => {
     fleet = await openFleet();
     const parent = defineAgent({
       name: "parent",
@@ -272,7 +274,7 @@ describe("a session of a runner", () => {
     expect(await outputOf(fleet, await startSession(fleet, { agent: "parent" }))).toBe("there");
   });
 
-  test("gives its conversation to children elsewhere, and they to theirs", async () => {
+  test("a session shares its conversation with children elsewhere, and they with theirs", async () => {
     fleet = await openFleet();
     const read = defineTask({
       name: "read",
@@ -299,7 +301,7 @@ describe("a session of a runner", () => {
     ]);
   });
 
-  test("gives its conversation to whoever takes over from it, wherever that is, and they to theirs", async () => {
+  test("a session shares its conversation with its successor on any runner, and that with its own", async () => {
     fleet = await openFleet();
     const read = defineTask({
       name: "read",
@@ -332,7 +334,7 @@ describe("a session of a runner", () => {
     ]);
   });
 
-  test("asks for children: local ones and those of a machine or with labels go where they are wanted", async () => {
+  test("a session's local children and those with a machine or labels run where they are wanted", async () => {
     fleet = await openFleet();
     const spawns = defineAgent({
       name: "spawns",

@@ -1,4 +1,5 @@
-// What `show` and `list` say of a session at a coordinator: who has it or why nobody has, and only what helps it on.
+// The output of `show` and `list` for a session at a coordinator: its runner or why none has it, and only
+// commands that help.
 
 import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -44,7 +45,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "one that no runner fits says what is missing, until when it waits, and how to start one",
+  "a session that no runner matches shows what is missing, until when it waits, and how to start a runner",
   TIMEOUT,
   async () => {
     const sessionId = await startSession(fleet, { agent: "busy", demands: { gpu: "yes", hostname: "far" } });
@@ -77,7 +78,7 @@ test.concurrent(
   },
 );
 
-test.concurrent("who follows one that was pulled from there is told where it went", TIMEOUT, async () => {
+test.concurrent("a follower of a session that was pulled is told where it went", TIMEOUT, async () => {
   const env = { HOLDFAST_TOKEN: fleet.adminToken };
   const followed = ["run", "--agent", "absent", "--session", "pulled", "--url", fleet.url];
   const run = project.start(followed, { env, stdin: "" });
@@ -91,7 +92,7 @@ test.concurrent("who follows one that was pulled from there is told where it wen
 });
 
 test.concurrent(
-  "one that was paused for want of a runner says the command that goes on with it",
+  "a session that was paused for want of a runner shows the command that continues it",
   TIMEOUT,
   async () => {
     const sessionId = await startSession(fleet, { agent: "absent" });

@@ -1,5 +1,5 @@
-// V1 and session-watch-1 over real processes: readers of event streams that are cut off at any place, again and again, while the coordinator is
-// killed under them.
+// V1 and session-watch-1 over real processes: event streams are cut off at any place, many times, while the
+// coordinator is killed under their readers.
 //
 // HOLDFAST_RECONNECTS sets how often; `npm test` takes a few, `npm run campaign -- streams` ten thousand.
 
@@ -26,7 +26,7 @@ let project: Project;
 let coordinator: CoordinatorProcess;
 let proxy: Server;
 let reconnects: number;
-/** What a reader was told that it should not have been. */
+/** The first event that a reader should not have received. */
 let problem: Error | undefined;
 
 beforeEach(async () => {
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 test(
-  `V1, session-watch-1: ${RECONNECTS} reconnects, cut by who reads, in the middle of an event, or by the coordinator's end: no gap, nothing twice, nothing that is not in the journal`,
+  `V1, session-watch-1: ${RECONNECTS} reconnects, by readers, in the middle of an event, or at the coordinator's end, leave no gap, repeat nothing and invent nothing`,
   { timeout: 60_000 + RECONNECTS * 1_000 },
   async () => {
     const sessionIds = Array.from({ length: SESSIONS }, (_, i) => `ses_cut-${i}`);

@@ -1,4 +1,4 @@
-// What is more than a coordinator takes at once: a session that is pushed, an output of a task.
+// Content above the coordinator's limit: a session that is pushed, an output of a task.
 
 import {
   createRuntime,
@@ -37,7 +37,7 @@ async function waiting(entries: number): Promise<MemoryStorage> {
   return storage;
 }
 
-test("what is too large for a coordinator stays where it is, and goes on there", async () => {
+test("a session that is too large for a coordinator stays where it is, and continues there", async () => {
   fleet = await openFleet();
   const here = await waiting(10);
   const move = moveSession({ sessionId: "s", from: here, to: fleet.remote, toName: fleet.url });
@@ -84,9 +84,9 @@ test("a session that asks for more than a coordinator takes before it is stored 
   await runtime.close();
 });
 
-// Of 27 MB the refusal comes while most of it is yet to be sent.
+// The larger output is refused while most of it is still to be sent.
 test.each([5_000_000, 9_000_000])(
-  "a queued task whose output of %i characters is too large for a coordinator fails, and whoever asked is told",
+  "a queued task whose output of %i characters is too large for a coordinator fails, and its session receives the error",
   async (chars) => {
     fleet = await openFleet();
     let made = 0;

@@ -1,7 +1,9 @@
-// O5, O4: runners that live and do nothing any more, because something blocks their event loop for ever. Real processes.
+// O5, O4: runners that live but do nothing any more, because something blocks their event loop. Real
+// processes.
 //
-// Nothing of a wedged runner's own can let go of anything, so its watchdog's thread does: what its commands started is gone, and
-// so is the process, before its leases can pass on. Else two runners would write one workspace.
+// A blocked event loop cannot release anything, so the thread of the runner's watchdog acts. It ends the
+// processes of the runner's commands and the runner itself before its leases can pass on. Else two runners
+// would write one workspace.
 
 import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -19,14 +21,20 @@ import { Project } from "../testing/holdfast-process.ts";
 const LEASE_MS = 6_000;
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** Leaves a process behind that has left its group and its parent, and runs for ever, where no one has blocked before. */
+/**
+ * Leaves a process behind, outside its group and without its parent, that never ends. It does so only before
+ * the first block.
+ */
 const COMMAND = `
 [ -e "$1-blocked" ] && exit
 (setsid sh -c 'echo $$ '"$1"' stray >> ledger; exec sleep 1000' &)
 echo $$ $1 command >> ledger
 exec sleep 1000
 `;
-/** Runs that command in one branch, and blocks in another one. Who goes on after that looks what of the command still runs. */
+/**
+ * Runs that command in one branch, and blocks in another one. The next runner of the session then looks which
+ * processes of the command still run.
+ */
 const AGENTS = `
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -68,9 +76,9 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-// Not without /proc: there nobody finds what a runner has started.
+// Only with /proc: without it, the processes that a runner has started cannot be found.
 test.runIf(existsSync("/proc/self/environ"))(
-  "O5: what a runner had whose event loop is blocked, by a task or an agent, goes on elsewhere, and nothing of it runs any more",
+  "O5: sessions of a runner whose event loop a task or an agent blocks continue elsewhere, and its commands have ended",
   { timeout: 120_000 },
   async () => {
     writeFileSync(project.path("command.sh"), COMMAND);
@@ -99,7 +107,7 @@ test.runIf(existsSync("/proc/self/environ"))(
       expect(signal).toBe("SIGKILL");
       expect(stderr).toMatch(/error\[E_AGENT_BUSY\]: \S.* kept the process busy/);
     }
-    // Who went on has found nothing of either that still ran.
+    // The next runner found no process of either command.
     const did = readLedger(project).map(({ sessionId: name, step }) => `${name} ${step}`);
     expect(did.toSorted()).toEqual(["agent command", "agent stray", "task command", "task stray"]);
   },

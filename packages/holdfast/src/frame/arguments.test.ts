@@ -56,7 +56,7 @@ describe("arguments", () => {
     expect(() => parse(...words)).toThrow(message);
   });
 
-  test("what is close is suggested, what is not is not", () => {
+  test("a close word is suggested, and a distant one is not", () => {
     const known = ["run", "resume", "result", "list"];
     expect(didYouMean("rnu", known)).toBe("; did you mean run?");
     expect(didYouMean("resum", known)).toBe("; did you mean resume?");

@@ -1,4 +1,4 @@
-// What is named as a file and is none must not keep a command waiting.
+// A path that is not a file must not keep a command waiting.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
@@ -29,10 +29,10 @@ test.each([
 
 test("a file is read whole, or not at all", () => {
   expect(readGiven(path("file"), 5).toString()).toBe("12345");
-  expect(() => readGiven(path("file"), 4)).toThrow("it has 5 bytes, and 4 is the most");
+  expect(() => readGiven(path("file"), 4)).toThrow("it has 5 bytes; the limit is 4");
 });
 
-test("what cannot be there is no folder", () => {
+test("a path that cannot exist is no folder", () => {
   expect([".", "file", "circle", "none", "file/below"].map((name) => isFolder(path(name)))).toEqual([
     true,
     false,

@@ -17,14 +17,14 @@ import {
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
 describe("text of agents", () => {
-  test("cannot steer a terminal: colours, titles, links, 8-bit sequences, reordering", () => {
+  test("agents' text cannot steer a terminal: colours, titles, links, 8-bit sequences, reordering", () => {
     const evil =
       "a\u001b[31mb\u001b]0;title\u0007c\u009b31md\re\u202ef\u0000g\u001b]8;;http://x\u0007h\u001b]8;;\u0007";
     expect(plain(evil)).not.toMatch(STEERING);
     expect(plain("a\u001b[31mb\u001b[0m\n\tc")).toBe("ab\n\tc");
   });
 
-  test("of any kind, whole or in pieces, holds nothing that steers", () => {
+  test("any text, whole or in pieces, contains nothing that steers after cleaning", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.nat(20), (text, at) => {
         expect(plain(text)).not.toMatch(STEERING);
@@ -53,7 +53,7 @@ describe("text of agents", () => {
     );
   });
 
-  test("is cut between characters, and marked", () => {
+  test("a long text is cut between characters, and marked", () => {
     expect(plainLine("abcdefgh", 6)).toBe("abc...");
     expect(plainLine("ab😀😀😀", 6, "…")).toBe("ab😀…");
     expect(plainLine("  a\n  b  ", 10)).toBe("a b");

@@ -42,7 +42,7 @@ function watched(): Coordinator {
   };
 }
 
-test("what is not a token of ours is left as it is, and no token is made", async () => {
+test("a file without a token of a coordinator is not changed, and no token is made", async () => {
   const [path, other] = [join(folder, "admin-token"), join(folder, "other")];
   writeFileSync(other, "of somebody");
   for (const plant of [

@@ -23,14 +23,14 @@ describe("the project", () => {
     writeFileSync(join(root, ".holdfast/config.json"), text);
   };
 
-  test("is the nearest folder upward with .holdfast, before the root of a git repository", () => {
+  test("the project is the nearest folder upward with .holdfast, before the root of a git repository", () => {
     make(".holdfast");
     make("repo/.git");
     make("repo/a/b");
     expect(findProject(join(root, "repo/a/b"))).toBe(root);
   });
 
-  test("is the root of the git repository, or else this folder", () => {
+  test("the project is the root of the git repository, or else this folder", () => {
     make("repo/.git");
     make("repo/a/b");
     make("plain/c");
@@ -44,7 +44,7 @@ describe("the project", () => {
     expect(findProject(join(root, "tree/a"))).toBe(join(root, "tree"));
   });
 
-  test("flag before environment before the project's file before the user's before default", () => {
+  test("a setting comes from the flag, the environment, the project's file, the user's file or the default, in this order", () => {
     make("a");
     const home = { HOME: join(root, "home") };
     expect(find("a", [], home)).toMatchObject({
@@ -87,7 +87,7 @@ describe("the project", () => {
     expect(find("", [], {}).origin).toBe("default");
   });
 
-  test("what the project's file leaves open, the user's may say", () => {
+  test("the user's file sets what the project's file leaves open", () => {
     configure("{}");
     configureUser("xdg", '{ "db": "u.db" }');
     expect(find("", [], { XDG_CONFIG_HOME: join(root, "xdg") }).path).toBe(join(root, "u.db"));

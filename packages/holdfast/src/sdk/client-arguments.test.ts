@@ -1,5 +1,5 @@
-// The client of programs, and what it is called with: bad arguments are refused before anything is sent, and questions that were
-// answered are asked no more.
+// Arguments of the client: bad ones are refused before anything is sent, and answered questions are not asked
+// again.
 
 import { inspect } from "node:util";
 import type { HoldfastError, ImportSession } from "@holdfast/core";
@@ -47,7 +47,7 @@ describe("questions", () => {
   });
 });
 
-describe("what cannot be meant is refused before anything is sent", () => {
+describe("a wrong argument is refused before anything is sent", () => {
   const session = () => client.sessions.get("ses_1");
   const start = (options: object | null) => () => client.sessions.start("greeter", {}, options as object);
   const options: Readonly<Record<string, readonly [where: string, call: () => unknown][]>> = {
@@ -128,12 +128,12 @@ describe("what cannot be meant is refused before anything is sent", () => {
   });
 });
 
-test("what nobody knows of an error is not there when it is shown", async () => {
+test("unknown fields of an error are absent when it is shown", async () => {
   const error = await refusalOf(() => client.sessions.get("ses_none").status());
   expect(inspect(error)).not.toContain("undefined");
 });
 
-/** What stands before the options of a method. */
+/** The arguments before the options of a method. */
 const BEFORE_OPTIONS: Readonly<Record<string, readonly unknown[]>> = { signal: ["a", 1], answer: [1] };
 
 async function refusalOf(call: () => unknown): Promise<HoldfastError> {

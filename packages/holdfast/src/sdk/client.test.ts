@@ -48,7 +48,7 @@ async function untilAsked(sessionId: string): Promise<void> {
 }
 
 describe("a session", () => {
-  test("is started by an agent or its name, and gives its output", async () => {
+  test("a session is started by an agent or its name, and returns its output", async () => {
     const session = await client.sessions.start(greeter, { name: "Ada" });
     const output: { said: string } = await session.result();
     expect(output).toEqual({ said: "hello Ada" });
@@ -57,7 +57,7 @@ describe("a session", () => {
     expect(await byName.status()).toMatchObject({ status: "completed", agent: "greeter" });
   });
 
-  test("is waited for no longer once whoever waits gives up", async () => {
+  test("a wait for a session ends once its caller aborts", async () => {
     const session = await client.sessions.start("asks");
     const [before, giveUp] = [new AbortController(), new AbortController()];
     before.abort(new Error("never mind"));
@@ -68,13 +68,13 @@ describe("a session", () => {
     await expect(result).rejects.toThrow("too long");
   });
 
-  test("is watched no longer once whoever reads its events has read enough", async () => {
+  test("a stream of events ends once its reader stops reading", async () => {
     const session = await client.sessions.start("asks");
     // A user has 20 streams at once.
     for (let i = 0; i < 25; i++) await untilAsked(session.sessionId);
   });
 
-  test("is answered and signalled, each once, and tells its events by number", async () => {
+  test("a session is answered and signalled once each, and numbers its events", async () => {
     const session = await client.sessions.start("asks");
     await untilAsked(session.sessionId);
     await session.answer({ which: "both" });
@@ -132,7 +132,7 @@ describe("a connection that is lost", () => {
   test("before the answer arrives does nothing twice, and loses nothing", async () => {
     const through = createClient({ url: proxy.url, token: await fleet.token("user", "eve") });
     try {
-      // What was asked arrives; what is answered does not, three times.
+      // Three times the request arrives, and its answer does not.
       proxy.cutAnswers = 3;
       const session = await through.sessions.start(greeter, { name: "Eve" });
       expect(await session.result()).toEqual({ said: "hello Eve" });
@@ -182,7 +182,7 @@ describe("a connection that is lost", () => {
   });
 });
 
-describe("who gives up", () => {
+describe("a caller that aborts", () => {
   const nobody = { url: "http://127.0.0.1:9", token: "hf_usr_x", retryMs: Infinity };
 
   test("a result rejects with the signal's reason, also where the coordinator is away", async () => {
@@ -234,7 +234,7 @@ async function untilOwnAsked(through: HoldfastClient, sessionId: string): Promis
 interface Proxy {
   readonly url: string;
   target: URL;
-  /** So many answers more are cut off on their way back. */
+  /** The number of further answers that are cut off on their way back. */
   cutAnswers: number;
   readonly cut: number;
   cutAll(): void;

@@ -66,7 +66,7 @@ afterEach(async () => {
   if (receiver.listening) await new Promise((resolve) => receiver.close(resolve));
 });
 
-test("who does not use it need not install it for a compiler that checks the declarations of packages", () => {
+test("a compiler that checks the declarations of packages does not need OpenTelemetry", () => {
   const source = readFileSync(new URL("opentelemetry-tracer.ts", import.meta.url), "utf8");
   expect(source).toContain('from "@holdfast/core"');
   expect(source).not.toMatch(/^import.*"@opentelemetry\//m);

@@ -41,7 +41,7 @@ describe("a budget in plain units", () => {
     expect(() => parseBudget(text, "--budget")).toThrow(message);
   });
 
-  test("says what is spent, reserved and left", () => {
+  test("the lines of an account show the spent, reserved and remaining amounts", () => {
     const account = {
       limits: { maxTokens: 200_000, maxCostMicroUsd: 5_000_000, maxTokensPerCall: 9 },
       spent: { ...NO_AMOUNT, tokens: 1_200, costMicroUsd: 4_500 },

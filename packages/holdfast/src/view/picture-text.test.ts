@@ -1,4 +1,4 @@
-// What `show` says of a session that a process may or may not be running.
+// The output of `show` for a session that a process may or may not be running.
 
 import type { Session } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -58,7 +58,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
   );
 
 test("where a process has the database, resume is advised for the case that it does not run it", () => {
-  expect(shown({})).toContain("\nGoes on with\n  holdfast resume s");
+  expect(shown({})).toContain("\nContinue with\n  holdfast resume s");
   expect(shown({}, { ownerPid: 7 })).toContain(
     "\nIf process 7 does not run it, continue with\n  holdfast resume s",
   );
@@ -76,7 +76,7 @@ test("an ephemeral session whose process is gone waits for nobody", () => {
   expect(shown(asking, { waits, ownerPid: 7 })).toContain("approve");
 });
 
-test("what children say is not counted among the signals that were not taken", () => {
+test("signals of children are not counted among the unread signals", () => {
   expect(shown({}, { pending: ["child:1", "child-end:8", "go"] })).toContain("\n1 signal not taken yet: go");
   expect(shown({}, { pending: ["child:1"] })).not.toContain("not taken");
 });

@@ -102,7 +102,7 @@ test("attempts, waits and usage, by task, by turn, by model and in all", async (
   expect(turns[1]!.items.map(({ outcome }) => outcome)).toEqual(["withdrawn", "completed", "open"]);
 });
 
-test("what a family used is the sum of all of it, however large that is", async () => {
+test("the usage of a tree is the sum over all its sessions, however many there are", async () => {
   const { reader } = storage;
   const own = (await reader.session("ses"))!;
   const children = Array.from({ length: 250 }, (_, i) => ({ ...own, sessionId: `ses-${i}`, children: 0 }));

@@ -52,7 +52,7 @@ describe("a question that says what it takes", () => {
 });
 
 describe("a line typed without an open question", () => {
-  test("is a signal, also when it could be an answer", () => {
+  test("a line without an open question is a signal, also when it could be an answer", () => {
     expect(readTypedLine("y", undefined)).toEqual({
       type: "signal",
       signal: { name: "input", payload: "y" },
