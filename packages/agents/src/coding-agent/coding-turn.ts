@@ -117,7 +117,7 @@ export class CodingTurn {
     ]);
     const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
     this.#append({ role: "assistant", content });
-    if (reply.finishReason === "refusal") return this.#stop("the model refused to go on");
+    if (reply.finishReason === "refusal") return this.#stop("the model refused to continue");
     if (reply.toolCalls.length === 0) return this.#answerIdle(reply, repository);
     return this.#carryOut(reply.toolCalls, tools, repository);
   }

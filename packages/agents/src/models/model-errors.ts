@@ -67,7 +67,7 @@ function refusal(thrown: APICallError, status: number, source: ErrorSource): Hol
 
 export function unavailable(source: ErrorSource, why: string, afterMs?: number): UnavailableError {
   const error = new UnavailableError("model_unavailable", `${source.model} is not available: ${why}`, {
-    fix: "it is tried again; if it stays like this, check the network and the provider's status page",
+    fix: "wait for the next attempt; if the error stays, check the network and the provider's status page",
   });
   return afterMs === undefined ? error : Object.assign(error, { retryAfterMs: afterMs });
 }

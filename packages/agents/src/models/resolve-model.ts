@@ -175,7 +175,7 @@ function requireKey(env: ModelEnvironment, name: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new HoldfastError(
     "model_auth",
-    `${name} does not hold a key: there are characters in it that no key has`,
+    `${name} does not hold a key: it contains characters that no key has`,
     {
       fix: `set ${name} again, without blanks, line breaks and quotes`,
     },

@@ -24,7 +24,7 @@ test("text that is there several times is only replaced when that is wanted", ()
 test("text that is not there is an error that shows what is similar", () => {
   const attempt = (): unknown =>
     edit("function f() {\n\treturn 1;\n}", { oldText: "  return 1;", newText: "  return 2;" });
-  expect(attempt).toThrow("oldText is not in it");
+  expect(attempt).toThrow("it does not contain oldText");
   const thrown: unknown = (() => {
     try {
       attempt();

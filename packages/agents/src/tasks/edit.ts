@@ -46,14 +46,14 @@ export function applyEdit(path: string, text: string, edit: Edit, isRetry: boole
   if (first === undefined) {
     if (newText !== "" && text.includes(newText))
       return { text, replaced: 0, line: lineAt(text, text.indexOf(newText)), isDone: true };
-    throw refused(path, "oldText is not in it", describeSimilar(text, oldText));
+    throw refused(path, "it does not contain oldText", describeSimilar(text, oldText));
   }
   if (places.length > 1 && edit.replaceAll !== true) {
     const lines = places.slice(0, 10).map((place) => lineAt(text, place));
     throw refused(
       path,
-      `oldText is in it ${places.length} times (lines ${lines.join(", ")})`,
-      "add lines around it until it is unique, or set replaceAll",
+      `it contains oldText ${places.length} times (lines ${lines.join(", ")})`,
+      "add surrounding lines until oldText is unique, or set replaceAll",
     );
   }
   // Split, not replace: `$&` in a new text is only text.

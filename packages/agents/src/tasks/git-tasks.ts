@@ -40,7 +40,7 @@ const gitCommitInput = z.strictObject({
   newFiles: z
     .array(z.string())
     .optional()
-    .describe("Of the files git does not know yet, commit only these; all of them by default"),
+    .describe("The new files to commit, among those that git does not know yet; all of them by default"),
   runHooks: z.boolean().optional().describe("Run the repository's commit hooks; they are skipped otherwise"),
   ...workspaceField,
 });

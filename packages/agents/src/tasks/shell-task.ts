@@ -43,7 +43,7 @@ export function shellTask(source: WorkspaceSource) {
   return defineWorkspaceTask(source, {
     name: "shell",
     description:
-      "Run a command line in the workspace. It is not isolated. What it leaves running is ended with it.",
+      "Run a command line in the workspace. It is not isolated. Processes that it leaves running are ended with it.",
     input: shellInput,
     retry: { maxAttempts: 1 },
     run: async (workspace, input, task): Promise<ShellOutput> => {

@@ -151,7 +151,7 @@ async function tell(io: Io, access: Access, { session, message, status }: Sent):
   return 0;
 }
 
-/** How long a process that has let go of a session, as it waited for long, may take to go on with it. */
+/** How long a process that has released a waiting session may take to resume it. */
 const TAKEN_MS = 2_000;
 const LOOK_MS = 20;
 

@@ -146,7 +146,7 @@ describe("commands", () => {
       expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("neither full nor minimal") });
     });
 
-    test("--continue goes on with the newest unfinished session of this agent, else it starts one", async () => {
+    test("--continue resumes the newest unfinished session of this agent, else it starts one", async () => {
       await project.run("run", "wait.ts", "--continue", "--park");
       await project.run("run", "ask.ts", "--park");
       await project.run("run", "wait.ts", "--continue", "--park");
@@ -393,7 +393,7 @@ describe("commands", () => {
     });
   });
 
-  test("a session goes on with other code, where only inputs changed, when it is told to", async () => {
+  test("a session continues with other code, where only inputs changed, if drift is accepted", async () => {
     const agent = (input: string, kind = "work") => `import { defineAgent, defineTask } from "holdfast";
 const work = defineTask({ name: "${kind}", run: (input) => input });
 export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {

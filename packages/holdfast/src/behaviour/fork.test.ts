@@ -47,7 +47,7 @@ describe("fork", () => {
     expect((await project.run("replay", "f")).code).toBe(0);
   });
 
-  test("without --run it is stored, and the command that goes on with it is told", async () => {
+  test("without --run the fork is stored, and the command that resumes it is shown", async () => {
     await project.run("run", "turns.ts", "--input", '"old"', "--session", "s");
     const at = (await project.run("logs", "s", "--json")).stdout
       .split("\n")

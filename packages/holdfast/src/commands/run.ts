@@ -167,7 +167,7 @@ interface Wanted {
   readonly wanted: string | undefined;
 }
 
-/** The session that this call goes on with, if it does. */
+/** The session that this call continues, if there is one. */
 async function findStarted(
   database: Database,
   { args, io, agent, file, wanted }: Wanted,

@@ -67,7 +67,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     "Hosts that clients may call it by, other than its own address; with their port, unless that is the scheme's default.",
   ),
   origins: texts("^https?://[^\\s/*]+$", "Origins other than its own whose pages may call it."),
-  // A runner lets go three seconds before the end, and what it hears of may be two seconds old.
+  // A runner releases its sessions three seconds before the end, and its information may be two seconds old.
   leaseMs: integer(6_000, DAY_MS, "How long a runner's claim lasts without renewal."),
   renewMs: integer(100, DAY_MS, "How often runners are told to renew; at most a third of leaseMs."),
   poisonLosses: integer(

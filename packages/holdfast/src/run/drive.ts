@@ -174,7 +174,7 @@ class Life {
     });
   }
 
-  /** @returns the exit code; `undefined` when the owner of the storage ended and it goes on elsewhere. */
+  /** @returns the exit code; `undefined` when the owner ended and storage must be opened again. */
   async run(): Promise<number | undefined> {
     const { storage, options, view, stdin, io } = this.#parts;
     const { progress } = this.#parts;
@@ -494,7 +494,7 @@ class Life {
     return code;
   }
 
-  /** The commands that help those below, and then the one that goes on with all. @returns the exit code, as it is given. */
+  /** Shows the commands for the sessions below, then the one that resumes the tree. @returns `code`. */
   #adviseBelow(below: readonly Session[], hint: string | undefined, code: number): number {
     const { io, options } = this.#parts;
     const isRemote = options.database?.coordinator !== undefined;

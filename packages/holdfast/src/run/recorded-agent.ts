@@ -1,4 +1,4 @@
-// Which session a command goes on with, and the agent it is recorded to be of.
+// Finds the session that a command continues, and the agent that is recorded with it.
 
 import { HoldfastError, NotFoundError, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";

@@ -54,7 +54,7 @@ export interface RemoteStartOptions {
   readonly budget?: Budget;
   readonly timeoutMs?: number;
   readonly persistence?: "full" | "minimal";
-  /** The session that hears of its end, as of a child's. */
+  /** The session that is notified of its end, as of a child's. */
   readonly callback?: { readonly parentSessionId: string };
   /** W3C trace context. */
   readonly traceparent?: string;

@@ -13,7 +13,7 @@ export interface Standing {
   readonly until: string;
   /** The commands that answer it. */
   readonly commands: readonly string[];
-  /** Whether it is there already, and taken when the session goes on. */
+  /** Whether the awaited thing has already arrived; the session takes it when it resumes. */
   readonly hasArrived: boolean;
 }
 
@@ -42,7 +42,7 @@ export function standings(
   });
 }
 
-/** The command that goes on with a session, if somebody has to call it for anything to happen. */
+/** The command that resumes a session, if the session needs it to continue. */
 export function goesOnWith(
   session: Session,
   waits: readonly Standing[],
@@ -154,7 +154,9 @@ function indentedLines(text: string): string[] {
     .map((line) => `  ${line}`);
 }
 
-/** Whether what went wrong last still stands: a session that goes on keeps its row's error until it stops again. */
+/**
+ * Whether the error of the row is current. A session that resumes keeps its row's error until it stops again.
+ */
 export function standingError({
   status,
   error,

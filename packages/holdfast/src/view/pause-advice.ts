@@ -7,14 +7,14 @@ import { runnerCommand } from "./runner-advice.ts";
 
 export interface PauseAdvice {
   readonly why: string;
-  /** The commands that let it go on, once what is wrong is mended. */
+  /** The commands that continue the session once the cause of the pause is fixed. */
   readonly commands: readonly string[];
 }
 
 /**
  * Nothing for a session that is not paused.
  *
- * @param isElsewhere whether it is a coordinator's: then its runners go on with it, and it need only be unpaused.
+ * @param isElsewhere whether the session is at a coordinator, whose runners resume it once it is unpaused.
  */
 export function pauseAdvice(
   session: Session,

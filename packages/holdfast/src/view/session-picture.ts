@@ -49,11 +49,11 @@ export interface Picture {
   readonly waits: readonly Standing[];
   /** The questions that are open, by their numbers. */
   readonly questions: ReadonlyMap<number, QuestionPicture>;
-  /** The command that goes on with it, if somebody has to. */
+  /** The command that resumes the session, if a person has to call it. */
   readonly resume: string | undefined;
   /** The command that follows it where it lives now, if that is not here. */
   readonly elsewhere: string | undefined;
-  /** The commands of which one makes it go on where no runner fits it. */
+  /** The commands of which one continues a session that no runner matches. */
   readonly starts: readonly string[];
   readonly paused: PauseAdvice | undefined;
   /** By which act it became persistent, of one that was started as minimal. */

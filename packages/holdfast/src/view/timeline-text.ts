@@ -101,7 +101,7 @@ function turnLines(
   return lines;
 }
 
-/** Where bars end in a turn that goes on: a wait of days would leave one character for everything else. */
+/** The end of bars in an unfinished turn. A wait of days would leave one character for all other items. */
 function lastMoment({ startedAt, items }: TimelineTurn, until: number): number {
   if (items.some(({ type, outcome }) => type === "task" && outcome === "open")) return until;
   const last = Math.max(startedAt, ...items.map((item) => item.endedAt ?? item.startedAt));
