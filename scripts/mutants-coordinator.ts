@@ -14,7 +14,7 @@ export const COORDINATOR_MUTANTS = [
     find: "return session.placement?.owner === caller.name;",
     replace: "return session.placement?.owner !== undefined;",
     tests: [SCOPE],
-    test: "what is another's is told like what is not there, whatever is asked of it",
+    test: "another user's session gets the answers of a missing one, for every request",
   },
   {
     name: "X13: what a schedule starts refers to nothing of another's",
@@ -22,7 +22,7 @@ export const COORDINATOR_MUTANTS = [
     find: "(await hasForeign(host, caller, [effect], effect.sessionId))",
     replace: "(await hasForeign(host, caller, [], effect.sessionId))",
     tests: [BROUGHT_IN],
-    test: "what a user's schedule starts is not below another's session, and sees none",
+    test: "a session of a user's schedule is not below another user's session, and sees none",
   },
   {
     name: "X13: a runner reads nothing of another owner's that a session of its own names",
@@ -160,7 +160,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (!isNews && !isBack && now",
     replace: "if (!isNews && now",
     tests: ["packages/coordinator/src/behaviour/runners-seen.test.ts"],
-    test: "is not silent where it went to another coordinator",
+    test: "a runner that polls another coordinator is not silent",
   },
   {
     name: "tokens-4: a registration token is used once",
@@ -184,7 +184,7 @@ export const COORDINATOR_MUTANTS = [
     find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
     replace: "",
     tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
-    test: "what the next poll does not acknowledge is given back at once, and what was told with it told again",
+    test: "a claim that the next poll does not acknowledge is released at once, and its arrivals are sent again",
     hangs: true,
   },
   {
@@ -225,7 +225,7 @@ export const COORDINATOR_MUTANTS = [
     find: "if (response.writableLength > limits.unreadBytes && !(await",
     replace: "if (response.destroyed && !(await",
     tests: ["packages/coordinator/src/behaviour/streams.test.ts"],
-    test: "has at most what it may leave unread made for it, is cut off, and goes on from there without a gap",
+    test: "a stuck reader is cut off after a limited number of events, and continues from there without a gap",
     hangs: true,
   },
   {
@@ -234,7 +234,7 @@ export const COORDINATOR_MUTANTS = [
     find: "(result as { value: T | undefined }).value = undefined;",
     replace: "",
     tests: ["packages/coordinator/src/behaviour/streams.test.ts"],
-    test: "of 8 records of 2000000 x",
+    test: "the memory stays within its limit for 8 records of 2000000 x",
   },
   {
     name: "A4: a token does no more than its rate lets it",

@@ -1,7 +1,7 @@
-// The bad inputs that a release is tried with, those of the API, over a whole coordinator.
+// The bad inputs to the API that every release is tried with, over a whole coordinator.
 //
-// A case's `/runs` is `/sessions`; what claims is a runner's poll, what writes batches and completes is the storage's commit, where
-// `fenced` and the like are a change's result and not the answer's status. After each case the coordinator must still be well.
+// A case's `/runs` is `/sessions` here, and its claims are polls. Its batches and completions are commits, where
+// `fenced` and the like are results of changes. After each case the coordinator must still be healthy.
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -367,7 +367,7 @@ const CASES: Readonly<Record<string, Case>> = {
     run: async () => {
       await fleet.runner();
       const answer = await start({ agent: "greeter", demands: { gpu: "9" } });
-      // What it waits for is told as `blocked` once it was looked at, at the latest after five seconds: `defects.test.ts`.
+      // The unmet need becomes `blocked` after the next sweep, within five seconds: see `defects.test.ts`.
       expect((await ask("GET", `/v1/sessions/${answer.sessionId}`)).text).toContain('"status":"submitted"');
       return [answer.status];
     },
@@ -521,7 +521,7 @@ const NOT_YET: Readonly<Record<string, string>> = {
 
 const CASES_FILE = new URL("../../../../../shared/bad-inputs.jsonl", import.meta.url);
 
-/** What a case allows, where the list of cases is there to say it. */
+/** The statuses that the list of cases allows, if the list is present. */
 const EXPECTED = readExpected();
 
 describe("a bad input", () => {

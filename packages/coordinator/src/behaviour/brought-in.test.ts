@@ -1,4 +1,5 @@
-// X13: what a user brings in names whom it likes. It reaches nobody by that, and makes nobody go round, over real HTTP.
+// X13: imported rows that name other users' sessions. They reach no other user, and cycles of rows end no
+// request.
 
 import { LIMITS, type Change, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
@@ -16,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => fleet.close());
 
-test("what a user's schedule starts is not below another's session, and sees none", async () => {
+test("a session of a user's schedule is not below another user's session, and sees none", async () => {
   const sessionId = await ada.start({ budget: { maxTokens: 1_000 } });
   const nextAt = clock.now() + 1_000_000;
   const action = { type: "start", agent: { name: "greeter", version: "1" }, input: undefined } as const;
@@ -52,7 +53,7 @@ test("a runner reads nothing of another user's session that one of its own named
   );
 });
 
-test("what names a session as its parent before that is there is not below it, and takes no child's place", async () => {
+test("a session that names a missing parent is not below a later session of that id, and takes no child's place", async () => {
   const parent = { sessionId: "desk", child: 1, onEnd: "leave" } as const;
   const names = Array.from({ length: LIMITS.children }, (_, i) => `eves-${i}`);
   const placement = { owner: "eve" };
@@ -75,7 +76,7 @@ test("what names a session as its parent before that is there is not below it, a
 });
 
 test.each(["submitted", "working"] as const)(
-  "what is brought in %s has waited since then, whatever times it says",
+  "an imported session that is %s has waited since its import, whatever times its row has",
   async (status) => {
     await clock.advance(60 * 60_000);
     const first = await ada.start({ priority: 1 });
@@ -106,7 +107,7 @@ test("families and conversations that go round are gone through once", async () 
   expect((await runner.person.post("/v1/storage/read", read)).body).toEqual({});
 });
 
-test("whoever deletes a session learns nothing of another user's that it says has taken over, nor stops anybody", async () => {
+test("deleting a session reveals nothing of another user's session that it names as successor, and stops no runner", async () => {
   const sessionId = await ada.start();
   const ended = { status: "completed", endedAt: 1 } as const;
   await eve.commit(
@@ -117,7 +118,7 @@ test("whoever deletes a session learns nothing of another user's that it says ha
   expect((await eve.call("DELETE", "/v1/sessions/h2")).status).toBe(200);
 });
 
-test("what is of another type than the contract has is not stored, and keeps nobody's list from being read", async () => {
+test("an imported field of the wrong type is refused, and every list stays readable", async () => {
   const error = { name: "Error", message: "m", code: 5 } as unknown as NonNullable<Session["error"]>;
   const change = imported("b1", { status: "failed", endedAt: 1, error });
   expect((await eve.post("/v1/storage/commit", { changes: [change] })).status).toBe(422);

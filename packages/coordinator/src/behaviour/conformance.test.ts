@@ -1,8 +1,8 @@
-// The services as they are, called as gRPC, Connect and REST: one and the same life, told in the same words.
+// The real services, called as gRPC, Connect and REST: the same calls give the same answers.
 //
-// `api/conformance.test.ts` shows that the three ways carry any message and any error; this one, that nothing a service does depends
-// on the way it was called. Each way has a coordinator of its own, on which it does the same in the same order; what is named at
-// random or by the clock is left out of the comparison.
+// `api/conformance.test.ts` shows that the three ways carry any message and any error. This test shows that
+// no service depends on the way. Each way makes the same calls in the same order to a coordinator of its own.
+// Random names and times are left out of the comparison.
 
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -21,7 +21,7 @@ import { CLIENTS, type Answered, type Call } from "../api/testing/clients.ts";
 import { writeMessage } from "../api/json-write.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
-/** What was called, and what came back as JSON. */
+/** A call, and its answer as JSON. */
 interface Told {
   readonly method: string;
   readonly answer: unknown;

@@ -1,4 +1,4 @@
-// What went wrong in the systems this one comes from, each by its number there, against a real coordinator over HTTP.
+// Defects of the systems before this one, by their numbers there, tried on a real coordinator over HTTP.
 
 import type { JournalRecord } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
@@ -52,7 +52,7 @@ async function family(fleet: Fleet, ada: Person, runner: FakeRunner) {
   return { parentId, parent, childId, end: waitFor.name };
 }
 
-/** What the parent was told of its child's end. */
+/** The signals that the parent received about its child's end. */
 async function endsTold(fleet: Fleet, parentId: string, end: string): Promise<readonly unknown[]> {
   const signals = await fleet.storage.reader.pendingSignals(parentId);
   return signals.filter(({ name }) => name === end).map(({ payload }) => JSON.parse(payload ?? "null"));
@@ -81,7 +81,7 @@ describe("callbacks", () => {
     expect((await second.storage.reader.session(childId))?.status).toBe("completed");
   });
 
-  test("defect 5.2 b: results that arrive while the parent is busy reach whoever has it next; a parent that fails strands nobody", async () => {
+  test("defect 5.2 b: results for a busy parent reach its next runner, and a failed parent strands no child", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
@@ -137,7 +137,7 @@ describe("callbacks", () => {
     expect((await fleet.storage.reader.session(parent.sessionId))?.status).not.toBe("failed");
   });
 
-  test("defect 5.2 c: an old session whose runner is gone goes on, however old; one that had begun is paused, not failed", async () => {
+  test("defect 5.2 c: an old session without a runner continues if it never began, and is paused if it had", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const first = await fleet.runner();
@@ -252,12 +252,12 @@ describe("runners", () => {
     expect((await ada.get(`/v1/sessions/${sessionId}/result`)).body.output).toBe("right");
   });
 
-  test("defect 5.3 4: nobody waits behind one that takes long: as many as there are slots, at once", async () => {
+  test("defect 5.3 4: a long session delays no other while there are free slots", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner({ maxRuns: 50 });
     await ada.start();
-    await next(runner); // Takes for ever.
+    await next(runner); // This session never ends.
     const started = await Promise.all(Array.from({ length: 20 }, () => ada.start()));
     const given: string[] = [];
     for (let polls = 0; given.length < 20 && polls < 20; polls++)
@@ -286,7 +286,7 @@ describe("runners", () => {
   });
 });
 
-describe("who waits", () => {
+describe("waits for a result", () => {
   test("defect 5.2 f: each caller gets the result of the session it started", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
@@ -305,7 +305,7 @@ describe("who waits", () => {
     ]);
   });
 
-  // Of a session that was forked, paused and taken up again, the result of its origin or of an earlier run would be an older one.
+  // After a fork, pause and resume, the result of the origin or of an earlier run would be an older one.
   test("defect 5.2 f: a result is that of the session it was asked of, whatever runs and forks there were", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
@@ -347,7 +347,7 @@ describe("who waits", () => {
       const { body } = await ada.get(`/v1/sessions/${sessionId}/result?waitMs=30000`);
       expect(body).toMatchObject({ status, ended: true });
     }
-    // Nor past the time they gave, for what is paused.
+    // A wait for a paused session ends with its time, too.
     const paused = await ada.start();
     await ada.post(`/v1/sessions/${paused}/pause`);
     expect((await ada.get(`/v1/sessions/${paused}/result`)).body).toMatchObject({
@@ -459,7 +459,7 @@ describe("signals and entries", () => {
     expect((await send({ name: "answer:4", payload: "no" })).status).toBe(422);
   });
 
-  test("what a session ended by is a duplicate when it is sent again, and what it never read is not", async () => {
+  test("a signal that ended a session is a duplicate when sent again, and an unread signal is not", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();

@@ -34,14 +34,14 @@ async function given(
 }
 
 describe("polls", () => {
-  test("one that waits is answered as soon as there is a session", async () => {
+  test("a waiting poll is answered as soon as there is a session", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
     const waits = given(runner);
     await until(async () => (await metric(fleet, "holdfast_polls_waiting")) === 1, "a poll waits");
     const sessionId = await ada.start();
-    await fleet.clock.advance(100); // What arrives right after a round is joined for a moment.
+    await fleet.clock.advance(100); // The round after the first one waits a moment for others to join.
     expect(await waits).toEqual([sessionId]);
   });
 
@@ -65,7 +65,7 @@ describe("polls", () => {
     expect(again.claims).toEqual(first.claims);
   });
 
-  test("claims that nobody acknowledges are given back after two seconds, and go to who asks then", async () => {
+  test("unacknowledged claims are released after two seconds, and the next poll gets them", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const [deaf, other] = [await fleet.runner(), await fleet.runner()];
@@ -75,7 +75,7 @@ describe("polls", () => {
     expect(await given(other)).toEqual([sessionId]);
   });
 
-  test("what is acknowledged, by the next poll or by a commit, stays where it is", async () => {
+  test("a claim that the next poll or a commit acknowledges is not released", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const [runner, other] = [await fleet.runner(), await fleet.runner()];
@@ -89,7 +89,7 @@ describe("polls", () => {
     for (const claim of [first!, second!]) expect((await runner.complete(claim)).status).toBe("committed");
   });
 
-  test("what the next poll does not acknowledge is given back at once, and what was told with it told again", async () => {
+  test("a claim that the next poll does not acknowledge is released at once, and its arrivals are sent again", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
@@ -116,7 +116,7 @@ describe("polls", () => {
     expect(await after).toEqual([sessionId]);
   });
 
-  test("one that drains is given nothing new, and is told so", async () => {
+  test("a draining runner gets no new session, and is sent the command to drain", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
@@ -128,13 +128,13 @@ describe("polls", () => {
     expect(answer.commands.map(({ type }) => type)).toEqual(["drain"]);
   });
 
-  test("one that drains is told so by every coordinator it polls, until that one knows that it has heard it", async () => {
+  test("a draining runner is sent the command by every coordinator until it acknowledges it there", async () => {
     const fleet = await open();
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });
     const other = await open({ clock: fleet.clock, storage: fleet.storage, seed: 1_000 });
     await other.admin.post(`/v1/runners/${runner.runnerId}/drain`);
-    await fleet.clock.advance(10_000); // By then it is known here.
+    await fleet.clock.advance(10_000); // The coordinator knows of the drain by then.
     for (const at of [runner, runner.at(other.url)]) {
       const { commands } = await at.poll({ waitMs: 0 });
       expect(commands.map(({ type }) => type)).toEqual(["drain"]);
@@ -144,7 +144,7 @@ describe("polls", () => {
     }
   });
 
-  test("one that waits where nobody asked to drain it is told so within seconds, and given nothing new", async () => {
+  test("a runner that is drained through another coordinator gets the command within seconds, and no new session", async () => {
     const fleet = await open();
     const [ada, runner] = [await fleet.user("ada"), await fleet.runner()];
     const full = await fleet.runner();
@@ -157,7 +157,7 @@ describe("polls", () => {
       expect([claims, commands.map(({ type }) => type)]).toEqual([[], ["drain"]]);
   });
 
-  test("one that comes back after it was drained is not told to drain again, by no coordinator", async () => {
+  test("a runner that returns after it was drained is not sent the command again by any coordinator", async () => {
     const fleet = await open();
     const first = await fleet.runner({ process: "1".repeat(32) });
     const other = await open({ clock: fleet.clock, storage: fleet.storage, seed: 1_000 });
@@ -171,11 +171,11 @@ describe("polls", () => {
       expect((await second.at(url).poll({ pollId: "again", waitMs: 0 })).commands).toEqual([]);
   });
 
-  test("O4: one that registered when claims lasted longer is given such as it believes to have", async () => {
+  test("O4: a runner that registered under a longer lease is given claims of that lease", async () => {
     const before = await open({ config: { leaseMs: 60_000 } });
     const { clock, storage } = before;
     const runner = await before.runner();
-    const now = await open({ clock, storage, seed: 1_000 }); // It was configured anew.
+    const now = await open({ clock, storage, seed: 1_000 }); // The coordinator has another configuration.
     const sessionId = await (await now.user("ada")).start();
     const { claims } = await runner.at(now.url).poll();
     expect(claims.map(({ leaseMs }) => leaseMs)).toEqual([60_000]);
@@ -183,7 +183,7 @@ describe("polls", () => {
     expect(held.map((claim) => claim.until - clock.now())).toEqual([60_000]);
   });
 
-  test("O4: one that was told of a long lease renews it whole", async () => {
+  test("O4: a runner with a long lease renews its claims for the whole lease", async () => {
     const leaseMs = 3_600_000;
     const { clock, storage, runner: register, user } = await open({ config: { leaseMs } });
     const runner = await register();
@@ -205,8 +205,8 @@ describe("polls", () => {
   });
 });
 
-describe("what arrives", () => {
-  test("for a session that is held is told to its holder alone", async () => {
+describe("arrivals", () => {
+  test("an arrival for a held session is sent to its holder alone", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const [holder, other] = [await fleet.runner(), await fleet.runner()];
@@ -219,7 +219,7 @@ describe("what arrives", () => {
     expect((await ada.get(`/v1/sessions/${sessionId}`)).body.runnerId).toBe(holder.runnerId);
   });
 
-  test("comes with its notice to a runner that wants it so, each time what it has not been sent", async () => {
+  test("an arrival is sent with its notice to a runner that asks for it, each time the part not sent before", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const holder = await fleet.runner();
@@ -278,7 +278,7 @@ describe("what arrives", () => {
     expect(await waits).toEqual([sessionId]);
   });
 
-  test("a session that is cancelled at once is to be stopped by who holds it", async () => {
+  test("a session that is cancelled hard is stopped by its holder", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const runner = await fleet.runner();
@@ -291,8 +291,8 @@ describe("what arrives", () => {
 });
 
 describe("L10: poison", () => {
-  // Its runners take what else they hold with them, every time.
-  test("of a full runner only the session that ends it again and again", async () => {
+  // Each runner of the session takes its other sessions with it.
+  test("only the session that ends a full runner repeatedly becomes poison", async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const started = await Promise.all(Array.from({ length: 8 }, () => ada.start()));
@@ -345,7 +345,7 @@ describe("O12, O14: coordinators", () => {
     await second.admin.post(`/v1/sessions/${sessionId}/signals`, { name: "go" });
     expect(await given(rival, { waitMs: 0 })).toEqual([]);
     await runner.person.post("/v1/storage/renew", { owner: "x", leaseMs: LEASE_MS, sessionIds: [sessionId] });
-    // What arrived while nobody knew who holds it is told to who does.
+    // Arrivals before the holder was known are sent to the holder now.
     expect((await runner.poll({ free: 0 })).arrivals.map((arrival) => arrival.sessionId)).toEqual([
       sessionId,
     ]);

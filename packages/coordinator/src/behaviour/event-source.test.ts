@@ -14,7 +14,7 @@ interface Told {
   readonly data: string;
 }
 
-/** What an `EventSource` does, as HTML has it: the last id goes along, and only 204 ends it. */
+/** Reads like an `EventSource` in HTML: it sends the last id when it reconnects, and only 204 ends it. */
 async function follow(
   sessionId: string,
 ): Promise<{ readonly told: readonly Told[]; readonly connects: number }> {

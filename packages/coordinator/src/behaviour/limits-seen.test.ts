@@ -29,7 +29,7 @@ async function starts(person: Person, count: number): Promise<readonly number[]>
 }
 
 describe("a token's rate of starts", () => {
-  test("is 50 at once and then 10 a second; a refused start says the limit and when to try again", async () => {
+  test("a token may make 50 starts at once and 10 a second, and a refused start names the limit and the time to wait", async () => {
     const [ada, bob] = [await fleet.user("ada"), await fleet.user("bob")];
     expect(new Set(await starts(ada, 50))).toEqual(new Set([201]));
     const refused = await start(ada);
@@ -46,7 +46,7 @@ describe("a token's rate of starts", () => {
     expect(await starts(ada, 11)).toEqual([...Array<number>(10).fill(201), 429]);
   });
 
-  test("does not refuse what only reads, nor an admin", async () => {
+  test("the rate of starts limits neither reads nor admins", async () => {
     const ada = await fleet.user("ada");
     await starts(ada, 51);
     expect((await ada.get("/v1/sessions")).status).toBe(200);
@@ -57,7 +57,7 @@ describe("a token's rate of starts", () => {
 describe("a family of sessions", () => {
   const below = (parentSessionId: string) => ({ invocation: "async_callback", parentSessionId });
 
-  test("is at most so deep; a start below the deepest one names the limit and its number", async () => {
+  test("a start below the deepest session is refused with the limit and its number", async () => {
     let sessionId = await fleet.admin.start();
     for (let depth = 1; depth <= LIMITS.depth; depth++) sessionId = await fleet.admin.start(below(sessionId));
     const refused = await start(fleet.admin, below(sessionId));
@@ -70,7 +70,7 @@ describe("a family of sessions", () => {
     expect((await fleet.admin.get(`/v1/sessions/${sessionId}`)).body).toMatchObject({ depth: LIMITS.depth });
   });
 
-  test("has at most so many children of one session; one more names the limit and its number", async () => {
+  test("a start of one child too many is refused with the limit and its number", async () => {
     const parentId = await fleet.admin.start();
     const one = { agent: { name: "greeter", version: "1" }, input: "null", seed: 1, flags: 0, format: 1 };
     const children = Array.from({ length: LIMITS.children }, (_, child) => ({

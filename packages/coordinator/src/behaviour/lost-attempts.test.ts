@@ -1,4 +1,5 @@
-// What a budget was charged for attempts that died with their process, as the API shows and releases it over real HTTP.
+// Budget charges for attempts that died with their process, as the API shows and releases them over real
+// HTTP.
 
 import type { Charge } from "@holdfast/core";
 import { afterEach, expect, test } from "vitest";

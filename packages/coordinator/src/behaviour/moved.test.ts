@@ -1,4 +1,5 @@
-// A session that is moving, or has moved away: who asks for it here is told where it went, and waits for nothing.
+// Requests for a session that is moving or has moved away: each is answered with the new place and waits for
+// nothing.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openFleet, type Answer, type Fleet, type Person } from "../testing/fleet.ts";

@@ -1,5 +1,5 @@
-// What else is refused, by one request each: with which status, which code, and at which place. One coordinator hears them all, and
-// is well afterwards; `bad-input.test.ts` has the cases that take more than a request.
+// Refused input that takes one request each, with its status, code and place. One coordinator gets all of
+// them and is healthy afterwards. `bad-input.test.ts` has the cases that take more than one request.
 
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -113,7 +113,7 @@ describe("refused", () => {
     expect(pointers).toEqual(pointer === undefined ? [] : [pointer]);
   });
 
-  test("no host at all: as two of them, and in the same words", async () => {
+  test("a request without a host is refused like one with two hosts", async () => {
     const answer = await exchangeBytes(
       Number(new URL(fleet.url).port),
       "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n",
@@ -133,7 +133,7 @@ describe("refused", () => {
     expect(answer).toMatchObject({ status: 422, body: { errors: [{ pointer }] } });
   });
 
-  test("a path that is written otherwise is the same path, also for who has no token", async () => {
+  test("an escaped path is the same path, also without a token", async () => {
     expect((await send("GET /%761/sessions", undefined)).status).toBe(200);
     expect((await send("GET /%761/sessions", undefined, { authorization: "" })).status).toBe(401);
   });
@@ -147,7 +147,7 @@ describe("refused", () => {
     ["a proxy is asked for", "CONNECT x:1", [], 400],
     ["a body that is compressed on its way", "POST /v1/sessions", ["Transfer-Encoding: gzip, chunked"], 415],
     ["an expectation that nobody has", "GET /healthz", ["Expect: a-miracle"], 200],
-  ] as const)("%s: there is an answer in words", async (_, line, headers, status) => {
+  ] as const)("%s: the answer has a status", async (_, line, headers, status) => {
     const port = Number(new URL(fleet.url).port);
     const all = [`Authorization: Bearer ${ada.token}`, "Content-Type: application/json", ...headers];
     const answer = await exchangeBytes(
@@ -158,12 +158,12 @@ describe("refused", () => {
     expect(answer).toContain(status === 200 ? '{"status":"ok"}' : '"expected"');
   });
 
-  test("an idempotency key where nobody looks at it: who asks twice would not hear that it is done twice", async () => {
+  test("an idempotency key is refused by methods that ignore it, because a repeat would not be safe", async () => {
     const answer = await send(`POST /v1/sessions/${sessionId}/fork`, "{}", { "idempotency-key": "k" });
     expect(answer).toMatchObject({ status: 422, json: { errors: [{ pointer: "/idempotencyKey" }] } });
   });
 
-  test("what Connect cannot read is told by its place, and a secret in the wrong field is not told back", async () => {
+  test("a value that Connect cannot read is reported by its place, and a secret in the wrong field is not quoted", async () => {
     const secret = "hf_usr_0123456789";
     const start = "POST /holdfast.v1.SessionService/Start";
     for (const body of [
@@ -183,12 +183,12 @@ describe("refused", () => {
   test.each([
     ["POST", { "content-type": "text/xml" }, 415],
     ["PUT", {}, 405],
-  ])("Connect by %s with %o: an answer in words", async (verb, headers, status) => {
+  ])("Connect by %s with %o is answered in Connect's form", async (verb, headers, status) => {
     const answer = await send(`${verb} /holdfast.v1.SessionService/Start`, "{}", headers);
     expect(answer).toMatchObject({ status, json: { expected: expect.any(String) } });
   });
 
-  test("REST with the type of gRPC: as another type that is none", async () => {
+  test("REST with the type of gRPC is refused like any other type", async () => {
     const { status } = await send("POST /v1/sessions", "{}", { "content-type": "application/grpc" });
     expect(status).toBe(415);
   });
@@ -225,7 +225,7 @@ describe("refused", () => {
     expect(JSON.stringify(answer.body)).not.toContain(ada.token);
   });
 
-  test("X13: nor does the storage port tell of another user's session by a place in a list", async () => {
+  test("X13: a place in a list of the storage port reveals no other user's session", async () => {
     const below = (before: string): Promise<Answer> =>
       bob.post("/v1/storage/read", { query: "sessions", params: { limit: 1, before } });
     expect([(await below(sessionId)).status, (await below("ses_unknown")).status]).toEqual([404, 404]);

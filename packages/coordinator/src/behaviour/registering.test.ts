@@ -1,4 +1,5 @@
-// Who is a runner: one process for each token, and one runner for each registration, however often its answer is lost.
+// Registration of runners: each token is one process's, and a registration makes one runner, however often
+// its answer is lost.
 
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -45,7 +46,7 @@ describe("registering", () => {
     expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(0);
   });
 
-  test("a registration token is good for nobody else, nor for ever", async () => {
+  test("a registration token is no use to another process, and expires", async () => {
     const token = await registration();
     const guessed = await new FakeRunner(fleet.url, { process: "1" }).register(token);
     expect(guessed.body).toMatchObject({ status: 422, at: "process" });
@@ -82,7 +83,7 @@ describe("one runner's token in two processes", () => {
     expect((await first.register(first.person.token)).status).toBe(200);
   });
 
-  test("who comes after one that was killed waits for a lease at most, and takes over then; the first is told if it comes back", async () => {
+  test("the successor of a killed runner waits for a lease at most, and the first process learns of it when it returns", async () => {
     const first = await fleet.runner({ process: FIRST });
     await fleet.admin.start();
     const [claim] = (await first.poll()).claims;
@@ -97,7 +98,7 @@ describe("one runner's token in two processes", () => {
     expect((await first.complete(claim!)).status).toBe("fenced");
   });
 
-  test("who comes after one that went by itself waits for nothing", async () => {
+  test("the successor of a runner that left does not wait", async () => {
     const first = await fleet.runner({ process: FIRST });
     await first.poll({ waitMs: 0 });
     await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
@@ -123,7 +124,7 @@ describe("one runner's token in two processes", () => {
 });
 
 describe("a runner that goes", () => {
-  test("takes nothing from the process that is that runner when this is heard", async () => {
+  test("a late request to leave takes nothing from the process that is the runner now", async () => {
     const first = await fleet.runner({ process: FIRST });
     await first.poll({ waitMs: 0 });
     await clock.advance(LEASE_MS);
@@ -141,8 +142,8 @@ describe("a runner that goes", () => {
     await expect(second.poll({ waitMs: 0 })).rejects.toThrow("runner_not_found");
   });
 
-  // Its machine may be stolen just then: its token would make it a runner again.
-  test("is deleted by its id all the same, so that it cannot come back", async () => {
+  // The machine may be stolen just then, and its token would make it a runner again.
+  test("a runner that left can still be deleted by its id, so that it cannot return", async () => {
     const runner = await fleet.runner({ process: FIRST });
     await runner.person.post(`/v1/runners/${runner.runnerId}/deregister`);
     const erase = () => fleet.admin.call("DELETE", `/v1/runners/${runner.runnerId}`);
@@ -154,7 +155,7 @@ describe("a runner that goes", () => {
     expect((await erase()).body).toMatchObject({ status: 404, code: "runner_not_found" });
   });
 
-  test("holds nothing any more, not even what it was given and never heard of", async () => {
+  test("a runner that left holds nothing, not even claims that never reached it", async () => {
     const other = await openFleet({ clock, storage: fleet.storage, seed: 1_000 });
     try {
       const runner = await fleet.runner({ process: FIRST });

@@ -1,4 +1,5 @@
-// What people are told of runners: what each is called, whether it is there, and who has a session or why nobody has.
+// The view of runners for people: their names, their state, and the holder of a session or the reason why it
+// has none.
 
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -42,7 +43,7 @@ async function runOf(sessionId: string): Promise<Record<string, unknown>> {
 }
 
 describe("a runner's name", () => {
-  test("is what it registered with, or its host's, and stands for it where no other one has it", async () => {
+  test("a runner's name is its own or its host's, and stands for the runner if no other has it", async () => {
     const make = (options: RunnerOptions) => fleet.runner({ hostname: "host-1", ...options });
     const [named, one, other] = [await make({ name: "box-1" }), await make({}), await make({})];
     const names = (await standing()).map((runner) => (runner as { name: string }).name);
@@ -60,7 +61,7 @@ describe("a runner's name", () => {
     expect((await one.person.get("/v1/runners/host-1")).status).toBe(404);
   });
 
-  test("is told of who has a session, and finds it", async () => {
+  test("a runner's name is shown for the sessions it holds, and finds them", async () => {
     const runner = await fleet.runner({ name: "box-1" });
     const sessionId = await fleet.admin.start();
     const { claims } = await runner.poll({ waitMs: 0 });
@@ -73,7 +74,7 @@ describe("a runner's name", () => {
 });
 
 describe("a runner that is gone", () => {
-  test("is silent after a lease, and not while it waits for work", async () => {
+  test("a runner is silent after a lease without contact, and not while its poll waits", async () => {
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });
     const waiting = runner.poll();
@@ -93,7 +94,7 @@ describe("a runner that is gone", () => {
     expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
   });
 
-  test("is silent at a coordinator that began after it was heard of, until it polls again", async () => {
+  test("a runner is silent at a restarted coordinator until it polls again", async () => {
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });
     await fleet.close();
@@ -104,7 +105,7 @@ describe("a runner that is gone", () => {
     expect(await standing(again)).toMatchObject([{ status: "online" }]);
   });
 
-  test("is not silent where it went to another coordinator", async () => {
+  test("a runner that polls another coordinator is not silent", async () => {
     const runner = await fleet.runner();
     await runner.poll({ waitMs: 0 });
     const second = await open();

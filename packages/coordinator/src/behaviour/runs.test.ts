@@ -1,4 +1,4 @@
-// Runs: what is to be done and who does it, as people see it over real HTTP.
+// Runs as people see them over real HTTP: queued, claimed and ended.
 
 import { afterEach, expect, test } from "vitest";
 import { openFleet, type Fleet, type FakeRunner } from "../testing/fleet.ts";

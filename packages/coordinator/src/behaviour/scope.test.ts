@@ -1,4 +1,4 @@
-// Who sees and touches what: two users, runners and agents at work, over real HTTP.
+// The rights of two users, of runners and of running agents, over real HTTP.
 
 import { verifyAudit, type Change, type Session } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
@@ -24,7 +24,7 @@ async function held(runner: FakeRunner): Promise<FakeClaim> {
 }
 
 describe("X13: users", () => {
-  test("what is another's is told like what is not there, whatever is asked of it", async () => {
+  test("another user's session gets the answers of a missing one, for every request", async () => {
     const sessionId = await ada.start({ input: "secret" });
     const asks: readonly (readonly [verb: string, path: string, body?: object])[] = [
       ["GET", ""],
@@ -88,7 +88,7 @@ describe("X13: users", () => {
     expect((await ada.call("DELETE", "/v1/schedules/nightly")).status).toBe(200);
   });
 
-  test("what a schedule starts has the demands, the priority and the budget that it was given", async () => {
+  test("a schedule starts sessions with its demands, its priority and its budget", async () => {
     const wishes = { demands: { gpu: "a100" }, priority: 3, budget: { maxSteps: 5, ttlMs: 60_000 } };
     const start = { agent: "greeter", ...wishes };
     const put = await ada.call("PUT", "/v1/schedules/nightly", { cron: "0 3 * * *", start });
@@ -152,7 +152,7 @@ describe("X13: users", () => {
   });
 });
 
-test("D3: whoever asks with a clock that is wrong, the time is the coordinator's", async () => {
+test("D3: the coordinator's time applies, even if the caller's clock is wrong", async () => {
   const sessionId = await ada.start();
   const { token } = await held(await fleet.runner());
   const later = { now: clock.now() + 3_600_000 };
@@ -182,7 +182,7 @@ describe("runners", () => {
     await ada.start();
     expect((await runner.poll({ waitMs: 0 })).claims).toEqual([]);
 
-    // Of sessions in their users' own storages.
+    // The sessions of these tasks are in their users' own storages.
     const task = async (person: Person, taskId: string) =>
       (await person.post("/v1/sessions", { agent: "task:shell", taskId })).body.sessionId as string;
     const [theirs, own] = [await task(ada, "adas-3"), await task(eve, "eves-3")];
@@ -217,7 +217,7 @@ describe("runners", () => {
     expect((await runner.person.post("/v1/sessions", { agent: "greeter" })).status).toBe(403);
   });
 
-  test("what its batch makes sees no other session's conversation", async () => {
+  test("a batch cannot show another session's conversation to a child", async () => {
     const runner = await fleet.runner();
     const sessionId = await ada.start();
     const claim = await held(runner);
@@ -244,7 +244,7 @@ describe("runners", () => {
     expect((await fleet.admin.get("/v1/runners")).body.runners).toHaveLength(1);
   });
 
-  test("registering again with its own token is the same runner; deleted, its token is nobody's", async () => {
+  test("a runner that registers again with its own token is the same runner, and a deleted runner's token is unknown", async () => {
     const runner = await fleet.runner();
     const again = await runner.register(runner.person.token);
     expect(again.body).toMatchObject({ runnerId: runner.runnerId });
@@ -253,7 +253,7 @@ describe("runners", () => {
     expect((await runner.person.get(`/v1/runners/${runner.runnerId}`)).status).toBe(401);
   });
 
-  test("a queued task is started by who holds its session, as its owner's, once", async () => {
+  test("a queued task is started once by the holder of its session, for the session's owner", async () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner({ taskKinds: ["shell"], agents: [] })];
     const sessionId = await ada.start();
     const claim = await held(runner);
@@ -299,7 +299,7 @@ describe("X4: an agent at work", () => {
     return { status, code: body.code as string | undefined, job: new Person(fleet.url, body.secret ?? "") };
   };
 
-  test("has its own session and those below it, starts children, and is nobody when its session has ended", async () => {
+  test("a job token touches its session and descendants, starts children, and is invalid after the session's end", async () => {
     const runner = await fleet.runner();
     const [own, other] = [await ada.start(), await ada.start()];
     const claims = (await runner.poll()).claims;
@@ -332,7 +332,7 @@ describe("X4: an agent at work", () => {
     expect((await job.get(`/v1/sessions/${own}`)).status).toBe(401);
   });
 
-  test("reads and signals its session while its claim is the newest, and is nobody afterwards, whoever goes on", async () => {
+  test("a job token reads and signals its session while its claim is the newest, and is invalid afterwards", async () => {
     const runner = await fleet.runner();
     const own = await ada.start();
     const [claim] = (await runner.poll()).claims;
@@ -369,7 +369,7 @@ describe("X4: an agent at work", () => {
     expect(await fleet.storage.reader.documents({ collection: "job_token", limit: 9 })).toEqual([]);
   });
 
-  test("is made for a claim that its runner holds, and for no other", async () => {
+  test("a job token is made only for a claim that its runner holds", async () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner()];
     await ada.start();
     const [claim] = (await runner.poll()).claims;
@@ -436,7 +436,7 @@ describe("L7: idempotency keys", () => {
     );
     const again = await ada.post("/v1/sessions", body);
     expect(again.body).toMatchObject({ sessionId, persistence: "full" });
-    // One that is not kept whole was not asked for so.
+    // A request for full persistence is not the same as one for minimal persistence.
     const other = { agent: "greeter", idempotencyKey: "order-3" };
     await ada.start({ ...other, persistence: "minimal" });
     expect((await ada.post("/v1/sessions", other)).status).toBe(409);
@@ -444,7 +444,7 @@ describe("L7: idempotency keys", () => {
 });
 
 describe("X14: the audit", () => {
-  test("has one row for each call that changes something, in a chain that holds", async () => {
+  test("the audit has one row for each call that changes something, in an intact chain", async () => {
     const before = (await fleet.storage.reader.audit({ limit: 1_000 })).length;
     const sessionId = await ada.start();
     await ada.post(`/v1/sessions/${sessionId}/signals`, { name: "go", payload: "not in the audit" });
@@ -468,8 +468,8 @@ describe("X14: the audit", () => {
     expect((await ada.get("/v1/audit")).status).toBe(403);
   });
 
-  // What a runner commits is told by the journal of each session, record by record: a row for each batch would tell it twice.
-  test("counts as many rows as people have changed things, by whatever service; what runners commit is in journals", async () => {
+  // Commits of runners are recorded in each session's journal. An audit row for each batch would repeat them.
+  test("the audit has a row for each change by a person through any service, and none for commits of runners", async () => {
     const before = (await fleet.storage.reader.audit({ limit: 1_000 })).length;
     let asked = 0;
     const change = async (who: Person, verb: string, path: string, body?: unknown) => {

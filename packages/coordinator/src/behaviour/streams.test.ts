@@ -12,7 +12,7 @@ import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 const HEALTHY = 5;
 const RECORDS = 64;
-/** Of all records together many times what two kernels hold for a socket. */
+/** All records together are many times larger than the buffers of two kernels for a socket. */
 const RECORD_CHARS = 400_000;
 const LIVE_EVENTS = 30;
 const STUCK = 4;
@@ -40,16 +40,16 @@ describe("V2: a reader that stops reading", () => {
   });
   afterEach(() => fleet.close());
 
-  test("has at most what it may leave unread made for it, is cut off, and goes on from there without a gap", async () => {
+  test("a stuck reader is cut off after a limited number of events, and continues from there without a gap", async () => {
     const stuck = readerOf(fleet, "ses_long");
     stuck.pause();
     const cut = stuck.read();
-    // That it is open may be over before anybody looks; what was read for it stays read.
+    // The stream may be over before the test looks. The events that were made for it stay counted.
     await expect.poll(() => made, PATIENCE).toBeGreaterThan(0);
-    await expect.poll(openStreams, PATIENCE).toBe(0); // The coordinator has let go of it.
+    await expect.poll(openStreams, PATIENCE).toBe(0); // The coordinator has cut the stream.
     expect(made).toBeLessThan(RECORDS);
     stuck.resume();
-    expect(await cut).toBe("cut"); // Never an end: the rest is still to come.
+    expect(await cut).toBe("cut"); // A cut is no end: more events follow.
     expect(stuck.records.length).toBeLessThan(RECORDS);
 
     const rest = stuck.read();
@@ -60,9 +60,9 @@ describe("V2: a reader that stops reading", () => {
     expect(stuck.records).toEqual(journal.map((record) => JSON.stringify(record)));
   });
 
-  test("slows nobody: whoever reads is told everything while it is stuck", async () => {
+  test("a stuck reader does not slow other readers, which get everything meanwhile", async () => {
     await fleet.close();
-    fleet = await openFleet({ storage: fleet.storage, seed: 2 }); // It is not cut while this goes on.
+    fleet = await openFleet({ storage: fleet.storage, seed: 2 }); // The stuck reader is not cut in this test.
     const stuck = readerOf(fleet, "ses_long");
     stuck.pause();
     const reading = [stuck.read()];
@@ -91,34 +91,37 @@ describe("V2: a reader that stops reading", () => {
 describe("V2: a reader that stops reading costs the memory of one event, or 1 MiB", () => {
   afterEach(() => void vi.restoreAllMocks());
 
-  // What is reachable when the first one is cut, and all of them are stuck.
+  // Measures the reachable memory when the first stream is cut, while all of them are stuck.
   it.each([
     { char: "x", chars: 2_000_000, records: 8 },
     { char: "中", chars: 40_000, records: 140 },
-  ])("of $records records of $chars $char", async ({ char, chars, records }) => {
-    const fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
-    await create(fleet, "ses_long");
-    const text = Buffer.alloc(chars * Buffer.byteLength(char), char).toString();
-    await fleet.storage.commit([batch("ses_long", 0, records, text)], 1);
-    const before = reachable();
-    const atCut: number[] = [];
-    const { destroy } = ServerResponse.prototype;
-    vi.spyOn(ServerResponse.prototype, "destroy").mockImplementation(function (this: ServerResponse) {
-      atCut.push(reachable());
-      return destroy.call(this);
-    });
-    const stuck = Array.from({ length: STUCK }, () => readerOf(fleet, "ses_long"));
-    const over = stuck.map((reader) => {
-      reader.pause();
-      return reader.read();
-    });
-    await expect.poll(() => atCut.length, PATIENCE).toBe(STUCK);
-    const eventBytes = Buffer.byteLength(text);
-    expect((atCut[0]! - before) / STUCK).toBeLessThan(Math.max(MIB, 1.5 * eventBytes));
-    for (const reader of stuck) reader.resume();
-    expect(new Set(await Promise.all(over))).toEqual(new Set(["cut"]));
-    await fleet.close();
-  });
+  ])(
+    "the memory stays within its limit for $records records of $chars $char",
+    async ({ char, chars, records }) => {
+      const fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
+      await create(fleet, "ses_long");
+      const text = Buffer.alloc(chars * Buffer.byteLength(char), char).toString();
+      await fleet.storage.commit([batch("ses_long", 0, records, text)], 1);
+      const before = reachable();
+      const atCut: number[] = [];
+      const { destroy } = ServerResponse.prototype;
+      vi.spyOn(ServerResponse.prototype, "destroy").mockImplementation(function (this: ServerResponse) {
+        atCut.push(reachable());
+        return destroy.call(this);
+      });
+      const stuck = Array.from({ length: STUCK }, () => readerOf(fleet, "ses_long"));
+      const over = stuck.map((reader) => {
+        reader.pause();
+        return reader.read();
+      });
+      await expect.poll(() => atCut.length, PATIENCE).toBe(STUCK);
+      const eventBytes = Buffer.byteLength(text);
+      expect((atCut[0]! - before) / STUCK).toBeLessThan(Math.max(MIB, 1.5 * eventBytes));
+      for (const reader of stuck) reader.resume();
+      expect(new Set(await Promise.all(over))).toEqual(new Set(["cut"]));
+      await fleet.close();
+    },
+  );
 });
 
 function readerOf(fleet: Fleet, sessionId: string): EventReader {
@@ -161,8 +164,8 @@ function reachable(): number {
   return heapUsed + external;
 }
 
-// It counts on a little slower than the clocks go, and plans by that what is to end when.
-test("S3: whoever listens for arrivals is told the time again and again", async () => {
+// The listener counts the time on, a little slower than the clocks, and schedules deadlines by it.
+test("S3: a listener for arrivals is sent the time repeatedly", async () => {
   const clock: Clock = {
     ...systemClock,
     setTimer: (callback, ms, isIdle) => systemClock.setTimer(callback, ms === 10_000 ? 10 : ms, isIdle),
@@ -186,8 +189,8 @@ test("S3: whoever listens for arrivals is told the time again and again", async 
   }
 });
 
-// A reader that stops reading would have one kept for it each time.
-test("V2: what arrives for one session, again and again until it is told, is told once", async () => {
+// A slow reader would otherwise keep one notice in memory for each arrival.
+test("V2: repeated arrivals for one session are sent as one notice", async () => {
   const listeners: ((arrival: Arrival) => void)[] = [];
   const subscribe = (listener: (arrival: Arrival) => void) => (listeners.push(listener), () => {});
   const fleet = await openFleet({ storage: storageWith(new MemoryStorage(), { subscribe }) });
@@ -218,7 +221,7 @@ test("V2: what arrives for one session, again and again until it is told, is tol
   }
 });
 
-test("a result is waited for no longer when who asked for it was gone before the token was looked up", async () => {
+test("a wait for a result ends if its caller had gone before the token was checked", async () => {
   const memory = new MemoryStorage();
   const known = await openFleet({ storage: memory });
   const sessionId = await known.admin.start();

@@ -117,7 +117,7 @@ test("runners that come and leave at once do not postpone the end of an unmatche
   expect(await statusOf(sessionId)).toBe("failed");
 });
 
-test("a runner that fits and stays gives an unmatched session five minutes anew when it leaves", async () => {
+test("an unmatched session gets five more minutes when a runner that fits stays and then leaves", async () => {
   const sessionId = await admin.start({ demands: DEMANDS });
   await clock.advance(4 * MINUTE);
   const runner = await fleet.runner({ labels: DEMANDS });
@@ -129,7 +129,7 @@ test("a runner that fits and stays gives an unmatched session five minutes anew 
   expect(await statusOf(sessionId)).toBe("failed");
 });
 
-test("a runner that ran an unmatched session and left at once gives it five minutes anew, across a restart", async () => {
+test("an unmatched session gets five more minutes after a run, also across a restart", async () => {
   const sessionId = await admin.start({ demands: DEMANDS });
   await clock.advance(4 * MINUTE);
   const runner = await fleet.runner({ labels: DEMANDS });
