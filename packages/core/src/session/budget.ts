@@ -96,22 +96,25 @@ export function openAccount(limits: Budget): Account {
   return { limits, spent: NO_AMOUNT, reserved: NO_AMOUNT, low: false };
 }
 
+/** Limits of what tasks report when they end. A task that declares no cost may exceed them once. */
+const REPORTED: ReadonlySet<LimitName> = new Set(["maxTokens", "maxCostMicroUsd"]);
+
 /**
  * B1. Whether every payer admits an amount. A payer that refuses decides, before any payer that only makes it
- * wait.
+ * wait. A payer that has spent more than a limit admits nothing, not even a task that declares no cost.
  */
 export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
   let queued = false;
   for (const [payer, { limits, spent, reserved }] of payers) {
     for (const [limit, kind] of LIMITED) {
       const max = limits[limit];
-      if (max === undefined || amount[kind] === 0) continue;
+      if (max === undefined || (amount[kind] === 0 && !REPORTED.has(limit))) continue;
       const after = spent[kind] + amount[kind];
       if (after > max) {
         const then = limits.onExhausted ?? "park";
         return { status: "refused", payer, limit, used: spent[kind], max, then };
       }
-      queued ||= after + reserved[kind] > max;
+      queued ||= amount[kind] > 0 && after + reserved[kind] > max;
     }
   }
   return { status: queued ? "queued" : "admitted" };

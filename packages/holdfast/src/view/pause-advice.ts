@@ -1,6 +1,6 @@
 // Why a session stands still until a person does something, and what that is.
 
-import { mayAcceptDrift, type PauseReason, type Session } from "@holdfast/core";
+import { mayAcceptDrift, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
 import { amountText, limitTitle, writtenLimit } from "./budget-text.ts";
 import type { Io } from "../frame/command.ts";
 import { runnerCommand } from "./runner-advice.ts";
@@ -64,6 +64,11 @@ export function pauseAdvice(
   return advice[pauseReason]();
 }
 
+/** A limit that the command can be copied with: twice the old one, or twice what is spent if that is more. */
+function raisedLimit({ used, max }: Pick<Exhausted, "used" | "max">): number {
+  return Math.min(2 * Math.max(used, max), Number.MAX_SAFE_INTEGER);
+}
+
 function budgetAdvice({ sessionId, exhausted }: Session, io: Pick<Io, "call">): PauseAdvice {
   const payer = exhausted?.payer ?? sessionId;
   if (exhausted === undefined) return { why: "a budget is used up", commands: [io.call(`budget ${payer}`)] };
@@ -72,9 +77,6 @@ function budgetAdvice({ sessionId, exhausted }: Session, io: Pick<Io, "call">): 
   const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
   return {
     why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent`,
-    // A command that can be copied as it is: twice the limit, which the person may change.
-    commands: [
-      io.call(`budget ${payer} --raise ${writtenLimit(limit, Math.min(2 * max, Number.MAX_SAFE_INTEGER))}`),
-    ],
+    commands: [io.call(`budget ${payer} --raise ${writtenLimit(limit, raisedLimit(exhausted))}`)],
   };
 }
