@@ -1,11 +1,10 @@
-// What runners run while the nemesis is about: agents of every kind of command, whose tasks tell what they did in a file that no crash
-// of theirs takes back.
+// The agents of a nemesis run, with every kind of command. Their tasks record what they did in files that survive a crash.
 //
-//   agents-1. Each attempt of a task says that it begins, that it still goes on, and that it has ended: one line each,
-//       written at once, with the machine's monotonic time, which no clock step moves.
-//   agents-2. What an attempt starts carries a mark in its environment, by which it is found.
+//   agents-1. Each attempt of a task writes a line when it begins, while it runs, and when it ends. The line is written at
+//       once, with the machine's monotonic time, which no clock step changes.
+//   agents-2. A process that an attempt starts has a mark in its environment, which identifies it.
 //
-// The harness imports the names; a runner loads the file as it loads anybody's.
+// The harness imports the names; a runner loads this file like any other agent file.
 
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
@@ -62,7 +61,7 @@ export const walker = defineAgent<Paced & { readonly trail?: readonly number[] }
 
 export const SIGNAL_NAMES = ["left", "right"] as const;
 
-/** Its output is what it was sent, by name, in the order it came. */
+/** Its output is the payloads of its signals, by name, in the order of their arrival. */
 export const collector = defineAgent<{ readonly count: number }, Readonly<Record<string, readonly number[]>>>(
   {
     name: "collector",
@@ -79,7 +78,7 @@ export const collector = defineAgent<{ readonly count: number }, Readonly<Record
   },
 );
 
-/** Its output is how long it slept, by the machine's monotonic time. */
+/** Its output is the lengths of its sleeps, by the machine's monotonic time. */
 export const sleeper = defineAgent<{ readonly sleepMs: number; readonly times: number }, readonly number[]>({
   name: "sleeper",
   run: async (ctx, { sleepMs, times }) => {
@@ -112,7 +111,7 @@ export const parent = defineAgent<Paced, readonly (readonly number[])[]>({
   },
 });
 
-/** Starts a process of its own, and is done when that is. */
+/** An agent that starts a process, and completes when that process has ended. */
 export const keeper = defineAgent<{ readonly takesMs: number }, string>({
   name: "keeper",
   run: async (ctx, { takesMs }) =>
@@ -134,7 +133,7 @@ export const keeper = defineAgent<{ readonly takesMs: number }, string>({
     }),
 });
 
-/** How often a task of this agent may be begun, whatever happens. */
+/** The maximum number of attempts of a task of `limited`. */
 export const ATTEMPTS_MAX = 2;
 
 export const limited = defineAgent<{ readonly takesMs: number }, string>({
@@ -151,13 +150,13 @@ export const limited = defineAgent<{ readonly takesMs: number }, string>({
   },
 });
 
-/** Has its work done by another runner's process. */
+/** An agent whose task runs in another runner's process. */
 export const errand = defineAgent<{ readonly takesMs: number }, number>({
   name: "errand",
   run: async (ctx, { takesMs }) => ctx.scheduleTask<number>("work", takesMs),
 });
 
-/** Never ends by itself. */
+/** An agent that never ends unless it is cancelled. */
 export const endless = defineAgent<{ readonly takesMs: number; readonly turn?: number }, never>({
   name: "endless",
   initial: (input) => input,
@@ -169,7 +168,7 @@ export const endless = defineAgent<{ readonly takesMs: number; readonly turn?: n
   },
 });
 
-/** Takes its runner with it, each time. */
+/** An agent that crashes its runner each time. */
 export const poison = defineAgent<Record<string, never>, string>({
   name: "poison",
   run: async (ctx) =>

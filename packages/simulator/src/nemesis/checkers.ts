@@ -1,20 +1,19 @@
-// What was seen while the nemesis was about, held against what was promised. Pure: each checker reads what was seen and names what
-// breaks its promise, with who and when.
+// `check`: compares the observations of a nemesis run with the promises. Each checker is a pure function of the observations, and
+// names every violation with its runner, session and time.
 //
-//   checkers-1. Nothing is a violation that only looks like one because two observers read their clocks a moment apart
-//       (`SKEW_MS`).
-//   checkers-2. A request without an answer may have been done or not; one that was acknowledged was done.
+//   checkers-1. Two observers may read their clocks a moment apart (`SKEW_MS`), which is never reported as a violation.
+//   checkers-2. A request without an answer may have been performed or not; an acknowledged request was performed.
 
 import { ATTEMPTS_MAX, SIGNAL_NAMES } from "./agents.ts";
 import { Claims } from "./claims.ts";
 import type { Effect, FinalSession, Observed, Request } from "./observed.ts";
 
-/** A claim is written, told and acted on within less; and the database tells wall clock, which is mapped (checkers-1). */
+/** A tolerance: a claim reaches its runner faster, and the database's wall clock is converted with a small error (checkers-1). */
 const SKEW_MS = 100;
-/** A process that stood still may take so long to notice; what it started then ends. */
+/** The time that a frozen process may take to notice its losses, and to end the processes that it started. */
 const THAW_MS = 3_000;
 const TERMINAL = new Set(["completed", "failed", "cancelled"]);
-/** Codes of answers that say: not now. */
+/** Codes of errors that pass after a while. */
 const PASSING = new Set(["storage_unavailable", "storage_full", "storage_readonly", "unavailable"]);
 
 export const CHECKERS: Readonly<Record<string, (seen: Observed) => readonly string[]>> = {
@@ -59,7 +58,7 @@ function startedOnce({ requests, sessions }: Observed): string[] {
   return [...twice, ...lost];
 }
 
-/** One client sends the signals of a name, each after the one before was acknowledged: so their order is that of their numbers. */
+/** A client sends a signal of a name only after the last was acknowledged, so the signals' order is that of their numbers. */
 function receivedInOrder({ requests, sessions }: Observed): string[] {
   const sent = Map.groupBy(
     requests.filter(({ op }) => op === "signal"),
@@ -128,7 +127,7 @@ function claimsAreExclusive({ claims, batches }: Observed): string[] {
   return violations;
 }
 
-/** What is done for another one's session has that one's claims. */
+/** `work` is a queued task: its effects name the session that asked for it, which another runner may hold. */
 const isOwn = ({ name }: Effect): boolean => name !== "work";
 
 function nobodyWorksForOthers(seen: Observed): string[] {
@@ -136,7 +135,7 @@ function nobodyWorksForOthers(seen: Observed): string[] {
   return seen.effects.filter(isOwn).flatMap((effect) => {
     const holder = otherHolder(seen, holders, effect);
     if (holder === undefined) return [];
-    // Where it stood in its code when its machine was suspended, it goes on until it looks.
+    // A suspended process continues where it was until it checks its claims.
     if (effect.phase !== "begin" && isThawing(seen, effect.runner, effect.at)) return [];
     const { runner, sessionId, taskId, attempt, phase, at } = effect;
     return [
@@ -156,7 +155,7 @@ function nothingIsLeftRunning(seen: Observed): string[] {
   });
 }
 
-/** Who held a session while a runner did something for it, if that was somebody else (checkers-1). */
+/** The holder of a session while a runner did something for it, if that was another runner (checkers-1). */
 function otherHolder(
   { runnerIds }: Observed,
   holders: Claims,

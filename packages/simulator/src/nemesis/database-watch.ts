@@ -1,7 +1,7 @@
-// What the database saw: each change of a claim and each batch, in the order in which they were committed to their sessions.
+// `watchDatabase` records each change of a claim and each batch, in the order in which they were committed to their sessions.
 //
-// Triggers write it down in the same transaction. Times are the database server's wall clock, which is this machine's: they are told
-// as monotonic ones. The product knows nothing of it.
+// Triggers record them in the same transaction. The server's wall clock is this machine's, and its times are converted to
+// monotonic ones. The product does not know these triggers.
 
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { runSql } from "@holdfast/storage/postgres-testing";

@@ -1,4 +1,5 @@
-// What the nemesis does. Each fault begins, lasts, and is undone; which ones, at whom and for how long is drawn from a seed.
+// `FAULTS` of a nemesis run. Each fault begins, lasts, and is undone. A seed decides which faults happen, to which members, and
+// for how long.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cut } from "./network.ts";
@@ -16,20 +17,20 @@ export interface FaultContext {
   readonly world: World;
   readonly chance: Chance;
   readonly freezes: Freeze[];
-  /** What broke a promise while it happened. */
+  /** Promises that were broken during a fault. */
   readonly complaints: string[];
 }
 
 export interface Fault {
   readonly name: string;
-  /** Why it cannot be had here; `undefined` when it can. */
+  /** The reason why the fault is not possible here; `undefined` when it is. */
   without(world: World): string | undefined;
-  /** Begins, lasts and is undone. @returns at whom it was. */
+  /** Perform the fault, until it is undone. @returns the name of its target. */
   happen(context: FaultContext): Promise<string>;
 }
 
 const HOUR_MS = 3_600_000;
-/** A process that was told to end has ended by then, whatever else is the matter. */
+/** The maximum time in which a process ends after SIGTERM, under any other fault. */
 const STOP_MS = 45_000;
 const always = (): undefined => undefined;
 const needsNetwork = ({ network }: World): string | undefined => network.without;
@@ -79,7 +80,7 @@ function oneOf({ world, chance }: FaultContext, which: "runners" | "coordinators
   return chance.pick(world[which] as [Member, ...Member[]]);
 }
 
-/** With all it has started, as its machine's death would. */
+/** Kill a member with all processes that it started, like a crash of its machine. */
 async function killed({ world, chance }: FaultContext, member: Member): Promise<string> {
   const { pid } = member;
   world.held.add(member);
@@ -91,7 +92,7 @@ async function killed({ world, chance }: FaultContext, member: Member): Promise<
   return member.name;
 }
 
-/** As a machine that is suspended, for longer than its leases last. */
+/** Freeze a runner like a suspended machine, for longer than its leases. */
 async function frozenRunner(context: FaultContext): Promise<string> {
   const { world, chance, freezes } = context;
   const runner = oneOf(context, "runners");
@@ -116,7 +117,7 @@ async function frozenCoordinator(context: FaultContext): Promise<string> {
   return coordinator.name;
 }
 
-/** Whoever watches over it starts it again. */
+/** Stop a member by SIGTERM; its supervisor starts it again. */
 async function told({ complaints }: FaultContext, member: Member): Promise<string> {
   const { pid } = member;
   member.signal("SIGTERM");

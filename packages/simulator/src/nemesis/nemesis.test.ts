@@ -1,4 +1,4 @@
-// The nemesis, small: that it works, and that it finds what it is for. The rest is `npm run campaign -- nemesis`.
+// A test of `runNemesis` with a small fleet. The rest is `npm run campaign -- nemesis`.
 
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -17,7 +17,7 @@ test(
       runners: 2,
       isSeparate: false,
       leaseMs: 6_000,
-      faults: ["kill-coordinator", "term-runner"], // After which nobody waits for a lease.
+      faults: ["kill-coordinator", "term-runner"], // No session waits for a lease after these.
       least: { kill: 1, term: 1 },
       minMs: 0,
       atOnce: 2,
@@ -31,12 +31,12 @@ test(
     expect(report.violations).toEqual([]);
     expect(report.sessions).toBeGreaterThanOrEqual(12);
     expect(report.effects).toBeGreaterThan(10);
-    expect(report.claims).toBeGreaterThan(5); // Of a session that is cancelled at once there is none.
+    expect(report.claims).toBeGreaterThan(5); // A session that is cancelled at once has none.
     rmSync(report.folder, { recursive: true });
   },
 );
 
-/** Of its own, as a coordinator has it. */
+/** A database for this test alone, like that of a coordinator. */
 async function newDatabase(): Promise<string> {
   const server = await sharedServerUrl();
   const name = `nemesis_${randomUUID().replaceAll("-", "")}`;

@@ -1,10 +1,9 @@
-// The nemesis: clients work with a fleet of real processes while faults come and go; then everything is healed, what was begun must
-// end, and all that was seen is held against what was promised.
+// `runNemesis`: clients work with a fleet of real processes while faults come and go. Then everything is healed, and every session
+// must end. At last the checkers compare the observations with the promises.
 //
-//   nemesis-1. All that is seen is in files in the folder it names, whatever becomes of it.
-//   nemesis-2. The same seed draws the same faults and sessions; when they fall is the machine's affair.
-//   nemesis-3. A fault finds somebody at work: where a machine is so slow that none begins between two, they come
-//       further apart.
+//   nemesis-1. All observations are in files in the folder that it names, however the run ends.
+//   nemesis-2. The same seed draws the same faults and sessions; their times depend on the machine.
+//   nemesis-3. A fault happens only when a coordinator and a runner are ready, so a slow machine has longer times between faults.
 
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,32 +28,32 @@ import { Clients } from "./requests.ts";
 import { Workload } from "./workload.ts";
 import { closeNow, World, type WorldOptions } from "./world.ts";
 
-/** L3. So long nothing may stand still when all is healed. */
+/** L3. The maximum time without the end of a session, when everything is healed. */
 const HEALED_MS = 60_000;
 const LOOK_EVERY_MS = 400;
-/** How often a person looks whether there is something to decide. */
+/** The interval at which the role of a person looks for poison sessions. */
 const DECIDE_EVERY_MS = 2_000;
 const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly seed: number;
-  /** Which of `FAULTS`, by name; all by default. */
+  /** The names of the `FAULTS` that may happen; all by default. */
   readonly faults?: readonly string[];
-  /** Faults go on for so long at least, and until as many of each kind have happened: the first word of their names. */
+  /** Faults happen for at least this time, and until `least` of each kind have happened. A kind is the first word of a name. */
   readonly minMs: number;
   readonly least?: Readonly<Record<string, number>>;
-  /** How many faults at once. */
+  /** The number of faults at a time. */
   readonly atOnce: number;
-  /** Between one and the next, at most. */
+  /** The maximum pause between two faults. */
   readonly pauseMs: number;
-  /** Sessions at once. */
+  /** The number of sessions at a time. */
   readonly width: number;
-  /** How many are begun, at most. */
+  /** The maximum number of sessions. */
   readonly sessionsMax?: number;
-  /** How long what sessions do takes, of what it takes in a campaign: all of it by default. */
+  /** The duration of the sessions' work, relative to that in a campaign; 1 by default. */
   readonly pace?: number;
   readonly isPoisoned: boolean;
-  /** Told what happens. */
+  /** Receives a line about each event. */
   readonly say: (line: string) => void;
 }
 
@@ -181,14 +180,14 @@ class Nemesis {
     }
   }
 
-  /** Kinds of which there were not enough yet. */
+  /** The kinds of faults that have not happened often enough yet. */
   #wanted(): readonly string[] {
     const happened = Map.groupBy(this.#happened, kindOf);
     const { least = {} } = this.#options;
     return Object.keys(least).filter((kind) => (happened.get(kind)?.length ?? 0) < least[kind]!);
   }
 
-  /** Those of one kind do not happen together: two cannot start one server. */
+  /** Faults of one kind, except kills, do not happen together: two cannot start one server. */
   #draw(chance: Chance, count: number): readonly Fault[] {
     const wanted = this.#wanted();
     const candidates = this.#faults.filter((fault) => wanted.length === 0 || wanted.includes(kindOf(fault)));
@@ -317,7 +316,7 @@ function isSettled({ agent, status, pauseReason }: FinalSession): boolean {
   return TERMINAL.has(status) || (agent === "poison" && pauseReason === "poison");
 }
 
-/** O3. Of runners that were killed, for as long as somebody could have gone on: other faults are in it. */
+/** O3. The times until sessions of killed runners were claimed again, as percentiles. Other faults prolong them. */
 function requeued(happened: readonly Happened[], seen: Observed): NemesisReport["requeuedMs"] {
   const claims = new Claims(seen.claims);
   const times = happened

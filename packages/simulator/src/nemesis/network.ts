@@ -1,11 +1,12 @@
-// A network of this machine's own for a fleet: each member in a network namespace, joined by a bridge; and what can go wrong with it.
+// `openNetwork`: a network for a fleet on this machine. Each member has a network namespace, where its traffic can be cut, and a
+// bridge joins them.
 //
-//   nemesis-network-1. Everything made here carries the pid of the harness in its name. What a harness left that is
-//       gone, the next one removes.
-//   nemesis-network-2. Without root, or where the machine has no namespaces, members share this machine's loopback:
-//       nothing can be cut there, and `without` says why.
+//   nemesis-network-1. All namespaces and links have the harness's pid in their names. The next harness removes those that
+//       a dead one left.
+//   nemesis-network-2. Without root, or on a machine without namespaces, members share this machine's loopback. Its
+//       traffic cannot be cut, and `without` is the reason.
 //
-// It knows no coordinators and no runners: members have names and addresses.
+// The network knows no coordinators and no runners: members have names and addresses.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -13,7 +14,7 @@ import { readdirSync } from "node:fs";
 const NAME = /^hfn(\d+)/;
 const NAMESPACES = "/run/netns";
 
-/** What does not pass at a member, in its own namespace. */
+/** Traffic that does not pass at a member, in its own namespace. */
 export interface Cut {
   readonly member: string;
   /** Packets from there, packets to there, or both. */
@@ -21,19 +22,19 @@ export interface Cut {
   readonly peer: string;
   /** Only TCP with this port at the peer. */
   readonly port?: number;
-  /** How many of a hundred; all by default. */
+  /** The percentage of packets that are lost; all by default. */
   readonly share?: number;
 }
 
 export interface Network {
-  /** Where the harness and the database are. */
+  /** The address of the harness and the database. */
   readonly host: string;
   /** In CIDR notation. */
   readonly subnet: string;
-  /** Why nothing can be cut. */
+  /** The reason why traffic cannot be cut; `undefined` when it can. */
   readonly without: string | undefined;
   address(member: string): string;
-  /** A command, as it is called to run at a member. */
+  /** A command, with the words that make it run at a member. */
   command(member: string, words: readonly string[]): readonly [string, ...string[]];
   cut(cut: Cut): void;
   /** Undo all cuts at a member. */
@@ -41,7 +42,7 @@ export interface Network {
   close(): void;
 }
 
-/** Namespaces if they can be had. */
+/** Namespaces if the machine permits them, or the loopback. */
 export function openNetwork(members: readonly string[], isWanted: boolean): Network {
   const missing = isWanted ? whatIsMissing() : "it was not asked for";
   return missing === undefined ? new Namespaces(members) : new Loopback(missing);

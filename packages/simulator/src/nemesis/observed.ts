@@ -1,23 +1,23 @@
-// What is seen while the nemesis is about, by whoever sees it: clients of their requests, tasks of themselves, the database of
-// claims and commits, the harness of processes. The checkers read nothing else.
+// `Observed`: the observations of a nemesis run. Clients record their requests, tasks their attempts, the database its claims and
+// commits, and the harness the processes. The checkers read nothing else.
 //
-// All times are the machine's monotonic ones, in milliseconds: the same in every process of it, and no clock step moves them.
+// All times are the machine's monotonic time in milliseconds, which is the same in all processes and which no clock step changes.
 
-/** Where tasks tell what they do, in the environment of a runner. */
+/** The variable in a runner's environment with the folder in which tasks record their effects. */
 export const EFFECTS_FOLDER = "HOLDFAST_NEMESIS_EFFECTS";
-/** Which runner it is, there. */
+/** The variable in a runner's environment with its name. */
 export const RUNNER_NAME = "HOLDFAST_NEMESIS_RUNNER";
-/** On what a task starts: `RUNNER PID SESSION`. */
+/** The variable in the environment of a process that a task started: `RUNNER PID SESSION`. */
 export const MARK = "HOLDFAST_NEMESIS_MARK";
-/** On every process of the harness, with the harness's own pid: the next run ends what a killed one left. */
+/** The variable in all environments with the harness's pid, by which the next run ends the processes of a killed one. */
 export const HARNESS = "HOLDFAST_NEMESIS";
 
-/** The machine's, not this process's: `performance.now()` begins anew in each. */
+/** The machine's monotonic time: `performance.now()` begins at zero in each process. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }
 
-/** What a task says of one attempt. */
+/** A task's record of one attempt. */
 export interface Effect {
   readonly at: number;
   readonly phase: "begin" | "beat" | "end";
@@ -29,26 +29,26 @@ export interface Effect {
   readonly attempt: number;
 }
 
-/** One request of a client, as it was answered: `ok` acknowledged, `fail` surely not done, `info` who knows. */
+/** One request of a client, with its outcome: `ok` acknowledged, `fail` certainly not performed, `info` unknown. */
 export interface Request {
   readonly op: "start" | "signal" | "cancel" | "read" | "list" | "unpause";
-  /** What is asked for: an idempotency key, or a session's id. */
+  /** The subject of the request: an idempotency key, or a session's id. */
   readonly about: string;
   readonly invokedAt: number;
   readonly answeredAt: number;
   readonly outcome: "ok" | "fail" | "info";
-  /** Of HTTP; absent when there was no answer. */
+  /** The HTTP status; absent when there was no answer. */
   readonly status?: number;
   readonly code?: string;
-  /** As it came, cut. */
+  /** The beginning of an error's body. */
   readonly said?: string;
-  /** Of a start. */
+  /** The session that a start created. */
   readonly sessionId?: string;
   readonly agent?: string;
-  /** Of a signal. */
+  /** The name of a signal; its number follows. */
   readonly name?: string;
   readonly number?: number;
-  /** Of a read or a cancel: the session's status. */
+  /** The session's status, in the answer to a read or a cancel. */
   readonly seen?: string;
 }
 
@@ -68,7 +68,7 @@ export interface Batch {
   readonly sessionId: string;
   readonly seq: number;
   readonly count: number;
-  /** Of the claim it was committed under. */
+  /** The token of the claim under which the batch was committed. */
   readonly token: number;
   /** Tasks whose outcome is in it, by their number. */
   readonly done: readonly number[];
@@ -83,14 +83,14 @@ export interface Sighting {
   readonly sessionId: string;
 }
 
-/** A runner that stood still, as a machine that is suspended. */
+/** A time during which a runner was stopped, like a suspended machine. */
 export interface Freeze {
   readonly runner: string;
   readonly from: number;
   readonly to: number;
 }
 
-/** What a watcher of a session was told, over all its connections. */
+/** The events that a watcher of a session received, over all its connections. */
 export interface Watched {
   readonly sessionId: string;
   readonly seqs: readonly number[];
@@ -101,7 +101,7 @@ export interface Watched {
 export interface FinalSession {
   readonly sessionId: string;
   readonly agent: string;
-  /** Of the request that asked for it. */
+  /** The key of the request that started it. */
   readonly key: string | undefined;
   readonly isChild: boolean;
   readonly status: string;
@@ -124,6 +124,6 @@ export interface Observed {
   readonly sessions: readonly FinalSession[];
   /** Runner's name to the id it has at the coordinators. */
   readonly runnerIds: Readonly<Record<string, string>>;
-  /** What processes wrote, by their name. */
+  /** The output of each process, by its name. */
   readonly outputs: Readonly<Record<string, string>>;
 }

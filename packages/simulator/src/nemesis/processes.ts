@@ -1,8 +1,8 @@
-// Members of a fleet as processes, and what they started.
+// `Member`: a member of a fleet as a process. `sightings` finds the processes that members started.
 //
-//   processes-1. Each carries the harness's pid in its environment. What is found with that of one that is gone is ended.
-//       On a system without /proc nothing is found, and nothing that tasks left running is seen.
-//   processes-2. What a member writes goes to a file, whatever becomes of the harness.
+//   processes-1. Each process has the harness's pid in its environment, and the next harness ends those of a dead one. On a
+//       system without /proc no process is found, so processes that tasks left running are not noticed.
+//   processes-2. A member's output goes to a file, which does not depend on the harness.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
@@ -18,9 +18,9 @@ export interface MemberOptions {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What it writes, over all its lives. */
+  /** The file with its output, over all its lives. */
   readonly output: string;
-  /** What it writes once it is ready. */
+  /** The text in its output when it is ready. */
   readonly ready: string;
 }
 
@@ -28,7 +28,7 @@ export class Member {
   readonly name: string;
   readonly #options: MemberOptions;
   #child: ChildProcess | undefined;
-  /** Where in its output its present life begins. */
+  /** The position in the output at which its present life begins. */
   #from = 0;
 
   constructor(options: MemberOptions) {
@@ -48,7 +48,7 @@ export class Member {
     return this.isRunning && this.said.includes(this.#options.ready);
   }
 
-  /** What it has written since it was started the last time. */
+  /** Its output since its last start. */
   get said(): string {
     return readFileSync(this.#options.output).subarray(this.#from).toString();
   }

@@ -1,13 +1,13 @@
-// Requests of clients, each recorded as it was answered.
+// `Clients`: requests to a fleet, each recorded with its answer.
 //
-// A client asks one coordinator or the other; what it wants done it asks again until it is told yes or no, under the same key, so that
-// asking twice is asking once.
+// A client asks the coordinators in turn. It repeats a request under the same key until the answer is yes or no, and the key
+// makes the repetition harmless.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { monotonicMs, type Request } from "./observed.ts";
 
 const ANSWER_MS = 8_000;
-/** Before it asks again; longer each time. */
+/** The pause before a repetition, which grows each time. */
 const PAUSE_MS = { first: 200, most: 2_000 };
 const SAID_CHARS = 2_000;
 
@@ -29,7 +29,7 @@ export class Clients {
   readonly #token: string;
   readonly #record: (request: Request) => void;
   #asked = 0;
-  /** Nothing is asked again from then on. */
+  /** Whether the run is over, so that no request is repeated. */
   isOver = false;
 
   constructor(urls: readonly string[], token: string, record: (request: Request) => void) {
@@ -38,7 +38,7 @@ export class Clients {
     this.#record = record;
   }
 
-  /** Until it is answered; `undefined` when it is over before, or when the answer is no. */
+  /** Repeat a request until it is answered. @returns `undefined` when the run is over before, or when the answer is no. */
   async insist(
     what: Pick<Request, "op" | "about">,
     asked: Asked,
@@ -53,7 +53,7 @@ export class Clients {
     return undefined;
   }
 
-  /** Once, at the coordinator whose turn it is. */
+  /** Send a request once, to the coordinator whose turn it is. */
   async ask(
     what: Pick<Request, "op" | "about">,
     asked: Asked,
@@ -91,7 +91,7 @@ export class Clients {
       const text = await response.text();
       return { status: response.status, body: readJson(text) };
     } catch {
-      return undefined; // Nobody knows whether it was heard.
+      return undefined; // The coordinator may or may not have received it.
     }
   }
 }
@@ -112,7 +112,7 @@ function told({ status, body }: Answer): Partial<Request> {
   };
 }
 
-/** What is no JSON is an answer all the same, and is shown as it came. */
+/** An answer that is not JSON is recorded as its text. */
 function readJson(text: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(text) as Record<string, unknown>;

@@ -1,8 +1,8 @@
-// Clients of a fleet under the nemesis: they start sessions of every kind, signal, cancel, read and watch them, and record all of it.
+// `Workload`: clients of a fleet under the nemesis. They start, signal, cancel, read and watch sessions of every kind, and record
+// each request.
 //
-//   workload-1. Each asks until it is told yes or no; so when all is healed, everything that was begun has been asked
-//       for in full.
-//   workload-2. A start is asked for twenty times at once now and then, under one key (L7).
+//   workload-1. Each client repeats a request until the answer is yes or no, so after the healing every request is answered.
+//   workload-2. A start is sometimes requested twenty times at once, under one key (L7).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type HoldfastClient } from "holdfast/client";
@@ -21,13 +21,13 @@ export interface WorkloadOptions {
   readonly urls: readonly string[];
   readonly token: string;
   readonly chance: Chance;
-  /** Sessions at once. */
+  /** The number of sessions at a time. */
   readonly width: number;
-  /** How many to begin; without end when absent. */
+  /** The number of sessions to start; unlimited when absent. */
   readonly sessionsMax?: number;
-  /** How long what takes time takes, of what it does in a campaign. */
+  /** The duration of the sessions' work, relative to that in a campaign. */
   readonly pace: number;
-  /** Whether one of them is poison. */
+  /** Whether one of the sessions is poison. */
   readonly isPoisoned: boolean;
 }
 
@@ -52,17 +52,17 @@ export class Workload {
     this.#watchers = urls.map((url) => createClient({ url, token, insecure: true, retryMs: NEVER_MS }));
   }
 
-  /** Until it is closed, or as many have ended as there may be. */
+  /** Run sessions until `close`, or until `sessionsMax` of them have ended. */
   async run(): Promise<void> {
     await Promise.all(Array.from({ length: this.#options.width }, () => this.#client()));
   }
 
-  /** Begins nothing more; what was begun goes on. */
+  /** Start no more sessions; those that were started continue. */
   close(): void {
     this.#isClosing = true;
   }
 
-  /** Nobody asks or watches any more. */
+  /** Stop all requests and watchers. */
   async end(): Promise<void> {
     this.#options.clients.isOver = true;
     this.#over.abort();

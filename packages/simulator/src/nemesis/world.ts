@@ -1,8 +1,7 @@
 // A fleet of real processes on one real PostgreSQL, each member in its own network namespace where that can be had.
 //
 //   world-1. A member that has ended is started again, as a service manager would, unless it is held down.
-//   world-2. Everything is gone when it is closed: processes, namespaces, the server. What could not be closed the next
-//       one sweeps.
+//   world-2. `close` removes everything: processes, namespaces, the server. The next world removes the leftovers of a killed one.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -19,7 +18,7 @@ const FAKETIME = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .map((machine) => `/usr/lib/${machine}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 const LOOK_EVERY_MS = 250;
-/** So long somebody may take to begin before what is done to the fleet goes on all the same. */
+/** The maximum wait for a ready coordinator and runner; after it the faults continue anyway. */
 const STAFFED_MS = 30_000;
 /** As `startServer` names them. */
 const SERVER_FOLDER = "holdfast-postgres-";
@@ -205,7 +204,7 @@ export class World {
     return join(this.options.folder, "effects");
   }
 
-  /** Until some coordinator and some runner have begun; not for ever, for what hinders them may be what is done to them. */
+  /** Wait until a coordinator and a runner are ready, at most `STAFFED_MS`, as a fault may prevent them. */
   async untilStaffed(): Promise<void> {
     const until = monotonicMs() + STAFFED_MS;
     const isShort = (): boolean =>
@@ -239,7 +238,7 @@ export class World {
     }
   }
 
-  /** What a runner's tasks have started; it is gone with its machine. */
+  /** End the processes that a runner's tasks have started, which a crash of its machine would end too. */
   endStarted({ name }: Member, of: (runnerPid: number) => boolean = () => true): void {
     for (const { pid, runner, runnerPid } of sightings())
       if (runner === name && of(runnerPid)) endProcess(pid);
@@ -268,7 +267,7 @@ export class World {
   }
 }
 
-/** world-2. At the harness's own end, when nothing can be awaited. Its server notices by itself; what it had on the disk nobody needs. */
+/** world-2. Clean up when the harness ends and cannot await anything. The server notices its end; nobody needs its files. */
 export function closeNow(folder: string): void {
   sweepProcesses();
   removeOwnNetwork();

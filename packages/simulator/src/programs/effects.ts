@@ -1,41 +1,41 @@
-// The world tasks act upon: what each of them did, how often, and in whose name.
+// `Effects`: the world that tasks act upon, which records how often each of them started, failed and succeeded.
 //
-//   effects-1. A task fails as often as its node says, counted over all processes, and then does what it is there for.
-//   effects-2. An attempt that starts after its task's outcome was committed, by whoever still holds the session, is a
-//       violation (H7).
+//   effects-1. A task fails as often as its node says, counted over all processes, and then succeeds.
+//   effects-2. An attempt that starts after its task's outcome was committed is a violation (H7), if its owner still holds
+//       the session.
 
 import type { Dice } from "../world/dice.ts";
 import type { EventLog } from "../world/event-log.ts";
 
-/** What a task of a program does in the world, besides giving its output. */
+/** The effects of a program's task on the world, besides its output. */
 export interface Behaviour {
   /** Attempts that fail before one succeeds. */
   readonly failures?: number;
   /** It never succeeds, and says so. */
   readonly isHopeless?: boolean;
-  /** It may fail and hang besides, as the faults of the moment say: its retries have patience. */
+  /** It may fail and hang further times, by the faults of the moment, because it is retried often enough. */
   readonly isPatient?: boolean;
   /** It has a time-out, so it may hang. */
   readonly mayHang?: boolean;
-  /** It takes so long that it is not waited for. */
+  /** Its duration, which is so long that its session does not wait for it. */
   readonly takesMs?: number;
 }
 
 export interface Effect {
   starts: number;
   failures: number;
-  /** How often it did what it is there for. */
+  /** How often it succeeded. */
   done: number;
 }
 
-/** What an attempt is told of itself. */
+/** The identity of an attempt. */
 export interface AttemptFacts {
   readonly sessionId: string;
   readonly taskId: string;
   readonly attempt: number;
-  /** The life it runs in. */
+  /** The life in which it runs. */
   readonly life: string;
-  /** As whom that life claims. */
+  /** The owner under which that life claims sessions. */
   readonly owner: string;
 }
 

@@ -1,4 +1,4 @@
-// Kinds of nodes made of other sessions: children, what is told both ways, and what children ask of their parent.
+// Kinds of nodes with other sessions, such as `child`: children, signals both ways, and requests of children to their parent.
 
 import type { ChildHandle } from "@holdfast/core";
 import { local } from "@holdfast/runtime";
@@ -23,7 +23,7 @@ export const child: NodeKind<ChildNode> = {
     const last: readonly ProgramNode[] =
       letters === 0 ? [] : [{ kind: "letters", count: letters } as LettersNode];
     const program = drawChild({ isHeard, last });
-    // Whom somebody ended pays for could not be raised any more.
+    // The budget of a payer that has ended could not be raised any more, so no paid child may outlive its parent.
     return { kind: "child", program, how: how === "leave" && isPaid ? "wait" : how, letters };
   },
   async perform({ program, how, letters }, { ctx }) {
@@ -55,7 +55,7 @@ export const child: NodeKind<ChildNode> = {
   },
 };
 
-/** What a child tells until its end; that it stood still for a while is no part of its program. */
+/** A child's events until its end, without those that depend on the faults: `blocked` and `budget_exceeded`. */
 async function hearAll(
   ctx: Stage["ctx"],
   one: Parameters<Stage["ctx"]["waitForChildEvent"]>[0],
@@ -71,7 +71,7 @@ async function hearAll(
   }
 }
 
-/** What a child tells first, besides that it stands still. */
+/** The type of a child's first event other than `blocked`. */
 async function firstNews(ctx: Stage["ctx"], one: ChildHandle): Promise<string> {
   for (;;) {
     const { type } = await ctx.waitForChildEvent(one);
@@ -84,7 +84,7 @@ interface LettersNode extends ProgramNode {
   readonly count: number;
 }
 
-/** What the parent has signalled, in its order. Never drawn: it is part of a child. */
+/** The parent's signals, in their order. Never drawn: it is part of a child. */
 export const letters: NodeKind<LettersNode> = {
   draw: () => ({ kind: "letters", count: 0 }),
   async perform({ count }, { ctx }) {
@@ -101,7 +101,7 @@ interface DoomedNode extends ProgramNode {
   readonly doom: "hard" | "graceful" | "deadline" | "unanswered" | "broke";
 }
 
-/** A child that does not end by itself, and is ended. */
+/** A child that never completes, and is ended by its parent, a deadline or its budget. */
 export const doomed: NodeKind<DoomedNode> = {
   draw({ dice, child: drawChild }) {
     const doom = dice.pick(["hard", "graceful", "deadline", "unanswered", "broke"]);
@@ -222,7 +222,7 @@ interface CappedNode extends ProgramNode {
 /** No call declares as much, but the one that is refused. */
 const TOKENS_PER_CALL = 60;
 
-/** A child that is refused one call, and goes on. */
+/** A child with one refused call, which does not end it. */
 export const capped: NodeKind<CappedNode> = {
   draw({ child: drawChild }) {
     const last = [{ kind: "dear_call" }];
@@ -262,7 +262,7 @@ interface RemainingNode extends ProgramNode {
   readonly name: string;
 }
 
-/** What is left to spend, as a task's input: another answer on replay is a divergence. */
+/** The remaining budget as a task's input: another amount on replay would be a divergence. */
 export const remaining: NodeKind<RemainingNode> = {
   draw: ({ name }) => ({ kind: "remaining", name: name("r") }),
   perform: ({ name }, { ctx }) =>

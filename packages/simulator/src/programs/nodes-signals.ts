@@ -114,7 +114,7 @@ export const question: NodeKind<QuestionNode> = {
   expect: ({ prompt }) => answerTo(prompt),
 };
 
-/** What people answer. */
+/** The answer of a person to a question. */
 export function answerTo(prompt: string): Value {
   return { answered: prompt };
 }

@@ -82,7 +82,7 @@ export function kindOf({ kind }: ProgramNode): AnyKind {
 // ---- drawing -----------------------------------------------------------------------------------------------------
 
 const DEPTH_MAX = 2;
-/** Of sessions below each other. */
+/** The maximum number of generations of sessions. */
 const GENERATIONS = 4;
 const LEAVES = kindsOf("leaf");
 const PLAIN_LEAVES: readonly [AnyKind, ...AnyKind[]] = [
@@ -113,7 +113,7 @@ interface Place extends ChildDraw {
   readonly isPlain: boolean;
 }
 
-/** How often somebody gives up a session of nobody's after a while. */
+/** The probability that a root session has a deadline. */
 const MORTAL = 0.15;
 
 export function drawProgram(dice: Dice, key: string): Program {
@@ -123,7 +123,7 @@ export function drawProgram(dice: Dice, key: string): Program {
   return drawOne(dice, { key, generation: 0, isPaid: false, isPlain, isHeard: false, end, limits });
 }
 
-/** One that a schedule may start, as often as it likes. */
+/** A program that a schedule may start any number of times. */
 export function drawPlainProgram(dice: Dice, key: string): Program {
   return drawOne(dice, { key, generation: 0, isPaid: false, isPlain: true, isHeard: false });
 }
@@ -201,7 +201,7 @@ function drawOne(dice: Dice, place: Place): Program {
   };
 }
 
-/** One that somebody has to raise, or perhaps not. */
+/** A budget that may have to be raised. */
 function drawBudget(dice: Dice): Budget {
   return dice.pick<Budget>([
     { maxTokens: dice.between(50, 200) },
@@ -211,7 +211,7 @@ function drawBudget(dice: Dice): Budget {
   ]);
 }
 
-/** It is heard by whoever would have heard the one it takes over from, when that one goes at once. */
+/** The session that waits for a successor receives its events; after an immediate hand-off its predecessor's parent does. */
 function drawHandOver(dice: Dice, birth: Drawer["child"], isHeard: boolean): ProgramEnd {
   const completion = dice.pick(["wait_for_child", "immediate"]);
   const program = birth({ isHeard: completion === "wait_for_child" || isHeard });
@@ -221,15 +221,15 @@ function drawHandOver(dice: Dice, birth: Drawer["child"], isHeard: boolean): Pro
 // ---- what must come of it ----------------------------------------------------------------------------------------
 
 export interface Expected extends Pick<Expectation, "tasks" | "signals" | "entries"> {
-  /** What it gives as a session. */
+  /** The output of its session. */
   readonly output: Value;
-  /** What its parent hears, perhaps of one that took over from it. */
+  /** The output that its parent receives, perhaps that of a successor. */
   readonly heard: Value;
-  /** What it tells besides, it or who took over. */
+  /** The other events that its parent receives, from the session or its successor. */
   readonly told: readonly Value[];
 }
 
-/** Without running anything. */
+/** The expected result of a program, computed without running it. */
 export function expectedOf({ turns, prelude = [], end }: Program): Expected {
   const expectation: Expectation = {
     tasks: new Map(),
@@ -244,11 +244,11 @@ export function expectedOf({ turns, prelude = [], end }: Program): Expected {
   if (end.type !== "hand_over") return { ...expectation, output, heard: output };
   const { heard, told } = expectedOf(end.program);
   const isWaiting = end.completion === "wait_for_child";
-  // Who waits for its heir tells nothing more; the heir tells the one that waits.
+  // A session that waits for its successor sends nothing more; the successor's events go to the waiting session.
   return isWaiting
     ? { ...expectation, output: heard, heard }
     : { ...expectation, output: HANDED_OVER, heard, told: [...expectation.told, ...told] };
 }
 
-/** In the place of the id of whoever took over. */
+/** The expected output of a session that handed over at once, in place of its successor's id. */
 export const HANDED_OVER = "handed over";

@@ -15,22 +15,22 @@ import { kindOf } from "./nodes.ts";
 import { POLICIES, type Policy } from "./nodes-tasks.ts";
 import { agentOf, NEVER, type Program, type Stage, type Value } from "./program.ts";
 
-/** What a life gives the agents that run in it. */
+/** The functions that a life provides to its agents. */
 export interface ProgramWorld {
   begin(task: TaskContext, node: string, behaviour: Behaviour): AttemptPlan;
   sleep(ms: number): Promise<void>;
-  /** An attempt did what it is there for, or failed, after all it took. */
+  /** An attempt has ended, after the time that it took. */
   ended(task: TaskContext, node: string, end: "done" | "failed"): void;
 }
 
 interface TurnState {
   readonly turn: number;
   readonly results: readonly Value[];
-  /** Of typed state: each turn that is over, by itself. */
+  /** In typed state: an entry for each completed turn. */
   readonly marks?: { readonly [turn: string]: number };
 }
 
-/** What cancelled sessions give: a cancel may come anywhere. */
+/** The output of cancelled sessions, wherever the cancel comes. */
 export const PARTIAL = "cancelled on the way";
 /** A question that nobody answers. */
 export const UNANSWERED = "nobody answers this";

@@ -1,8 +1,8 @@
-// Programs: what agents of a simulation do, as data. From one program come the agent that does it, durably and through all
-// faults, and the result it must have, computed without running anything.
+// `Program`: the actions of a simulation's agent, as data. An agent performs the program, durably and through all faults. The
+// result that it must have is computed without running anything.
 //
-// A kind of node is one object with three functions over the same data: `draw` makes one, `perform` does it with a context,
-// `expect` says what it gives and leaves behind. New things agents can do are new kinds (`NODE_KINDS` in `nodes.ts`).
+// A kind of node is one object with three functions over the same data. `draw` makes a node, `perform` runs it with a context,
+// and `expect` computes its result and effects. A new ability of agents is a new kind (`NODE_KINDS` in `nodes.ts`).
 //
 //   program-1. A node's result depends on nothing but the node: not on time, order of arrival, attempts or crashes.
 //   program-2. A name of a signal belongs to one node, or to one line of nodes that come after each other.
@@ -15,12 +15,12 @@ import type { Behaviour } from "./effects.ts";
 
 export type Value = null | boolean | number | string | readonly Value[] | { readonly [key: string]: Value };
 
-/** What `draw` makes nodes with. */
+/** The functions that `draw` uses to make nodes. */
 export interface Drawer {
   readonly dice: Dice;
   /** A new name, unique in the program. */
   name(prefix: string): string;
-  /** One of a kind that holds no others. */
+  /** A node that contains no other nodes. */
   leaf(): ProgramNode;
   /** Nodes one after the other. */
   line(): readonly ProgramNode[];
@@ -42,21 +42,21 @@ export interface ChildDraw {
   readonly end?: ProgramEnd;
   /** Its budget, under which nothing but `last` is done. */
   readonly budget?: Budget;
-  /** Of its budget, beside others. */
+  /** Further limits of its budget. */
   readonly limits?: Budget;
 }
 
-/** What `perform` does nodes with. */
+/** The functions that `perform` uses to run nodes. */
 export interface Stage {
   readonly ctx: AgentContext;
   perform(node: ProgramNode): Promise<Value>;
   /** One after the other. */
   inTurn(nodes: readonly ProgramNode[]): Promise<Value[]>;
-  /** What a closure of this node's does in the world. */
+  /** A closure for a task of this node, with the node's effects on the world. */
   work(node: string, behaviour: Behaviour): (task: unknown) => Promise<Value>;
 }
 
-/** What `expect` fills: everything a session leaves behind besides its output. */
+/** The expected effects of a session besides its output, which `expect` fills in. */
 export interface Expectation {
   /** Tasks that are done, and how often each fails first. */
   readonly tasks: Map<string, Behaviour & { readonly outcome: "done" | "hopeless" | "perhaps" }>;
@@ -64,9 +64,9 @@ export interface Expectation {
   readonly signals: Map<string, Value[]>;
   /** Entries by their branch: in this order there, in any order between branches. */
   readonly entries: Map<string, number>;
-  /** What it tells its parent besides its end, in any order. */
+  /** Its events for its parent besides its end, in any order. */
   readonly told: Value[];
-  /** What comes of a child. */
+  /** The expected result of a child. */
   child(program: Program): { readonly heard: Value; readonly told: readonly Value[] };
   expect(node: ProgramNode): Value;
 }
@@ -84,13 +84,13 @@ export interface ProgramNode {
 
 /** How a program ends once its turns are over. */
 export type ProgramEnd =
-  /** With what its nodes gave. */
+  /** It completes with the results of its nodes. */
   | { readonly type: "output" }
   /** It waits for a signal that nobody sends. */
   | { readonly type: "never" }
-  /** So many sessions of it fail; the next goes on where they were. */
+  /** Its first `times` sessions fail, and the next one continues where they stopped. */
   | { readonly type: "fails"; readonly times: number }
-  /** It asks what nobody answers in time. */
+  /** It asks a question that nobody answers in time. */
   | { readonly type: "unanswered" }
   | {
       readonly type: "hand_over";
@@ -108,10 +108,10 @@ export interface Program {
   readonly end: ProgramEnd;
   /** Its state is typed. */
   readonly isTyped: boolean;
-  /** Done while little is stored of it; all is, from then on. */
+  /** Nodes that run while the session is `minimal`; after them it becomes `full`. */
   readonly prelude?: readonly ProgramNode[];
   readonly budget?: Budget;
-  /** Nobody else is needed for it: no signals, answers or children. So it may be forked anywhere, and started by a schedule. */
+  /** The program needs no signals, answers or children. It may therefore be forked anywhere, and started by a schedule. */
   readonly isPlain?: boolean;
 }
 
