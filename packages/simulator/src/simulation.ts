@@ -1,8 +1,8 @@
-// One seed: a random set of programs, run by the real core and the real runtime over simulated time, with random faults.
+// `simulate`: runs one seed, which is a random set of programs under random faults, on the real core and runtime, over simulated time.
 //
 // Phases. *Safety*: the faults of the seed's swarm are on, and every answer of storage is compared with all before it.
-// *Liveness*: the faults are healed, and no session stands still for 60 simulated seconds before it has ended, or waits for
-// what nobody does.
+// *Liveness*: the faults are healed. Within any 60 simulated seconds some session must change, until all have ended or wait for a
+// signal that nobody sends.
 // Then each session is judged by its program.
 //
 //   simulation-1. Everything is decided by the seed: the same seed gives the same log, to the byte.
@@ -29,14 +29,14 @@ import { drawSwarm, losesAttempts, type Swarm } from "./world/swarm.ts";
 import { WatchedStorage } from "./world/watched-storage.ts";
 
 const BEGINS_AT = 1_700_000_000_000;
-/** Sessions at work change; one that has not ended and does not change for so long is stuck. */
+/** The maximum simulated time without a change of any session; after it the remaining sessions are stuck. */
 const LIVENESS_MS = 60_000;
 /** No program takes as long, one task after the other. */
 const LIVENESS_MS_MAX = 600_000;
 const STEPS_MAX = 300_000;
 
 export interface SimulationOptions {
-  /** A new storage, empty; calls must be done when they return, as those of one process are. Memory by default. */
+  /** Opens an empty storage, by default in memory. Its calls must take effect before they return their promise. */
   readonly openStorage?: () => AgentStorage;
 }
 
@@ -92,7 +92,7 @@ class Simulation {
   readonly #site: Site;
   readonly #clients: Clients;
   readonly #nemesis: Nemesis;
-  /** By their session ids; children join them when they are asked for. */
+  /** By session id; children are added when they are created. */
   readonly #subjects = new Map<string, Subject>();
   readonly #bornOf = new Set<string>();
   #wallOffsetMs = 0;
@@ -254,7 +254,7 @@ class Simulation {
     );
   }
 
-  /** S5. Somebody asked for a child, forked a session, or a schedule fired: its program is its input. */
+  /** S5. Note a new child or fork, or the session of a schedule. Its program is its input. */
   #born({ sessionId, input, depth, parent, resumedFrom, fork }: Session): void {
     if (this.#subjects.has(sessionId)) return;
     const program = decodeJson(input) as Program;
@@ -281,7 +281,7 @@ class Simulation {
     this.#clients.serve(subject);
   }
 
-  /** The wall clock is where it has been at most, so that nothing that was planned by it is hours away. */
+  /** End all faults. The wall clock jumps to its latest offset so far, so that no planned time is hours away. */
   #heal(): void {
     this.#log.add("-", "healed");
     this.#isHealed = true;

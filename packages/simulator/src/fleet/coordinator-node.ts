@@ -72,7 +72,7 @@ export interface CoordinatorHost {
   renewed(owner: string, sessionIds: ReadonlySet<string>, at: number): void;
   /** A lease is carried over to another time. */
   carriesOver(): void;
-  /** Whether this notice does not come. */
+  /** Whether this notice is lost. */
   isNoticeLost(): boolean;
 }
 
@@ -223,7 +223,7 @@ export class CoordinatorNode implements Server<Coordinator> {
   #tellingRenewals(storage: AgentStorage): AgentStorage {
     return storageWith(storage, {
       renew: async (renewal) => {
-        const askedAt = this.#host.time.scheduler.now; // A coordinator may sleep before it is told.
+        const askedAt = this.#host.time.scheduler.now; // A coordinator may be paused before the answer arrives.
         const renewed = await storage.renew(renewal);
         this.#host.renewed(renewal.owner, new Set(renewal.sessionIds), askedAt);
         return renewed;

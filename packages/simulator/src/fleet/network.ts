@@ -52,7 +52,7 @@ export class Network {
     }
   }
 
-  /** Nothing gets from any of these to any of those, for a while. */
+  /** For a while, no message gets from a node of `from` to a node of `to`. */
   cut(from: readonly string[], to: readonly string[], ms: number): void {
     const links = from.flatMap((one) =>
       to.filter((other) => other !== one).map((other) => linkOf(one, other)),

@@ -48,7 +48,7 @@ export interface RunnerHost {
   readonly leaseMs: number;
   readonly maxRuns: number;
   readonly violated: Violated;
-  /** A life of it has ended, leaving what it held. */
+  /** A life of the runner has ended without releasing its claims. */
   died(runnerId: string): void;
 }
 
@@ -83,13 +83,13 @@ export class RunnerNode {
     log.add(living.life.name, why);
     this.#living = undefined;
     living.life.end();
-    // Not from within one of its calls, which go on until they return.
+    // Deferred, because a call of the runtime may be in progress, and continues until it returns.
     time.scheduler.after(0, undefined, () => vanishRuntime(living.runtime));
     this.#host.died(this.runnerId);
     time.scheduler.after(dice.between(1, RESTART_MS_MAX), undefined, () => this.#start());
   }
 
-  /** Ctrl-C: it takes nothing more, and gives back what it holds. */
+  /** Ctrl-C: the runner takes no new sessions, and releases those that it holds. */
   close(): void {
     const living = this.#living;
     if (living === undefined || living.life.isPaused || living.isClosing) return;

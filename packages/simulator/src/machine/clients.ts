@@ -76,7 +76,7 @@ export class Clients {
   readonly #unpaused = new Set<string>();
   /** As they were seen last. */
   readonly #rows = new Map<string, Session>();
-  /** How many requests to pause a session are unanswered: a process that stood still sends its again when it goes on. */
+  /** How many pause requests of each session are unanswered; a paused process may send one again when it continues. */
   readonly #pausing = new Map<string, number>();
   /** Pauses that were seen. */
   readonly #pauses = new Set<string>();
@@ -141,7 +141,7 @@ export class Clients {
     if (dice.chance(swarm.paused)) this.#pause(sessionId);
   }
 
-  /** Answer the questions that a row shows, and raise the budget it stands for. */
+  /** Answer the questions that a row shows, and raise the budget that the session is blocked on. */
   look(row: Session): void {
     const { sessionId, waits, exhausted, pauseReason } = row;
     this.#rows.set(sessionId, row);
@@ -167,9 +167,9 @@ export class Clients {
     }
   }
 
-  /** Lost with its runner again and again; or asked for again before its answer came, a pause has come after its end. */
+  /** Unpause a session that was taken for poison, or that a late repetition of a pause request has paused again. */
   #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
-    // A pause that is asked for is an arrival; being poison is none.
+    // A requested pause changes `inbox`, and poison does not.
     const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
     const isKnown = this.#pauses.has(pause);
     this.#pauses.add(pause);
@@ -185,7 +185,7 @@ export class Clients {
       this.#insist(`raise ${key}`, async (desk) => {
         await unlessEnded(desk.releaseLost(payer));
         await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
-        this.#raising.delete(key); // A raise that came late may have taken it back, before we heard of this one.
+        this.#raising.delete(key); // A late earlier raise may have lowered the limit again, before this answer arrived.
         for (const row of this.#rows.values()) if (row.exhausted?.payer === payer) this.look(row);
         return "done";
       }),
@@ -247,7 +247,7 @@ export class Clients {
         try {
           await runtime?.fork(sessionId, { sessionId: `${sessionId}.fork` });
         } catch (error) {
-          // The answer was lost, and its origin has gone on: another fork was asked for than the one that is there.
+          // The first answer was lost and the origin has advanced since, so the repetition asks for another fork.
           if (!HoldfastError.is(error) || error.code !== "session_exists") throw error;
         }
         return "done";

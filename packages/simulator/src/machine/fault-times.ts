@@ -10,12 +10,12 @@ const HOUR_MS = 60 * 60_000;
 /** The processes that faults happen to, by number. */
 export interface Victims {
   readonly count: number;
-  /** How long a process may be silent before others take over. */
+  /** The time after which a silent process loses its claims. */
   readonly leaseMs: number;
   kill(index: number, why: string): void;
   close(index: number): void;
   pause(index: number, ms: number): void;
-  /** A person has what is due run. */
+  /** A person has due sessions run. */
   recover(): void;
 }
 
@@ -25,7 +25,7 @@ export interface NemesisOptions {
   readonly dice: Dice;
   readonly log: EventLog;
   readonly swarm: Swarm;
-  /** The wall clock is now so far from where it began. */
+  /** Set the wall clock's offset from its original time. */
   jumpTo(offsetMs: number): void;
 }
 

@@ -127,7 +127,7 @@ function judgeTasks(
   }
 }
 
-/** H4: all of them, each once, those of a branch in its order. */
+/** H4: each expected entry exists once, and the entries of a branch are in order. */
 async function judgeEntries(
   { sessionId, expected }: Subject,
   isWhole: boolean,

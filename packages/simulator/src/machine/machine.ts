@@ -133,11 +133,11 @@ export class Machine implements Site {
     if (running === undefined) return;
     this.#options.log.add(running.life.name, why);
     this.#end(running);
-    // Not from within one of its calls, which go on until they return.
+    // Deferred, because a call of the runtime may be in progress, and continues until it returns.
     this.#options.time.scheduler.after(0, undefined, () => vanishRuntime(running.runtime));
   }
 
-  /** End it as it is told to: nothing is given up in the middle of it. */
+  /** Close the runtime in order, so that no work is abandoned in the middle. */
   close(index: number): void {
     const running = this.#running[index];
     if (running === undefined || running.life.isPaused) return;

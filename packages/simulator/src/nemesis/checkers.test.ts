@@ -1,4 +1,4 @@
-// Each checker finds what is planted for it, and only it does.
+// Tests of `check`: each checker finds a violation that is planted for it, and that no other checker finds.
 
 import { expect, test } from "vitest";
 import { check, CHECKERS } from "./checkers.ts";
@@ -38,7 +38,7 @@ const stop = session("stop", "endless", { status: "cancelled" });
 const sleep = session("sleep", "sleeper", { input: { sleepMs: 1_000 }, output: [1_004] });
 const sick = session("sick", "poison", { status: "paused", pauseReason: "poison" });
 
-/** Where all is well: A was lost with a task begun, and B went on. */
+/** Observations without a violation: runner A was lost with a task begun, and B continued. */
 const WELL: Observed = {
   requests: [
     ...[walk, collect, stop, sleep, sick].map(({ sessionId }, i) =>

@@ -244,7 +244,7 @@ function unexpected({
   return `completed with ${JSON.stringify(output)}`;
 }
 
-/** Any of them; nothing when its checker is another one. */
+/** The possible outputs of an agent; `undefined` when another checker compares its output. */
 function wantedOutput(
   agent: string,
   { count = 0, takesMs }: { count?: number; takesMs?: number },

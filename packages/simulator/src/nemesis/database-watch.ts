@@ -71,7 +71,7 @@ export async function readDatabase(url: string): Promise<DatabaseSeen> {
   }
 }
 
-/** How sessions stand now, without their journals. */
+/** The sessions as they are now, without their journals. */
 export async function readSessions(url: string): Promise<readonly FinalSession[]> {
   const storage = await openPostgresStorage({ url, clock: "database" });
   try {

@@ -72,7 +72,7 @@ export interface NemesisReport {
   readonly settledMs: number;
   /** From the loss of a runner to the next claim of what it held: the median, the 99th percentile and the longest. */
   readonly requeuedMs: readonly [number, number, number] | undefined;
-  /** Sessions that a person let go on: lost three times in a row with runners that were killed. */
+  /** The number of sessions that were unpaused: they were taken for poison only because their runners were killed. */
   readonly unpaused: number;
 }
 
@@ -214,7 +214,7 @@ class Nemesis {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** @returns what stands still. */
+  /** @returns the sessions that do not end, as violations. */
   async #untilAllEnded(): Promise<readonly string[]> {
     const from = monotonicMs();
     let least = { open: Infinity, at: from };
@@ -236,7 +236,7 @@ class Nemesis {
     }
   }
 
-  /** A session that was lost again and again, alone with runners that were killed, is taken for poison: a person decides, as here. */
+  /** Unpause sessions that were taken for poison only because their runners were killed, as a person would decide. */
   async #decide(): Promise<void> {
     while (!this.#isOver) {
       for (const sessionId of await this.#takenForPoison()) {

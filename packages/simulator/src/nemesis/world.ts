@@ -1,4 +1,4 @@
-// A fleet of real processes on one real PostgreSQL, each member in its own network namespace where that can be had.
+// `World`: a fleet of real processes on a real PostgreSQL server, each member in its own network namespace where possible.
 //
 //   world-1. A member that has ended is started again, as a service manager would, unless it is held down.
 //   world-2. `close` removes everything: processes, namespaces, the server. The next world removes the leftovers of a killed one.
@@ -20,7 +20,7 @@ const FAKETIME = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
 const LOOK_EVERY_MS = 250;
 /** The maximum wait for a ready coordinator and runner; after it the faults continue anyway. */
 const STAFFED_MS = 30_000;
-/** As `startServer` names them. */
+/** The prefix of the folders that `startServer` makes. */
 const SERVER_FOLDER = "holdfast-postgres-";
 const COORDINATOR_PORT = 8765;
 /** The installed `holdfast` command. */
@@ -180,7 +180,7 @@ export class World {
     };
   }
 
-  /** From within a second on a member's wall clock is so far off. */
+  /** Set the offset of a member's wall clock, which takes effect within a second. */
   setClock(name: string, offsetMs: number): void {
     const seconds = offsetMs / 1_000;
     writeFileSync(this.#clockFile(name), `${seconds < 0 ? "" : "+"}${seconds}\n`);
@@ -244,7 +244,7 @@ export class World {
       if (runner === name && of(runnerPid)) endProcess(pid);
   }
 
-  /** Everybody lives, on a network and clocks that are right. */
+  /** Undo all faults: every member runs, the network has no cuts, and the clocks are correct. */
   async heal(): Promise<void> {
     for (const member of this.members) {
       this.network.mend(member.name);

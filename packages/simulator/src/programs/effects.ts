@@ -11,7 +11,7 @@ import type { EventLog } from "../world/event-log.ts";
 export interface Behaviour {
   /** Attempts that fail before one succeeds. */
   readonly failures?: number;
-  /** It never succeeds, and says so. */
+  /** It never succeeds, and its error says so. */
   readonly isHopeless?: boolean;
   /** It may fail and hang further times, by the faults of the moment, because it is retried often enough. */
   readonly isPatient?: boolean;

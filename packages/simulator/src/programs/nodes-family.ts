@@ -140,7 +140,7 @@ interface RespawnedNode extends ProgramNode {
   readonly times: number;
 }
 
-/** A child that fails, and is asked for again with how far it was. */
+/** A child that fails, and is respawned with its progress. */
 export const respawned: NodeKind<RespawnedNode> = {
   draw({ dice, child: drawChild }) {
     const times = dice.between(1, 2);
@@ -200,7 +200,7 @@ interface CallNode extends ProgramNode {
   readonly used: number;
 }
 
-/** A task that says what it may cost, and what it did. */
+/** A task that declares its maximum cost, and reports its actual usage. */
 export const call: NodeKind<CallNode> = {
   draw({ dice, name }) {
     const tokens = dice.between(5, 50);
@@ -219,7 +219,7 @@ interface CappedNode extends ProgramNode {
   readonly program: Program;
 }
 
-/** No call declares as much, but the one that is refused. */
+/** The maximum tokens per call; only the refused call declares more. */
 const TOKENS_PER_CALL = 60;
 
 /** A child with one refused call, which does not end it. */

@@ -11,7 +11,7 @@ import {
 
 type Taking = "wait" | "ready" | "probe" | "patient" | "raced";
 
-/** Take the next signal of this name; each way gives the same. */
+/** Take the next signal of this name; all ways give the same result. */
 async function take(name: string, how: Taking, patienceMs: number, ctx: Stage["ctx"]): Promise<Value> {
   switch (how) {
     case "wait":

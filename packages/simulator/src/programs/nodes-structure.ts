@@ -1,4 +1,4 @@
-// Kinds of nodes that hold others, and entries.
+// Kinds of nodes that contain other nodes, and entries.
 
 import type { Expectation, NodeKind, ProgramNode, Stage, Value } from "./program.ts";
 
@@ -32,7 +32,7 @@ export const branches: NodeKind<BranchesNode> = {
     lines.map((line) => line.map((node) => expectation.expect(node))),
 };
 
-/** A cancellation must come out of them. */
+/** The values of settled branches; a rejection, such as a cancellation, is thrown. */
 function fulfilled(results: readonly PromiseSettledResult<Value[]>[]): Value {
   return results.map((result) => {
     if (result.status === "rejected") throw result.reason;

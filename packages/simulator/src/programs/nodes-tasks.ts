@@ -3,13 +3,13 @@
 import type { Behaviour } from "./effects.ts";
 import { NEVER, type Expectation, type NodeKind, type ProgramNode } from "./program.ts";
 
-/** The tasks programs schedule by name, by their policy. Closures are given the same policies. */
+/** The retry policies of tasks. Programs schedule a task by its policy's name, and closures use the same policies. */
 export const POLICIES = {
-  /** As their author said nothing: up to three errors. */
+  /** A task without retry options: up to three errors. */
   default: undefined,
   patient: { maxAttempts: 10_000, initialDelayMs: 10, maxDelayMs: 200 },
   once: { maxAttempts: 1 },
-  /** As `patient`, and it costs something. */
+  /** Like `patient`, for tasks with a cost. */
   call: { maxAttempts: 10_000, initialDelayMs: 10, maxDelayMs: 200 },
 } as const;
 
@@ -26,7 +26,7 @@ interface TaskNode extends ProgramNode {
   readonly isClosure: boolean;
   readonly behaviour: Behaviour;
   readonly withTimeout: boolean;
-  /** Its input is what probes answered, and the conversation: another answer on replay is a divergence. */
+  /** Its input contains answers of probes and the conversation: another answer on replay is a divergence. */
   readonly withProbes: boolean;
 }
 
@@ -68,7 +68,7 @@ interface NamedNode<K extends string> extends ProgramNode {
   readonly name: string;
 }
 
-/** A task that says that no attempt can help. */
+/** A task whose error says that no further attempt can help. */
 export const hopeless: NodeKind<NamedNode<"hopeless">> = {
   draw: ({ name }) => ({ kind: "hopeless", name: name("x") }),
   perform: ({ name }, { ctx }) =>
@@ -82,7 +82,7 @@ export const hopeless: NodeKind<NamedNode<"hopeless">> = {
   },
 };
 
-/** A task that is tried at most once, whatever becomes of its process. */
+/** A task with at most one attempt, whatever happens to its process. */
 export const once: NodeKind<NamedNode<"once">> = {
   draw: ({ name }) => ({ kind: "once", name: name("o") }),
   perform: ({ name }, { ctx }) =>
@@ -96,7 +96,7 @@ export const once: NodeKind<NamedNode<"once">> = {
   },
 };
 
-/** A task nobody awaits: it is done all the same, before the turn ends. */
+/** A task that nobody awaits; it is still performed before the turn ends. */
 export const unobserved: NodeKind<NamedNode<"unobserved">> = {
   draw: ({ name }) => ({ kind: "unobserved", name: name("u") }),
   async perform({ name }, { ctx }) {

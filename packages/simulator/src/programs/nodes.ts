@@ -1,4 +1,4 @@
-// All kinds of nodes: programs drawn from them, and what must come of a program.
+// All kinds of nodes, the programs drawn from them (`drawProgram`), and their expected results (`expectedOf`).
 
 import type { Budget } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
@@ -35,10 +35,10 @@ interface Listed {
   readonly kind: AnyKind;
   /**
    * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as `holder`, above the last
-   * generation. `heard`: as `leaf`, of a program whose parent hears it. `part`: of others.
+   * generation. `heard`: as `leaf`, in a program whose parent receives its events. `part`: only inside other nodes.
    */
   readonly place: "leaf" | "holder" | "line" | "family" | "heard" | "part";
-  /** How often, beside the others of its place. */
+  /** Its frequency relative to the other kinds of its place. */
   readonly weight: number;
 }
 
@@ -100,7 +100,7 @@ const LINED = kindsOf("line");
 const FAMILY = kindsOf("family");
 const HEARD = kindsOf("heard");
 
-/** Each as often as its weight says. */
+/** The kinds of a place, each repeated by its weight. */
 function kindsOf(place: Listed["place"]): readonly [AnyKind, ...AnyKind[]] {
   const kinds = Object.values(NODE_KINDS).filter((each) => each.place === place);
   return kinds.flatMap(({ kind, weight }) => Array<AnyKind>(weight).fill(kind)) as [AnyKind, ...AnyKind[]];

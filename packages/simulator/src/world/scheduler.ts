@@ -22,12 +22,12 @@ interface ScheduledEvent {
   happen: (() => void | Promise<void>) | undefined;
 }
 
-/** Immediates to one turn of the event loop, which costs as much as ten of them. */
+/** The number of immediates in one turn of the event loop, which costs as much as ten of them. */
 const IMMEDIATES_PER_TURN = 32;
 const settling: (() => void)[] = [];
 let immediates = 0;
 
-/** Microtasks and ticks, all of them: one `await` would not run a chain of promises to its end. */
+/** Wait for all microtasks and ticks: a single `await` would not run a chain of promises to its end. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => {
     settling.push(resolve);
@@ -71,7 +71,7 @@ export class Scheduler {
     return this.#heap[0]?.at;
   }
 
-  /** Let something happen after so many milliseconds; what takes longer has settled when it is done. Returns what takes it back. */
+  /** Schedule an event in `ms` milliseconds; its promise is awaited. @returns a function that removes the event. */
   after(ms: number, life: Life | undefined, happen: () => void | Promise<void>): () => void {
     const at = this.#now + Math.max(0, Math.ceil(ms));
     const event: ScheduledEvent = { at, tie: this.#dice.u32(), number: this.#count++, life, happen };

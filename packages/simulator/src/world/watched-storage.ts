@@ -163,7 +163,7 @@ export class WatchedStorage {
     note: (answer: T) => void,
   ): Promise<T> {
     const { reader } = this.#inner;
-    // A change reaches sessions above and below: any row may be another, also one that a call before this makes, and nobody has noted.
+    // A change reaches sessions above and below, so all rows are read, also those that an earlier call makes and nobody has noted.
     for (const sessionId of named ?? []) this.account(sessionId);
     const sessionIds = named === undefined ? [] : [...this.accounts.keys()];
     const reading = Promise.all(
