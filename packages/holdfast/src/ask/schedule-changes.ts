@@ -17,7 +17,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { withReader, withSession, withStorage } from "../place/find-session.ts";
 import { readInput, readJson } from "../frame/input.ts";
 import { loadAgent } from "../run/load-agent.ts";
-import { localTime, plainLine } from "../frame/plain-text.ts";
+import { plainLine, zonedTime } from "../frame/plain-text.ts";
 import { findDatabase, findStrictBounds } from "../place/project.ts";
 import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
 
@@ -167,7 +167,7 @@ function refuseOtherFile(
 function tellPut(schedule: Schedule, io: Io): number {
   const { scheduleId, timeZone, nextAt } = schedule;
   io.result(scheduleJson(schedule), scheduleId);
-  io.note(`${whatItDoes(schedule)}, next at ${localTime(nextAt)} (by the clock of ${timeZone})`);
+  io.note(`${whatItDoes(schedule)}, next at ${zonedTime(nextAt, timeZone)}`);
   io.note(io.notes.paint.dim(`it fires while this runs: ${io.call("schedule run")}`));
   return 0;
 }

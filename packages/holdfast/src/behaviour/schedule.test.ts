@@ -75,7 +75,9 @@ describe("holdfast schedule", () => {
     const [listed] = await project.json<{ nextAt: number }[]>("schedule", "list");
     expect(listed).toMatchObject(stored);
     expect(new Date(listed!.nextAt).toISOString()).toMatch(/T00:30:00.000Z$/);
-    expect((await project.run("schedule", "list")).stdout).toMatch(/^morning +30 9 \* \* 1-5 +Asia\/Tokyo/m);
+    expect((await project.run("schedule", "list")).stdout).toMatch(
+      /^morning +30 9 \* \* 1-5 +2\d{3}-\d\d-\d\d 09:30:00 Asia\/Tokyo/m,
+    );
     expect(await project.json("schedule", "remove", "morning")).toEqual({
       scheduleId: "morning",
       status: "removed",

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 
@@ -43,6 +44,12 @@ export const doctor: Command = {
       storage?.type === "sqlite"
         ? { ...findLocalDatabase(args, io), path: storage.path, origin: "flag" as const, from: "--storage" }
         : findLocalDatabase(args, io);
+    const { NotFoundError } = await import("@holdfast/core");
+    if (storage?.type !== "postgres" && database.origin === "flag" && !existsSync(database.path))
+      throw new NotFoundError("file_not_found", `there is no database at ${database.path}`, {
+        at: database.path,
+        fix: "check the path; without --db and --storage, doctor examines the project's database",
+      });
     const found =
       storage?.type === "postgres" ? await examinePostgres(storage.url, io) : await examine(database, io);
     io.show(found, examinationText(found, io.results));

@@ -73,7 +73,12 @@ export function commandHelp({ usage, summary, description, options, examples }: 
     ...indented(optionLines(common)),
     "",
     "Examples",
-    ...indented(examples.flatMap(([commandLine, does]) => [`holdfast ${commandLine}`, `    ${does}`])),
+    ...indented(
+      examples.flatMap(([commandLine, does]) => [
+        commandLine.includes("holdfast ") ? commandLine : `holdfast ${commandLine}`,
+        `    ${does}`,
+      ]),
+    ),
     "",
   ].join("\n");
 }

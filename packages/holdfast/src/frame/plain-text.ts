@@ -81,6 +81,12 @@ export function localTime(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/** Date and time of day by the clock of a time zone, with the zone's name. */
+export function zonedTime(at: number, timeZone: string): string {
+  const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+  return `${time.format(at)} ${timeZone}`;
+}
+
 /** Columns of text, each as wide as its widest cell; the last one is not filled up. */
 export function table(
   rows: readonly (readonly string[])[],

@@ -2,7 +2,8 @@
 //
 // Tokens come from the environment or from a file, never from the command line itself, where others of this machine would see them.
 
-import { HoldfastError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
+import { existsSync } from "node:fs";
+import { HoldfastError, NotFoundError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
 import { checkUrl } from "@holdfast/storage/coordinator-url";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -74,6 +75,18 @@ export function coordinatorToken(
   checkTrusted(path);
   const token = readToken(path);
   if (token !== undefined && token !== "") return { token: checkToken(token, path), tokenFrom: path };
+  if (file !== undefined && !existsSync(path))
+    throw new NotFoundError("file_not_found", `there is no file ${path}, which --token-file names`, {
+      at: path,
+      expected: "a file that holds one token",
+      fix: "check the path",
+    });
+  if (!existsSync(path))
+    throw new HoldfastError("unauthenticated", `no token is known here: no coordinator has written ${path}`, {
+      at: path,
+      expected: "a token in HOLDFAST_TOKEN, in --token-file, or in the file of a coordinator of this user",
+      fix: "start a coordinator here with `holdfast coordinator`, or give the token of another one by --token-file FILE",
+    });
   throw new HoldfastError("unauthenticated", `there is no token in ${path}`, {
     at: path,
     expected:

@@ -2,7 +2,7 @@
 
 import { decodeJson, type Schedule } from "@holdfast/core";
 import { limitsText } from "./budget-text.ts";
-import { localTime, plainLine, table } from "../frame/plain-text.ts";
+import { plainLine, table, zonedTime } from "../frame/plain-text.ts";
 
 /** A firing that is later than this was missed. */
 export const LATE_MS = 5_000;
@@ -41,11 +41,10 @@ export function scheduleTable(schedules: readonly Schedule[], now: number): stri
   const rows = schedules.map((schedule) => [
     schedule.scheduleId,
     plainLine(schedule.cron, NAME_CHARS),
-    plainLine(schedule.timeZone, NAME_CHARS),
-    `${localTime(schedule.nextAt)}${schedule.nextAt < now - LATE_MS ? " (overdue: no process fires schedules)" : ""}`,
+    `${zonedTime(schedule.nextAt, schedule.timeZone)}${schedule.nextAt < now - LATE_MS ? " (overdue: no process fires schedules)" : ""}`,
     whatItDoes(schedule),
   ]);
-  return table([["SCHEDULE", "CRON", "ZONE", "NEXT", "DOES"], ...rows]).join("\n");
+  return table([["SCHEDULE", "CRON", "NEXT", "DOES"], ...rows]).join("\n");
 }
 
 export function whatItDoes({ action }: Schedule): string {
