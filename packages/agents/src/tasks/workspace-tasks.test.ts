@@ -98,7 +98,7 @@ describe("files", () => {
     );
     await expect(attempt(tasks.readFile, { path: "a.bin" })).rejects.toThrow("binary");
     await expect(attempt(tasks.editFile, { path: "a.txt", oldText: "y", newText: "z" })).rejects.toThrow(
-      /not in it; read the file/,
+      /does not contain oldText; read the file/,
     );
     await expect(attempt(tasks.editFile, { path: "a.bin", oldText: "y", newText: "z" })).rejects.toThrow(
       "binary",
