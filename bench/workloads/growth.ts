@@ -1,7 +1,8 @@
 // How the cost of each operation grows with what is open, queued, parked or stored: nothing may grow faster than its work.
 //
-// Each operation is measured at three sizes, by CPU time. The least of several repeats counts, because other work of the machine only
-// adds. The exponent is that of the total work: 1 when an operation has a constant cost, 2 when it scans everything each time.
+// Each operation is measured at three sizes, by CPU time. A size is repeated until it took about as much time as the largest one does,
+// and the mean counts. The least of many short repeats would leave out the garbage collection, which long repeats include. The exponent is
+// that of the total work: 1 when an operation has a constant cost, 2 when it scans everything each time.
 
 import type { StorageKind } from "../storages.ts";
 import type { Measured } from "../line.ts";
@@ -12,29 +13,38 @@ import { ofOneSession } from "./growth-of-one-session.ts";
 import { ofSessions } from "./growth-of-sessions.ts";
 
 const EXPONENT_MAX = 1.15;
-/** As `n` grows, so does what one repeat takes, and what a repeat can differ shrinks. */
-const REPEATS_MAX = [5, 3, 1] as const;
+/** A size is repeated until this much CPU time was measured, or this much time has passed. */
+const MICROS_MIN = 1_000_000;
+const REPEATING_MS = 15_000;
+/** The largest size as well, because the first repeat also compiles. */
+const REPEATS_MIN = 2;
 
 export const growth: Workload = {
   id: "growth",
   title: "how the cost of each operation grows",
   isGate: true,
   refuses: (storage) => (storage === "postgres" ? "its server's CPU time is another process's" : undefined),
-  async *run({ storage, folder, isQuick, repeats }) {
+  async *run({ storage, folder, isQuick }) {
+    const [repeatsMin, microsMin] = isQuick ? [1, 0] : [REPEATS_MIN, MICROS_MIN];
     for (const growing of [...ofOneSession, ...ofSessions]) {
       const most = Math.min(growing.most ?? Infinity, isQuick ? (growing.quick ?? 2_000) : 100_000);
       const sizes = isQuick ? [most / 10, most] : [most / 100, most / 10, most];
       const costs = new Map<string, { n: number; micros: number }[]>();
-      for (let i = isQuick ? 1 : 0; i < 2; i++) await measured(storage, folder, growing, sizes[0]!); // It compiles.
-      for (const [i, n] of sizes.entries()) {
-        const times = isQuick ? 1 : Math.min(repeats, REPEATS_MAX[i]!);
-        const least = new Map<string, number>();
-        for (let repeat = 0; repeat < times; repeat++) {
-          for (const { operation, micros, count } of await measured(storage, folder, growing, n))
-            least.set(operation, Math.min(least.get(operation) ?? Infinity, micros / count));
-        }
-        for (const [operation, micros] of least)
-          costs.set(operation, [...(costs.get(operation) ?? []), { n, micros }]);
+      for (let i = isQuick ? 1 : 0; i < 2; i++) await measured(storage, folder, growing, sizes[0]!); // V8 compiles.
+      for (const n of sizes) {
+        const sums = new Map<string, { micros: number; count: number }>();
+        const startedAt = performance.now();
+        let [spent, repeat] = [0, 0];
+        do {
+          for (const { operation, micros, count } of await measured(storage, folder, growing, n)) {
+            const sum = sums.get(operation) ?? { micros: 0, count: 0 };
+            sums.set(operation, { micros: sum.micros + micros, count: sum.count + count });
+            spent += micros;
+          }
+          repeat++;
+        } while (repeat < repeatsMin || (spent < microsMin && performance.now() - startedAt < REPEATING_MS));
+        for (const [operation, { micros, count }] of sums)
+          costs.set(operation, [...(costs.get(operation) ?? []), { n, micros: micros / count }]);
       }
       for (const [operation, points] of costs) yield fitted(operation, points);
     }
