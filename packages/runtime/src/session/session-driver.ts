@@ -518,7 +518,7 @@ export class SessionDriver implements SliceMember {
     const drift = this.#kernel.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     const open = this.#kernel.open.tasks();
-    // The tasks of a fork never ran. Those without an outcome start once the agent knows that it is a fork.
+    // The tasks of a fork never ran. Tasks without an outcome start once the agent knows that it is a fork.
     this.#attempts.recover(this.#openings.has("fork") ? open.filter(isDone) : open, at);
   }
 
