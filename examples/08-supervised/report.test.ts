@@ -23,7 +23,7 @@ describe("supervised", () => {
     await running.finished;
 
     const resumed = project.start(["resume", "r"]);
-    await resumed.says("goes on");
+    await resumed.says("resumes");
     await project.run("signal", "r", "steer", '"in two"');
 
     const { code, stdout } = await resumed.finished;
