@@ -142,7 +142,7 @@ export interface Stored extends Queued {
   seen: Seen | undefined;
   /** The holds by task (memory-rows-4). */
   holds: Map<number, Amount> | undefined;
-  /** As the index knows it (memory-storage-2). */
+  /** As the index knows it (memory-index-1). */
   dueAt: number;
 }
 

@@ -350,7 +350,8 @@ export class SessionDriver implements SliceMember {
 
   /** session-driver-5. */
   #sealLast(patch: SessionPatch): void {
-    // That a person paused it is stored already (storage-rules-5), and maybe that it was resumed: then it stands on nothing that the row names.
+    // Storage already has a pause by a person, and perhaps a resume after it. A batch keeps either (batches-5), so it says
+    // `working` and names no waits.
     const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#kernel.seal(), enablesPersistence: true };
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
