@@ -46,7 +46,7 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "S1, K16: who starts over, too, is told the same again",
-    file: "packages/core/src/kernel/child-asks.ts",
+    file: "packages/core/src/asks/child-asks.ts",
     find: "this.#forgetful?.has(child) === true",
     replace: "this.#forgetful?.has(-1) === true",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
@@ -54,7 +54,7 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "S1, K16: what another life told is not something else that this one tells",
-    file: "packages/core/src/kernel/child-asks.ts",
+    file: "packages/core/src/asks/child-asks.ts",
     find: "return this.life === undefined ? own :",
     replace: "return this.life !== -1 ? own :",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],
@@ -62,7 +62,7 @@ export const FAMILY_MUTANTS = [
   },
   {
     name: "S1, K16: an answer is taken by the life that asked",
-    file: "packages/core/src/kernel/child-asks.ts",
+    file: "packages/core/src/asks/child-asks.ts",
     find: "if (life === this.life) return false;",
     replace: "if (life !== -1) return false;",
     tests: ["packages/runtime/src/behaviour/starting-over.test.ts"],

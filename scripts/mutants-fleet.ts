@@ -12,7 +12,7 @@ const SHARING = "packages/storage/src/postgres/behaviour/sharing.test.ts";
 export const FLEET_MUTANTS = [
   {
     name: "L5: what is asked for at once has an end",
-    file: `${KERNEL}journal-cursor.ts`,
+    file: "packages/core/src/replay/journal-cursor.ts",
     find: "<= batchChars) return;",
     replace: "<= batchChars + 1) return;",
     tests: [`${KERNEL}batch-limit.test.ts`],

@@ -6,7 +6,7 @@ const KERNEL = "packages/core/src/kernel/";
 export const KERNEL_MUTANTS = [
   {
     name: "H5: another input at a position is seen",
-    file: "packages/core/src/kernel/identity.ts",
+    file: "packages/core/src/replay/identity.ts",
     find: "return `with input ${any.hash.slice(0, 8)}`;",
     replace: 'return "";',
     tests: [`${KERNEL}divergence.test.ts`],
@@ -38,7 +38,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K2a: a name has one consumer",
-    file: "packages/core/src/kernel/asks.ts",
+    file: "packages/core/src/asks/asks.ts",
     find: 'if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;',
     replace: "continue;",
     tests: [`${KERNEL}races.test.ts`, `${KERNEL}signals.test.ts`],
@@ -79,15 +79,15 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "S1: signals of a name come in their order",
-    file: `${KERNEL}pending-signals.ts`,
+    file: "packages/core/src/replay/pending-signals.ts",
     find: "queue?.shift()",
     replace: "queue?.pop()",
-    tests: [`${KERNEL}pending-signals.test.ts`, `${KERNEL}signals.test.ts`],
+    tests: ["packages/core/src/replay/pending-signals.test.ts", `${KERNEL}signals.test.ts`],
     test: "signals are taken first in, first out, per name, each once, in any order of sends and takes",
   },
   {
     name: "S3: a timer never fires early",
-    file: `${KERNEL}open-items.ts`,
+    file: "packages/core/src/replay/open-items.ts",
     find: "first !== undefined && (first.at ?? 0) <= now ? first : undefined",
     replace: "first",
     tests: ["packages/runtime/src/runtime.test.ts", CRASHES],
@@ -103,7 +103,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "L5: a slice asks for no more than its limit",
-    file: `${KERNEL}journal-cursor.ts`,
+    file: "packages/core/src/replay/journal-cursor.ts",
     find: "++this.#sliceCommands > this.#options.limits.commandsPerSlice",
     replace: "++this.#sliceCommands > this.#options.limits.commandsPerSlice + 1",
     tests: [`${KERNEL}slices.test.ts`],
@@ -111,7 +111,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K4: a fault outlives the agent's catch",
-    file: `${KERNEL}fault-memory.ts`,
+    file: "packages/core/src/replay/fault-memory.ts",
     find: "this.remember(fault);\n    return fault;",
     replace: "return fault;",
     tests: [`${KERNEL}divergence.test.ts`],
@@ -127,7 +127,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K13: a task nobody observed is awaited",
-    file: "packages/core/src/kernel/open-items.ts",
+    file: "packages/core/src/replay/open-items.ts",
     find: "if (task === undefined || future.observed) return false;",
     replace: "if (task === undefined || !future.settled) return false;",
     tests: [`${KERNEL}end.test.ts`],
@@ -135,7 +135,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K13: a cancel after the return ends the session",
-    file: "packages/core/src/kernel/open-items.ts",
+    file: "packages/core/src/replay/open-items.ts",
     find: "return !this.#isReturnCancelled ||",
     replace: "return !this.isCancelled ||",
     tests: [`${KERNEL}end.test.ts`],
@@ -143,7 +143,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "S4: who takes over is made by the end of the one before",
-    file: "packages/core/src/kernel/child-asks.ts",
+    file: "packages/core/src/asks/child-asks.ts",
     find: 'if (this.#door.cursor.slice === "live") this.#described(name);',
     replace: "this.#effect(this.#heir);",
     tests: [`${KERNEL}end.test.ts`],
@@ -151,7 +151,7 @@ export const KERNEL_MUTANTS = [
   },
   {
     name: "K5: a divergence of a child's request parks",
-    file: "packages/core/src/kernel/child-asks.ts",
+    file: "packages/core/src/asks/child-asks.ts",
     find: "if (!HoldfastError.is(error)) throw error;",
     replace: "throw error;",
     tests: ["packages/runtime/src/behaviour/children.test.ts"],

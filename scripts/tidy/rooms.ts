@@ -16,9 +16,11 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["json", "options.ts", "standard-schema.ts"],
     ["journal"],
     ["session"],
-    ["rules"],
+    ["rules", "state"],
     ["transaction", "ports"],
-    ["time", "transfer", "kernel"],
+    ["time", "transfer", "replay"],
+    ["asks"],
+    ["kernel"],
   ],
   proto: [["gen"], ["line.ts"], ["services.ts"]],
   runtime: [
@@ -57,10 +59,6 @@ const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; readonly 
   "packages/coordinator/src/services": {
     sources: 17,
     why: "one service of the contract each, with their scopes",
-  },
-  "packages/core/src/kernel": {
-    sources: 24,
-    why: "the parts of one kernel, which few of them know as a whole",
   },
   "packages/core/src/session": { sources: 13, why: "the types of one session, one source for each subject" },
   "packages/holdfast/src/commands": { sources: 29, why: "one source for each command" },

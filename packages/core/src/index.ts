@@ -42,8 +42,8 @@ export {
   type WaitOptions,
 } from "./kernel/context.ts";
 export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
-export { type AgentMode, type ChildHandle, type SpawnOptions } from "./kernel/child-asks.ts";
-export { NO_RELATIONS, type DescribeAgent, type Relations } from "./kernel/relations.ts";
+export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-asks.ts";
+export { NO_RELATIONS, type DescribeAgent, type Relations } from "./replay/kernel-options.ts";
 export {
   migrateState,
   readState,
@@ -51,16 +51,16 @@ export {
   type Reducer,
   type StateDefinition,
   type StoredState,
-} from "./kernel/session-state.ts";
-export { ConversationRef } from "./kernel/conversation-ref.ts";
-export { DurableFuture } from "./kernel/future.ts";
+} from "./state/session-state.ts";
+export { ConversationRef } from "./asks/conversation-ref.ts";
+export { DurableFuture } from "./replay/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel } from "./kernel/kernel.ts";
-export { type Ending, type Standstill } from "./kernel/standstill.ts";
-export { type KernelOptions, type Whereabouts } from "./kernel/kernel-options.ts";
-export { type SealedSegment } from "./kernel/segment.ts";
-export { type OpenTask } from "./kernel/open-items.ts";
-export { signalPattern } from "./kernel/pending-signals.ts";
+export { type Ending, type Standstill } from "./replay/standstill.ts";
+export { type KernelOptions, type Whereabouts } from "./replay/kernel-options.ts";
+export { type SealedSegment } from "./replay/segment.ts";
+export { type OpenTask } from "./replay/open-items.ts";
+export { signalPattern } from "./replay/pending-signals.ts";
 export {
   isCommand,
   isEvent,
@@ -94,7 +94,7 @@ export {
   type BlobSink,
   type BlobSource,
 } from "./journal/codec.ts";
-export { describeRecord } from "./kernel/identity.ts";
+export { describeRecord } from "./replay/identity.ts";
 export {
   isAwaited,
   isEnded,

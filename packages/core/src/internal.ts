@@ -23,9 +23,9 @@ export {
 export { cannotListen } from "./errors/cannot-listen.ts";
 export { jsonSyntaxProblem } from "./json/json-syntax.ts";
 export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json/json-text.ts";
-export { checkGrace } from "./kernel/checks.ts";
+export { checkGrace } from "./asks/checks.ts";
 export { isSameRecords } from "./journal/codec.ts";
-export { seededRandom } from "./kernel/random.ts";
+export { seededRandom } from "./asks/random.ts";
 export { applyChange, applyOverdue } from "./transaction/apply-change.ts";
 export { listHolds, remainingFor } from "./transaction/charges.ts";
 export type {
@@ -60,8 +60,8 @@ export { Followers } from "./session/followers.ts";
 export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
-export { isDone } from "./kernel/open-items.ts";
-export { createdBy, salvaged } from "./kernel/segment.ts";
+export { isDone } from "./replay/open-items.ts";
+export { createdBy, salvaged } from "./replay/segment.ts";
 export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
 export {
   BEHAVIOUR,

@@ -1,5 +1,5 @@
-// `lineOf`: the line of the author's code in a stack, for errors. Best effort, because some engines have no
-// stacks.
+// `lineOf`, `callerLine`: the line of the author's code in a stack, for errors. Best effort, because some
+// engines have no stacks.
 //
 //   author-line-1. A frame of our own packages is never named, because it says nothing to the author.
 
@@ -33,4 +33,15 @@ export function decodedPlace(place: string): string {
 /** Whether a `file:line:column` of a stack is in our packages (author-line-1). */
 export function isOurs(place: string): boolean {
   return place.startsWith(OURS) && OWN_FRAME.test(place.slice(OURS.length));
+}
+
+/** `file:line:column` of the nearest frame that is the author's. */
+export function callerLine(here: Error = new Error()): string | undefined {
+  return lineOf(here);
+}
+
+/** The same for later: a stack is cheaper to take than to write out, and most waits never need theirs. */
+export function laterCallerLine(): () => string | undefined {
+  const here = new Error();
+  return () => callerLine(here);
 }

@@ -4,7 +4,7 @@
 import { KernelStand, type StandAgent, type StandOptions } from "@holdfast/testkit/kernel-stand";
 import { describe, expect, test } from "vitest";
 import type { AgentContext } from "./context.ts";
-import type { DurableFuture } from "./future.ts";
+import type { DurableFuture } from "../replay/future.ts";
 
 describe("a checkpoint and open items", () => {
   test("open tasks prevent a checkpoint, by name, and nothing is committed", async () => {

@@ -5,7 +5,7 @@
 // continue: a turn is steered by racing a model call against a signal, again and again. `future.cancel()`
 // stops a task.
 
-import { DurableFuture, type FutureOwner } from "./future.ts";
+import { DurableFuture, type FutureOwner } from "../replay/future.ts";
 
 type Awaited_<T extends readonly unknown[]> = { -readonly [K in keyof T]: Awaited<T[K]> };
 

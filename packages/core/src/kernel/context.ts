@@ -19,12 +19,12 @@ import {
 import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
-import type { Asks } from "./asks.ts";
-import { callerLine } from "./caller.ts";
-import type { AgentMode, ChildAsks, ChildHandle, SpawnOptions } from "./child-asks.ts";
+import type { Asks } from "../asks/asks.ts";
+import { callerLine } from "../errors/author-line.ts";
+import type { AgentMode, ChildAsks, ChildHandle, SpawnOptions } from "../asks/child-asks.ts";
 import { Combinators } from "./combinators.ts";
-import { ConversationRef } from "./conversation-ref.ts";
-import type { DurableFuture } from "./future.ts";
+import { ConversationRef } from "../asks/conversation-ref.ts";
+import type { DurableFuture } from "../replay/future.ts";
 import type { Kernel } from "./kernel.ts";
 
 /** A defined task as a context needs it: its name, and its types for the compiler. */

@@ -27,12 +27,12 @@ import {
 import { requestingChild } from "../journal/signal-names.ts";
 import type { StoredSignal } from "../session/changes.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import { Asks, type AskDoor } from "./asks.ts";
-import { callerLine } from "./caller.ts";
-import { ChildAsks } from "./child-asks.ts";
-import { encodeWithin } from "./checks.ts";
-import { ConversationTip } from "./conversation-tip.ts";
-import { FaultMemory } from "./fault-memory.ts";
+import { Asks, type AskDoor } from "../asks/asks.ts";
+import { callerLine } from "../errors/author-line.ts";
+import { ChildAsks } from "../asks/child-asks.ts";
+import { encodeWithin } from "../asks/checks.ts";
+import { ConversationTip } from "../replay/conversation-tip.ts";
+import { FaultMemory } from "../replay/fault-memory.ts";
 import {
   askedTooLate,
   checkpointNotAwaited,
@@ -41,15 +41,15 @@ import {
   isMistake,
   mistakeOf,
   strayFault,
-} from "./faults.ts";
-import type { DurableFuture } from "./future.ts";
-import { JournalCursor, type Draft } from "./journal-cursor.ts";
-import type { KernelOptions } from "./kernel-options.ts";
-import { OpenItems, type OpenItem } from "./open-items.ts";
-import { PendingSignals } from "./pending-signals.ts";
+} from "../replay/faults.ts";
+import type { DurableFuture } from "../replay/future.ts";
+import { JournalCursor, type Draft } from "../replay/journal-cursor.ts";
+import type { KernelOptions } from "../replay/kernel-options.ts";
+import { OpenItems, type OpenItem } from "../replay/open-items.ts";
+import { PendingSignals } from "../replay/pending-signals.ts";
 import { RepeatGuard, taskFailure, type TaskOutcome } from "./repeat-guard.ts";
-import { Segment, type SealedSegment } from "./segment.ts";
-import type { CheckpointRequest, Ending, Standstill } from "./standstill.ts";
+import { Segment, type SealedSegment } from "../replay/segment.ts";
+import type { CheckpointRequest, Ending, Standstill } from "../replay/standstill.ts";
 
 export class Kernel {
   /** The asks of the agent, for its context. */

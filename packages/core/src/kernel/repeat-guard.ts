@@ -14,10 +14,10 @@ import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import type { Asks } from "./asks.ts";
-import type { Draft } from "./journal-cursor.ts";
-import type { KernelOptions } from "./kernel-options.ts";
-import type { OpenItem, OpenTask } from "./open-items.ts";
+import type { Asks } from "../asks/asks.ts";
+import type { Draft } from "../replay/journal-cursor.ts";
+import type { KernelOptions } from "../replay/kernel-options.ts";
+import type { OpenItem, OpenTask } from "../replay/open-items.ts";
 
 /** The counts at which a warning is noted, and at which a person is asked. */
 const REPEATS = { warned: 5, asked: 10 } as const;

@@ -3,7 +3,7 @@
 import { HoldfastError, LimitError, UsageError } from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
 import type { Limits } from "../limits.ts";
-import { callerLine } from "./caller.ts";
+import { callerLine } from "../errors/author-line.ts";
 import type { KernelOptions } from "./kernel-options.ts";
 import type { OpenItem, OpenTask } from "./open-items.ts";
 

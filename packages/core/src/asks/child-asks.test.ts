@@ -3,7 +3,7 @@
 
 import { KernelStand } from "@holdfast/testkit/kernel-stand";
 import { expect, test } from "vitest";
-import type { AgentContext } from "./context.ts";
+import type { AgentContext } from "../kernel/context.ts";
 
 const options = { agents: ["one"] };
 const one = { type: "local", name: "one" } as const;

@@ -46,11 +46,11 @@ import {
   type SharedContext,
 } from "../session/session.ts";
 import type { AskDoor, Asks } from "./asks.ts";
-import { callerLine } from "./caller.ts";
+import { callerLine } from "../errors/author-line.ts";
 import { checkGrace, checkTimeout } from "./checks.ts";
-import { limitReached } from "./faults.ts";
-import { DurableFuture, type FutureOwner } from "./future.ts";
-import type { Draft } from "./journal-cursor.ts";
+import { limitReached } from "../replay/faults.ts";
+import { DurableFuture, type FutureOwner } from "../replay/future.ts";
+import type { Draft } from "../replay/journal-cursor.ts";
 
 /** An agent and its place: this machine, or any that has it. Without a coordinator: this process. */
 export interface AgentMode<Input = unknown, Output = unknown> {

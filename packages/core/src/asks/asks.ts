@@ -28,12 +28,12 @@ import type {
 } from "../journal/record.ts";
 import { answerSignalName, isReservedName } from "../journal/signal-names.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
-import { callerLine, laterCallerLine } from "./caller.ts";
+import { callerLine, laterCallerLine } from "../errors/author-line.ts";
 import { checkOptions, type OptionRules } from "../options.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentOf } from "./checks.ts";
 import { countReferences } from "./conversation-ref.ts";
-import type { ConversationTip } from "./conversation-tip.ts";
-import type { FaultMemory } from "./fault-memory.ts";
+import type { ConversationTip } from "../replay/conversation-tip.ts";
+import type { FaultMemory } from "../replay/fault-memory.ts";
 import {
   foreignEntry,
   keyOfAnother,
@@ -42,18 +42,18 @@ import {
   signalIsSpokenFor,
   timerWithoutTime,
   unknownTaskKind,
-} from "./faults.ts";
-import { DurableFuture, type FutureOwner } from "./future.ts";
-import type { Draft, JournalCursor } from "./journal-cursor.ts";
-import type { KernelOptions } from "./kernel-options.ts";
-import type { OpenItems, OpenTask } from "./open-items.ts";
-import { signalPattern, type PendingSignals } from "./pending-signals.ts";
+} from "../replay/faults.ts";
+import { DurableFuture, type FutureOwner } from "../replay/future.ts";
+import type { Draft, JournalCursor } from "../replay/journal-cursor.ts";
+import type { KernelOptions } from "../replay/kernel-options.ts";
+import type { OpenItems, OpenTask } from "../replay/open-items.ts";
+import { signalPattern, type PendingSignals } from "../replay/pending-signals.ts";
 import { seededRandom } from "./random.ts";
-import type { Segment } from "./segment.ts";
+import type { Segment } from "../replay/segment.ts";
 import type { Remaining } from "../journal/amounts.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import type { SessionState } from "./session-state.ts";
-import type { CheckpointRequest } from "./standstill.ts";
+import type { SessionState } from "../state/session-state.ts";
+import type { CheckpointRequest } from "../replay/standstill.ts";
 
 /** The parts of its kernel that asking needs. */
 export interface AskDoor {

@@ -3,7 +3,7 @@
 
 import type { HoldfastError, RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
-import type { SealedState, SessionState } from "./session-state.ts";
+import type { SealedState, SessionState } from "../state/session-state.ts";
 
 export type Ending =
   | {

@@ -20,7 +20,7 @@ import {
   type JournalRecord,
   type NoteRecord,
 } from "../journal/record.ts";
-import { callerLine } from "./caller.ts";
+import { callerLine } from "../errors/author-line.ts";
 import type { FaultMemory } from "./fault-memory.ts";
 import { limitReached } from "./faults.ts";
 import { describeRecord, describeSides, identityOf, sortOf } from "./identity.ts";
