@@ -59,7 +59,7 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "O12: who holds a session since before a restart hears what arrived",
     file: DISPATCHER,
-    find: "if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);",
+    find: "if (known?.runnerId !== owner || known.inbox < inbox) poller.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
     test: "a restart takes no claim from a runner that lives: its commits count, and nobody else gets the session",
@@ -68,7 +68,7 @@ export const COORDINATOR_MUTANTS = [
   {
     name: "S2: what came by way of another coordinator is looked for",
     file: DISPATCHER,
-    find: "for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);",
+    find: "for (const sessionId of await this.#holdings.look(poller.runnerId)) poller.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
     test: "dispatcher-5: a runner without a free slot is sent arrivals for the sessions it holds",
@@ -91,11 +91,11 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "O1: a poll that was overtaken takes nothing away",
-    file: "packages/coordinator/src/dispatch/seat.ts",
+    file: "packages/coordinator/src/dispatch/poller.ts",
     find: "if (this.#newest?.process === process && number < this.#newest.number) return true;",
     replace: "",
     tests: [LOST_ANSWERS],
-    test: "seat-5: a replaced poll that arrives after its successor releases no claim",
+    test: "poller-5: a replaced poll that arrives after its successor releases no claim",
   },
   {
     name: "L10: what was lost twice is tried alone",
@@ -179,9 +179,9 @@ export const COORDINATOR_MUTANTS = [
     test: "that is revoked is refused here at once, and by every other coordinator within a second",
   },
   {
-    name: "seat-2: what did not arrive is told again",
-    file: "packages/coordinator/src/dispatch/seat.ts",
-    find: "for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);",
+    name: "poller-2: what did not arrive is sent again",
+    file: "packages/coordinator/src/dispatch/poller.ts",
+    find: "for (const [sessionId, awaited] of this.#sentArrivals) this.arrived(sessionId, awaited);",
     replace: "",
     tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
     test: "a claim that the next poll does not acknowledge is released at once, and its arrivals are sent again",

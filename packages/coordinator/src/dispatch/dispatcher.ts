@@ -1,6 +1,6 @@
 // `Dispatcher` matches waiting polls of runners with sessions that have something to do, and claims those.
 //
-//   poll ─► seat ─┐
+//   poll ─► poller ─┐
 //                 ├─► round: scan what is due ─► match (rules.ts) ─► claim ─► load ─► answer
 //   arrival ──────┘
 //
@@ -19,7 +19,7 @@
 //   dispatcher-7. Only the claim of a session says how often it was lost. If the claim shows a suspect, the
 //       dispatcher releases it, which counts as no loss, and matches the session again as one. A suspect that
 //       gets company is pardoned first, in storage.
-//   dispatcher-8. The seat of a runner that has been silent here for `FORGET_MS` is forgotten. Candidates for
+//   dispatcher-8. The poller of a runner that has been silent here for `FORGET_MS` is forgotten. Candidates for
 //       runners that poll elsewhere are compared with storage every `PRUNE_MS`. Memory here therefore does
 //       not grow with all the sessions and runners that ever existed.
 //
@@ -38,7 +38,7 @@ import { fitnessOf, type Registry, type StoredRunner } from "../store/registry.t
 import { Holdings } from "./holdings.ts";
 import { hasSomethingToDo, isPoison, isSuspect, match, type Match, type Offer } from "./rules.ts";
 import { park, pardon } from "./suspects.ts";
-import { DRAIN, Seat, type GivenClaim, type PollAnswer, type PollRequest } from "./seat.ts";
+import { DRAIN, Poller, type GivenClaim, type PollAnswer, type PollRequest } from "./poller.ts";
 import { SCAN_MS, WaitingSessions } from "./waiting-sessions.ts";
 
 export const ACK_MS = 2_000;
@@ -78,13 +78,13 @@ interface AskedClaim {
 
 export class Dispatcher {
   readonly #host: DispatcherHost;
-  readonly #seats = new Map<string, Seat>();
+  readonly #pollers = new Map<string, Poller>();
   readonly #holdings: Holdings;
   readonly #waiting: WaitingSessions;
   readonly #owed = new Map<string, Owed>();
   readonly #unsubscribe: () => void;
-  /** The seats of runners whose held claims were read from storage. */
-  readonly #looked = new WeakSet<Seat>();
+  /** The pollers of runners whose held claims were read from storage. */
+  readonly #looked = new WeakSet<Poller>();
   /** Sessions that something arrived for since the last round. */
   #arrived = new Set<string>();
   #isScanWanted = true;
@@ -107,19 +107,19 @@ export class Dispatcher {
     this.#unsubscribe = host.storage.subscribe((arrival) => this.#onArrival(arrival));
   }
 
-  /** Answers as soon as there is something to send, or with nothing after `waitMs` (seat-1, seat-4). */
+  /** Answers as soon as there is something to send, or with nothing after `waitMs` (poller-1, poller-4). */
   async poll(request: PollRequest, runner: StoredRunner, signal?: AbortSignal): Promise<PollAnswer> {
     const { pollId, free, waitMs } = request;
-    const seat = this.#seatOf(runner.runnerId);
-    this.heard(runner.runnerId);
-    const known = seat.answerOf(pollId);
+    const poller = this.#pollerOf(runner.runnerId);
+    this.seen(runner.runnerId);
+    const known = poller.answerOf(pollId);
     if (known !== undefined) return known;
-    if (seat.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
-    this.#giveBackUnused(seat.acknowledge(request));
-    seat.drains(runner.draining === true);
+    if (poller.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
+    this.#giveBackUnused(poller.acknowledge(request));
+    poller.drains(runner.draining === true);
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
-    const answer = seat.wait(pollId, slots, this.#host.clock.monotonic());
-    const { waiting } = seat;
+    const answer = poller.wait(pollId, slots, this.#host.clock.monotonic());
+    const { waiting } = poller;
     if (this.#isClosed || signal?.aborted === true) waiting?.answer([]);
     const end = (): void => waiting?.answer([]);
     const cancel = waitMs > 0 ? this.#host.clock.setTimer(end, waitMs) : () => {};
@@ -127,10 +127,10 @@ export class Dispatcher {
     this.#wake(0);
     if (waitMs <= 0) void this.#quiet().then(end);
     try {
-      const told = await answer;
-      if (signal?.aborted !== true) seat.heardAt = this.#host.clock.monotonic(); // The runner has waited until now.
-      if (told.claims.length > 0) this.#expectUse(seat, told);
-      return told;
+      const sent = await answer;
+      if (signal?.aborted !== true) poller.lastSeenAt = this.#host.clock.monotonic(); // The runner has waited until now.
+      if (sent.claims.length > 0) this.#expectUse(poller, sent);
+      return sent;
     } finally {
       cancel();
       signal?.removeEventListener("abort", end);
@@ -148,7 +148,7 @@ export class Dispatcher {
     if (known?.runnerId === runnerId && isSure) return true;
     const claim = await this.#holdings.ask(sessionId);
     if (claim?.owner !== runnerId) return false;
-    this.#seatOf(runnerId);
+    this.#pollerOf(runnerId);
     this.#found(claim);
     return true;
   }
@@ -166,9 +166,9 @@ export class Dispatcher {
 
   /** How long a runner has been silent here: 0 while its poll waits, and Infinity if it never polled. */
   quietFor(runnerId: string): number {
-    const seat = this.#seats.get(runnerId);
-    if (seat?.waiting !== undefined) return 0;
-    return this.#host.clock.monotonic() - (seat?.heardAt ?? -Infinity);
+    const poller = this.#pollers.get(runnerId);
+    if (poller?.waiting !== undefined) return 0;
+    return this.#host.clock.monotonic() - (poller?.lastSeenAt ?? -Infinity);
   }
 
   /** Whether this coordinator knows that a waiting session is a suspect (rules-6). */
@@ -180,7 +180,7 @@ export class Dispatcher {
   get load(): { readonly polls: number; readonly waiting: number; readonly oldestSince: number | undefined } {
     const sinces = this.#waiting.all.map(({ since }) => since);
     return {
-      polls: [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined).length,
+      polls: [...this.#pollers.values()].filter(({ waiting }) => waiting !== undefined).length,
       waiting: sinces.length,
       oldestSince: sinces.length === 0 ? undefined : sinces.reduce((a, b) => Math.min(a, b)),
     };
@@ -194,13 +194,13 @@ export class Dispatcher {
 
   /** A runner uses or renews a claim, so the claim has arrived. @param inbox its place in the inbox. */
   used(runnerId: string, sessionId: string, inbox = 0): void {
-    this.#seats.get(runnerId)?.used(sessionId);
+    this.#pollers.get(runnerId)?.used(sessionId);
     this.#holdings.knows(sessionId, inbox);
   }
 
   /** A runner has renewed its claims. */
-  heard(runnerId: string): void {
-    this.#seatOf(runnerId).heardAt = this.#host.clock.monotonic();
+  seen(runnerId: string): void {
+    this.#pollerOf(runnerId).lastSeenAt = this.#host.clock.monotonic();
   }
 
   /** A runner no longer holds the session, which may have something to do. */
@@ -212,31 +212,31 @@ export class Dispatcher {
     this.#wake(JOIN_MS);
   }
 
-  /** Makes a runner drain. The command is sent until the runner acknowledges it (seat-3). */
+  /** Makes a runner drain. The command is sent until the runner acknowledges it (poller-3). */
   drain(runnerId: string): void {
-    this.#seatOf(runnerId).command(DRAIN);
+    this.#pollerOf(runnerId).command(DRAIN);
     this.#wake(0);
   }
 
-  /** Makes a runner stop a session. The command is sent until the runner acknowledges it (seat-3). */
+  /** Makes a runner stop a session. The command is sent until the runner acknowledges it (poller-3). */
   stop(runnerId: string, sessionId: string): void {
-    this.#seatOf(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
+    this.#pollerOf(runnerId).command({ commandId: `stop:${sessionId}`, type: "stop", sessionId });
     this.#wake(0);
   }
 
   /** Forgets a runner that is gone. Its claims end with their leases. */
   forget(runnerId: string): void {
-    const seat = this.#seats.get(runnerId);
-    seat?.waiting?.answer([]);
-    this.#seats.delete(runnerId);
+    const poller = this.#pollers.get(runnerId);
+    poller?.waiting?.answer([]);
+    this.#pollers.delete(runnerId);
     this.#holdings.forget(runnerId);
   }
 
   /** dispatcher-8. */
   sweep(): void {
     const before = this.#host.clock.monotonic() - FORGET_MS;
-    for (const { runnerId, waiting, heardAt, madeAt } of this.#seats.values())
-      if (waiting === undefined && Math.max(heardAt, madeAt) <= before) this.forget(runnerId);
+    for (const { runnerId, waiting, lastSeenAt, madeAt } of this.#pollers.values())
+      if (waiting === undefined && Math.max(lastSeenAt, madeAt) <= before) this.forget(runnerId);
   }
 
   /** Answers waiting polls with nothing, and releases the claims that are being made. */
@@ -244,14 +244,14 @@ export class Dispatcher {
     this.#isClosed = true;
     this.#unsubscribe();
     this.#cancelTimer?.();
-    for (const { waiting } of this.#seats.values()) waiting?.answer([]);
+    for (const { waiting } of this.#pollers.values()) waiting?.answer([]);
     await this.#quiet();
   }
 
   // ---- rounds ------------------------------------------------------------------------------------------------------
 
   #onArrival({ sessionId, awaited }: Arrival): void {
-    const holder = this.#seats.get(this.#holdings.find(sessionId)?.runnerId ?? "");
+    const holder = this.#pollers.get(this.#holdings.find(sessionId)?.runnerId ?? "");
     // Otherwise the runner may have lost the session by now.
     if (holder !== undefined && this.quietFor(holder.runnerId) < this.#host.leaseMs) {
       holder.arrived(sessionId, awaited);
@@ -327,7 +327,7 @@ export class Dispatcher {
       this.#wakeAt(SCAN_MS); // dispatcher-5.
     } else if (this.#host.clock.monotonic() - Math.max(this.#prunedAt, this.#scannedAt) >= PRUNE_MS)
       await this.#prune();
-    for (const { waiting, hasNews } of this.#seats.values()) if (hasNews) waiting?.answer([]);
+    for (const { waiting, hasNews } of this.#pollers.values()) if (hasNews) waiting?.answer([]);
   }
 
   async #takeArrived(): Promise<void> {
@@ -347,35 +347,35 @@ export class Dispatcher {
 
   /** Notes the holder of a session, as storage says. It is sent earlier arrivals now (dispatcher-4). */
   #found({ owner, sessionId, token, inbox, losses }: HeldClaim): void {
-    const seat = this.#seats.get(owner);
-    if (seat === undefined) return;
+    const poller = this.#pollers.get(owner);
+    if (poller === undefined) return;
     const known = this.#holdings.find(sessionId);
     this.#holdings.hold(sessionId, { runnerId: owner, token, inbox, losses });
-    if (known?.runnerId !== owner || known.inbox < inbox) seat.arrived(sessionId, true);
+    if (known?.runnerId !== owner || known.inbox < inbox) poller.arrived(sessionId, true);
   }
 
   /** dispatcher-5. */
   async #lookAtHeld(): Promise<void> {
-    const seats = [...this.#seats.values()].filter(({ waiting }) => waiting !== undefined);
-    if (seats.length > 0) this.#wakeAt(SCAN_MS);
+    const pollers = [...this.#pollers.values()].filter(({ waiting }) => waiting !== undefined);
+    if (pollers.length > 0) this.#wakeAt(SCAN_MS);
     const isDue = this.#host.clock.monotonic() - this.#lookedAt >= SCAN_MS;
     if (isDue) this.#lookedAt = this.#host.clock.monotonic();
     await Promise.all(
-      seats.map(async (seat) => {
-        if (!isDue && this.#looked.has(seat)) return;
-        this.#looked.add(seat);
-        for (const sessionId of await this.#holdings.look(seat.runnerId)) seat.arrived(sessionId, true);
+      pollers.map(async (poller) => {
+        if (!isDue && this.#looked.has(poller)) return;
+        this.#looked.add(poller);
+        for (const sessionId of await this.#holdings.look(poller.runnerId)) poller.arrived(sessionId, true);
       }),
     );
   }
 
   async #offers(): Promise<readonly Offer[]> {
     const offers: Offer[] = [];
-    for (const [runnerId, seat] of this.#seats) {
-      const { waiting } = seat;
+    for (const [runnerId, poller] of this.#pollers) {
+      const { waiting } = poller;
       const runner = waiting && (await this.#host.registry.find(runnerId));
       if (waiting === undefined || runner === undefined) continue;
-      if (seat.drains(runner.draining === true) || waiting.free === 0) continue;
+      if (poller.drains(runner.draining === true) || waiting.free === 0) continue;
       const held = this.#holdings.countOf(runnerId);
       const suspectSince = this.#holdings.suspectSince(runnerId);
       offers.push({
@@ -537,21 +537,21 @@ export class Dispatcher {
 
   #answer(given: ReadonlyMap<string, readonly GivenClaim[]>): void {
     for (const [runnerId, claims] of given) {
-      const seat = this.#seats.get(runnerId);
+      const poller = this.#pollers.get(runnerId);
       // dispatcher-2. After a slow claim, the lease may end before the runner reads the answer.
       const oldest = this.#host.clock.monotonic() - ACK_MS;
       const fresh = claims.filter(({ askedAt }) => askedAt > oldest);
       // The poll may have ended since, or ask for fewer sessions.
-      const slots = Math.min(fresh.length, seat?.waiting?.free ?? 0);
-      const told = fresh.slice(0, slots);
-      this.#giveBack(claims.filter((claim) => !told.includes(claim)));
-      if (slots > 0) seat?.waiting?.answer(told);
+      const slots = Math.min(fresh.length, poller?.waiting?.free ?? 0);
+      const sent = fresh.slice(0, slots);
+      this.#giveBack(claims.filter((claim) => !sent.includes(claim)));
+      if (slots > 0) poller?.waiting?.answer(sent);
     }
   }
 
   /** dispatcher-2. */
-  #expectUse(seat: Seat, { pollId }: PollAnswer): void {
-    this.#host.clock.setTimer(() => this.#giveBackUnused(seat.expire(pollId)), ACK_MS, true);
+  #expectUse(poller: Poller, { pollId }: PollAnswer): void {
+    this.#host.clock.setTimer(() => this.#giveBackUnused(poller.expire(pollId)), ACK_MS, true);
   }
 
   /** dispatcher-2. Storage checks whether the runner used the claim through another coordinator. */
@@ -580,10 +580,10 @@ export class Dispatcher {
     );
   }
 
-  #seatOf(runnerId: string): Seat {
-    const seat = this.#seats.get(runnerId) ?? new Seat(runnerId, this.#host.clock.monotonic());
-    this.#seats.set(runnerId, seat);
-    return seat;
+  #pollerOf(runnerId: string): Poller {
+    const poller = this.#pollers.get(runnerId) ?? new Poller(runnerId, this.#host.clock.monotonic());
+    this.#pollers.set(runnerId, poller);
+    return poller;
   }
 }
 

@@ -46,21 +46,21 @@ test("dispatcher-4: a runner that is silent here does not keep a session that it
 });
 
 /**
- * Two coordinators of one storage. Commits through the other one are announced to this one only by `tell`.
+ * Two coordinators of one storage. Commits through the other one are announced to this one only by `announce`.
  */
 async function two() {
   const clock = new TestClock();
-  let tell: (arrival: Arrival) => void = () => {};
+  let announce: (arrival: Arrival) => void = () => {};
   const here = await openDispatch({
     clock,
-    changes: () => ({ subscribe: (listener) => ((tell = listener), () => {}) }),
+    changes: () => ({ subscribe: (listener) => ((announce = listener), () => {}) }),
   });
   const signal = (signalId: string) =>
     here.storage.commit(
       [{ type: "send_signal", sessionId: "s1", signalId, name: "go", payload: "1" }],
       clock.now(),
     );
-  return { ...here, signal, tell: (arrival: Arrival) => tell(arrival) };
+  return { ...here, signal, announce: (arrival: Arrival) => announce(arrival) };
 }
 
 const NEWS = { arrivals: [{ sessionId: "s1", awaited: true }] };
@@ -91,23 +91,23 @@ test("dispatcher-5: an arrival for a session that the other coordinator gave is 
 });
 
 test("dispatcher-4: an announced arrival is sent to the holder at once, even if another coordinator gave the session", async () => {
-  const { poll, create, clock, signal, storage, tell } = await two();
+  const { poll, create, clock, signal, storage, announce } = await two();
   const answer = poll("p1", 10_000);
   await turns(20); // The first round has found nothing.
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
   await signal("sig-1");
-  tell({ sessionId: "s1", awaited: true });
+  announce({ sessionId: "s1", awaited: true });
   await turns(20);
   expect(await answer).toMatchObject(NEWS);
 });
 
 test("dispatcher-4: a session with an announced arrival is given at once if no runner holds it", async () => {
-  const { poll, create, tell } = await two();
+  const { poll, create, announce } = await two();
   const answer = poll("p1", 10_000);
   await turns(20);
   await create("s1");
-  tell({ sessionId: "s1", awaited: true });
+  announce({ sessionId: "s1", awaited: true });
   await turns(20);
   expect((await answer).claims).toHaveLength(1);
 });

@@ -4,9 +4,9 @@ import { UnavailableError } from "@holdfast/core";
 import { turns } from "@holdfast/testkit/test-runtime";
 import { expect, test, vi } from "vitest";
 import { openDispatch } from "../testing/dispatch-stand.ts";
-import { DRAIN, Seat } from "./seat.ts";
+import { DRAIN, Poller } from "./poller.ts";
 
-test("seat-1: a repeated poll gets the same answer and nothing more", async () => {
+test("poller-1: a repeated poll gets the same answer and nothing more", async () => {
   const { poll, create } = await openDispatch();
   await create("s1");
   const first = await poll("p1");
@@ -15,7 +15,7 @@ test("seat-1: a repeated poll gets the same answer and nothing more", async () =
   expect(first.claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("seat-1: a repeated poll does not get claims that were released since", async () => {
+test("poller-1: a repeated poll does not get claims that were released since", async () => {
   const { poll, create, clock } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -109,7 +109,7 @@ test("dispatcher-6: a claim that was made after storage failed is not released",
   expect(await storage.heldClaims({ now: clock.now(), limit: 9, owner: "r1" })).toHaveLength(1);
 });
 
-test("seat-5: a replaced poll that arrives after its successor releases no claim", async () => {
+test("poller-5: a replaced poll that arrives after its successor releases no claim", async () => {
   const { poll, create, dispatcher, storage, clock } = await openDispatch();
   const ofProcess = (number: number, process = "p") => ({ process, number });
   await poll("p1", 0, undefined, ofProcess(1));
@@ -141,28 +141,28 @@ test("a dispatcher that is closed while storage fails leaves no timer behind", a
   expect(set.mock.calls).toEqual([]);
 });
 
-test("seat-4: a new poll answers with the news of the poll that it ends", async () => {
-  const seat = new Seat("r1", 0);
-  seat.acknowledge({ ackCommandIds: [] });
-  void seat.wait("p1", 0, 0);
-  seat.arrived("s1", true); // No round has answered it yet.
-  seat.acknowledge({ ackCommandIds: [] });
-  const answer = seat.wait("p2", 1, 0);
-  seat.waiting?.answer([]);
+test("poller-4: a new poll answers with the news of the poll that it ends", async () => {
+  const poller = new Poller("r1", 0);
+  poller.acknowledge({ ackCommandIds: [] });
+  void poller.wait("p1", 0, 0);
+  poller.arrived("s1", true); // No round has answered it yet.
+  poller.acknowledge({ ackCommandIds: [] });
+  const answer = poller.wait("p2", 1, 0);
+  poller.waiting?.answer([]);
   expect((await answer).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
   // The next poll is sent it again if that answer did not arrive.
-  seat.acknowledge({ ackCommandIds: [], ackPollId: "p1" });
-  const again = seat.wait("p3", 1, 0);
-  seat.waiting?.answer([]);
+  poller.acknowledge({ ackCommandIds: [], ackPollId: "p1" });
+  const again = poller.wait("p3", 1, 0);
+  poller.waiting?.answer([]);
   expect((await again).arrivals).toEqual([{ sessionId: "s1", awaited: true }]);
 });
 
-test("seat-6: a runner that acknowledged a drain at another coordinator is not sent it again", () => {
-  const seat = new Seat("r1", 0);
-  seat.acknowledge({ ackPollId: "of the other", ackCommandIds: [DRAIN.commandId] });
-  seat.drains(true);
-  expect(seat.hasNews).toBe(false);
-  seat.drains(false);
-  seat.drains(true);
-  expect(seat.hasNews).toBe(true);
+test("poller-6: a runner that acknowledged a drain at another coordinator is not sent it again", () => {
+  const poller = new Poller("r1", 0);
+  poller.acknowledge({ ackPollId: "of the other", ackCommandIds: [DRAIN.commandId] });
+  poller.drains(true);
+  expect(poller.hasNews).toBe(false);
+  poller.drains(false);
+  poller.drains(true);
+  expect(poller.hasNews).toBe(true);
 });

@@ -127,7 +127,7 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       };
       const { sessions } = await storage.renew(renewal);
       if (caller.kind === "runner") {
-        dispatcher.heard(caller.name);
+        dispatcher.seen(caller.name);
         for (const sessionId of sessionIds)
           if (await dispatcher.holds(caller.name, sessionId)) dispatcher.used(caller.name, sessionId);
       }

@@ -23,10 +23,10 @@ export class History {
 
   /** H3. */
   pollAnswered(coordinator: string, runnerId: string, answer: Answered): void {
-    const seat = `${coordinator} ${runnerId}`;
-    const last = this.#polls.get(seat);
+    const key = `${coordinator} ${runnerId}`;
+    const last = this.#polls.get(key);
     if (last?.pollId !== answer.pollId) {
-      this.#polls.set(seat, answer);
+      this.#polls.set(key, answer);
       return;
     }
     for (const { sessionId } of answer.claims)

@@ -1,20 +1,20 @@
-// `Seat` is one runner at this coordinator: its waiting poll, its unacknowledged answer, and the news to send
+// `Poller` is one runner at this coordinator: its waiting poll, its unacknowledged answer, and the news to send
 // it.
 //
-//   seat-1. A repeated poll id gets the same answer, without the claims that were released since.
-//   seat-2. A poll acknowledges the answer that it names. Any use of a claim acknowledges that claim. An
+//   poller-1. A repeated poll id gets the same answer, without the claims that were released since.
+//   poller-2. A poll acknowledges the answer that it names. Any use of a claim acknowledges that claim. An
 //       answer that the next poll does not name did not arrive. Its claims are released at once, and its
 //       arrivals and commands are sent again.
-//   seat-3. A command is sent with every answer until the runner acknowledges it.
-//   seat-4. One poll of a runner waits at a time. A new poll ends the waiting one with an empty answer, and
+//   poller-3. A command is sent with every answer until the runner acknowledges it.
+//   poller-4. One poll of a runner waits at a time. A new poll ends the waiting one with an empty answer, and
 //       takes over its news.
-//   seat-5. A poll that arrives after a later one of its process was replaced by its runner. It gets nothing
+//   poller-5. A poll that arrives after a later one of its process was replaced by its runner. It gets nothing
 //       and changes nothing.
-//   seat-6. Draining is stored, and every coordinator that the runner polls sends the command. The
+//   poller-6. Draining is stored, and every coordinator that the runner polls sends the command. The
 //       coordinator that was asked to drain the runner may be another one, or be gone. The command ends when
 //       the flag is removed because the runner left and came back.
 //
-// A seat gives and releases nothing itself. It returns the claims that must be released.
+// A poller gives and releases nothing itself. It returns the claims that must be released.
 
 import type { Session } from "@holdfast/core";
 import type { OfferedAgent } from "../store/registry.ts";
@@ -50,7 +50,7 @@ export interface PollAnswer {
 export interface PollRequest {
   readonly runnerId: string;
   readonly pollId: string;
-  /** The process that polls, and the poll's place among its polls (seat-5). */
+  /** The process that polls, and the poll's place among its polls (poller-5). */
   readonly process?: string;
   readonly number?: number;
   readonly ackPollId?: string;
@@ -69,20 +69,20 @@ export interface WaitingPoll {
   answer(claims: readonly GivenClaim[]): void;
 }
 
-export class Seat {
+export class Poller {
   readonly runnerId: string;
-  /** By the clock of `heardAt`. */
+  /** By the clock of `lastSeenAt`. */
   readonly madeAt: number;
   waiting: WaitingPoll | undefined;
   /** When it last polled or renewed, by a clock that never goes back. */
-  heardAt = -Infinity;
+  lastSeenAt = -Infinity;
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
-  /** seat-6. */
+  /** poller-6. */
   #knowsToDrain = false;
   /** The claims of the last answer that are not acknowledged. */
   #unacknowledged = new Map<string, GivenClaim>();
-  #toldArrivals = new Map<string, boolean>();
+  #sentArrivals = new Map<string, boolean>();
   #last: { readonly pollId: string; readonly answer: Promise<PollAnswer> } | undefined;
   #newest: { readonly process: string; readonly number: number } | undefined;
 
@@ -96,12 +96,12 @@ export class Seat {
     return this.#arrivals.size > 0 || this.#commands.size > 0;
   }
 
-  /** seat-1. */
+  /** poller-1. */
   answerOf(pollId: string): Promise<PollAnswer> | undefined {
     return this.#last?.pollId === pollId ? this.#last.answer : undefined;
   }
 
-  /** seat-5. Whether a later poll of the process has come. If not, this poll is noted as the latest. */
+  /** poller-5. Whether a later poll of the process has come. If not, this poll is noted as the latest. */
   isOvertaken({ process, number }: Pick<PollRequest, "process" | "number">): boolean {
     if (process === undefined || number === undefined) return false;
     if (this.#newest?.process === process && number < this.#newest.number) return true;
@@ -110,7 +110,7 @@ export class Seat {
   }
 
   /**
-   * seat-2. Takes the acknowledgement of a new poll. @returns the claims that did not arrive, for release.
+   * poller-2. Takes the acknowledgement of a new poll. @returns the claims that did not arrive, for release.
    */
   acknowledge({
     ackPollId,
@@ -120,19 +120,19 @@ export class Seat {
     if (ackCommandIds.includes(DRAIN.commandId)) this.#knowsToDrain = true; // Any coordinator may have sent it.
     if (this.#last === undefined || ackPollId === this.#last.pollId) {
       this.#unacknowledged.clear();
-      this.#toldArrivals.clear();
+      this.#sentArrivals.clear();
       return [];
     }
-    this.#tellAgain();
+    this.#sendAgain();
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
     return lost;
   }
 
-  /** Begins to wait (seat-4). A repeat of the poll gets the same answer. */
+  /** Begins to wait (poller-4). A repeat of the poll gets the same answer. */
   wait(pollId: string, free: number, since: number): Promise<PollAnswer> {
     this.waiting?.answer([]);
-    this.#tellAgain(); // The runner ignores the answer to a poll that it replaced.
+    this.#sendAgain(); // The runner ignores the answer to a poll that it replaced.
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     const waiting: WaitingPoll = {
       pollId,
@@ -159,10 +159,10 @@ export class Seat {
     if (this.#last?.pollId !== pollId) return [];
     const lost = [...this.#unacknowledged.values()];
     this.#unacknowledged.clear();
-    // A repeated poll gets the answer without them (seat-1).
-    const answer = this.#last.answer.then((told) => ({
-      ...told,
-      claims: told.claims.filter((claim) => !lost.includes(claim)),
+    // A repeated poll gets the answer without them (poller-1).
+    const answer = this.#last.answer.then((sent) => ({
+      ...sent,
+      claims: sent.claims.filter((claim) => !lost.includes(claim)),
     }));
     this.#last = { pollId, answer };
     return lost;
@@ -177,7 +177,7 @@ export class Seat {
   }
 
   /**
-   * seat-6. Whether the runner drains, as storage says: the flag may have been set after the poll began to
+   * poller-6. Whether the runner drains, as storage says: the flag may have been set after the poll began to
    * wait.
    */
   drains(isSo: boolean): boolean {
@@ -188,9 +188,9 @@ export class Seat {
     return false;
   }
 
-  #tellAgain(): void {
-    for (const [sessionId, awaited] of this.#toldArrivals) this.arrived(sessionId, awaited);
-    this.#toldArrivals.clear();
+  #sendAgain(): void {
+    for (const [sessionId, awaited] of this.#sentArrivals) this.arrived(sessionId, awaited);
+    this.#sentArrivals.clear();
   }
 
   #makeAnswer(pollId: string, claims: readonly GivenClaim[]): PollAnswer {
@@ -198,10 +198,10 @@ export class Seat {
       pollId,
       claims,
       arrivals: [...this.#arrivals].map(([sessionId, awaited]) => ({ sessionId, awaited })),
-      commands: [...this.#commands.values()], // seat-3.
+      commands: [...this.#commands.values()], // poller-3.
     };
     this.#unacknowledged = new Map(claims.map((claim) => [claim.sessionId, claim]));
-    this.#toldArrivals = new Map(this.#arrivals);
+    this.#sentArrivals = new Map(this.#arrivals);
     this.#arrivals.clear();
     return answer;
   }
