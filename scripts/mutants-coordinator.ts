@@ -2,6 +2,8 @@
 
 const API = "packages/coordinator/src/api/";
 const DISPATCHER = "packages/coordinator/src/dispatch/dispatcher.ts";
+const ROUTER = "packages/coordinator/src/dispatch/arrival-router.ts";
+const CLAIMING = "packages/coordinator/src/dispatch/claiming.ts";
 const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
 const SCOPE = "packages/coordinator/src/behaviour/scope.test.ts";
 const BROUGHT_IN = "packages/coordinator/src/behaviour/brought-in.test.ts";
@@ -58,7 +60,7 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "O12: who holds a session since before a restart hears what arrived",
-    file: DISPATCHER,
+    file: ROUTER,
     find: "if (known?.runnerId !== owner || known.inbox < inbox) poller.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/behaviour/dispatch.test.ts"],
@@ -67,27 +69,27 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "S2: what came by way of another coordinator is looked for",
-    file: DISPATCHER,
-    find: "for (const sessionId of await this.#holdings.look(poller.runnerId)) poller.arrived(sessionId, true);",
+    file: ROUTER,
+    find: "for (const sessionId of await holdings.look(poller.runnerId)) poller.arrived(sessionId, true);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/held-elsewhere.test.ts"],
-    test: "dispatcher-5: a runner without a free slot is sent arrivals for the sessions it holds",
+    test: "dispatcher-2: a runner without a free slot is sent arrivals for the sessions it holds",
   },
   {
     name: "O11: what storage could not give is given back",
-    file: DISPATCHER,
-    find: "this.#owe(sessionId, { runnerId, asked });\n      return undefined;",
+    file: CLAIMING,
+    find: "this.#owe(sessionId, { runnerId, requested });\n      return undefined;",
     replace: "return undefined;",
     tests: [LOST_ANSWERS],
-    test: "dispatcher-6: a session that storage fails for does not keep others of its round from their runner",
+    test: "claiming-2: a session that storage fails for does not keep others of its cycle from their runner",
   },
   {
     name: "O1: a claim that another coordinator gave is not given back",
-    file: DISPATCHER,
+    file: CLAIMING,
     find: "claim?.owner === runnerId && claim.until === until ? claim.token : undefined;",
     replace: "claim?.owner === runnerId ? claim.token : until && undefined;",
     tests: [LOST_ANSWERS],
-    test: "dispatcher-6: a claim that was made after storage failed is not released",
+    test: "claiming-2: a claim that was made after storage failed is not released",
   },
   {
     name: "O1: a poll that was overtaken takes nothing away",
@@ -107,7 +109,7 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "L10: losses before a suspect gets company do not count",
-    file: DISPATCHER,
+    file: CLAIMING,
     find: "if (!isAlone) await this.#pardonHeldBy(runnerId);",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],
@@ -123,7 +125,7 @@ export const COORDINATOR_MUTANTS = [
   },
   {
     name: "L10: which runners hold a suspect is read in storage, also by a coordinator that did not give it",
-    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    file: DISPATCHER,
     find: "...(suspectSince === undefined ? {} : { suspectSince }),",
     replace: "",
     tests: ["packages/coordinator/src/dispatch/suspects.test.ts"],

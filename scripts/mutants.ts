@@ -186,15 +186,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "O1: a claim that was used elsewhere is not given back",
-    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    file: "packages/coordinator/src/dispatch/claiming.ts",
     find: "({ asGiven }) => ({ ifUnchanged: asGiven })",
     replace: "() => ({})",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],
-    test: "dispatcher-2: a claim under which a batch without records was committed is not given back",
+    test: "claiming-1: a claim under which a batch without records was committed is not given back",
   },
   {
     name: "S2: losing every notice loses no session",
-    file: "packages/coordinator/src/dispatch/dispatcher.ts",
+    file: "packages/coordinator/src/dispatch/due-scans.ts",
     find: "const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;",
     replace: "const isOld = false;",
     tests: ["packages/coordinator/src/dispatch/lost-answers.test.ts"],

@@ -1,4 +1,4 @@
-// Labels of promises, clauses and rules: `K2`, `ST7`, `dispatcher-6`.
+// Labels of promises, clauses and rules: `K2`, `ST7`, `claiming-2`.
 //
 //   labels-1. A bare label (letters and a number) is a row of ARCHITECTURE.md's table or a clause of a port, and nothing else.
 //   labels-2. A rule of one source has the source's name as its prefix. Where two sources have that name, the name of a

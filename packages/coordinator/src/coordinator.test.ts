@@ -43,7 +43,7 @@ describe("a session's life over the API", () => {
   });
 });
 
-test("a round that fails because the coordinator was closed is not logged", async () => {
+test("a dispatch cycle that fails because the coordinator was closed is not logged", async () => {
   const [memory, clock, answered] = [new MemoryStorage(), new TestClock(), gate()];
   let asked = 0;
   const storage = storageWith(memory, {

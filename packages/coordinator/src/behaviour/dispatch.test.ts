@@ -2,7 +2,7 @@
 
 import { MemoryStorage, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { ACK_MS } from "../dispatch/dispatcher.ts";
+import { ACK_MS } from "../dispatch/claiming.ts";
 import {
   openFleet,
   Person,
@@ -41,7 +41,7 @@ describe("polls", () => {
     const waits = given(runner);
     await until(async () => (await metric(fleet, "holdfast_polls_waiting")) === 1, "a poll waits");
     const sessionId = await ada.start();
-    await fleet.clock.advance(100); // The round after the first one waits a moment for others to join.
+    await fleet.clock.advance(100); // The cycle after the first one waits a moment for others to join.
     expect(await waits).toEqual([sessionId]);
   });
 

@@ -21,7 +21,7 @@ async function refuse(): Promise<never> {
   throw new CorruptRecordError("table session, row 1", "not what was written");
 }
 
-describe("dispatcher-6: a damaged session", () => {
+describe("claiming-2: a damaged session", () => {
   test("a damaged session that is due does not keep others from a runner", async () => {
     const { clock, poll, create } = await openDispatch({ changes: damaged });
     await create("bad");

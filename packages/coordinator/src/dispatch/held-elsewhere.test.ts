@@ -3,7 +3,8 @@
 import type { Arrival } from "@holdfast/core";
 import { TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { expect, test } from "vitest";
-import { FORGET_MS, PRUNE_MS } from "./dispatcher.ts";
+import { FORGET_MS } from "./dispatcher.ts";
+import { PRUNE_MS } from "./due-scans.ts";
 import { openDispatch } from "../testing/dispatch-stand.ts";
 
 test("dispatcher-1: asking for the holder of a session does not change its claim", async () => {
@@ -23,7 +24,7 @@ test("dispatcher-1: asking for the holder of a session does not change its claim
   ]);
 });
 
-test("dispatcher-4: storage is asked about a session whose token is not the known one", async () => {
+test("arrival-router-1: storage is asked about a session whose token is not the known one", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -34,7 +35,7 @@ test("dispatcher-4: storage is asked about a session whose token is not the know
   expect(await dispatcher.holds("r1", "s1", 2)).toBe(false);
 });
 
-test("dispatcher-4: a runner that is silent here does not keep a session that it lost through another coordinator", async () => {
+test("arrival-router-1: a runner that is silent here does not keep a session that it lost through another coordinator", async () => {
   const { dispatcher, storage, create, clock } = await openDispatch();
   await create("s1");
   const claim = { sessionId: "s1", owner: "r1", leaseMs: 1_000 };
@@ -65,7 +66,7 @@ async function two() {
 
 const NEWS = { arrivals: [{ sessionId: "s1", awaited: true }] };
 
-test("dispatcher-5: an arrival through another coordinator for a held session is found within a second", async () => {
+test("dispatcher-2: an arrival through another coordinator for a held session is found within a second", async () => {
   const { poll, create, clock, signal } = await two();
   await create("s1");
   expect((await poll("p1", 10_000)).claims).toHaveLength(1);
@@ -79,7 +80,7 @@ test("dispatcher-5: an arrival through another coordinator for a held session is
   expect(await again).toMatchObject({ arrivals: [] }); // Once.
 });
 
-test("dispatcher-5: an arrival for a session that the other coordinator gave is found within a second", async () => {
+test("dispatcher-2: an arrival for a session that the other coordinator gave is found within a second", async () => {
   const { poll, create, clock, signal, storage } = await two();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
@@ -90,10 +91,10 @@ test("dispatcher-5: an arrival for a session that the other coordinator gave is 
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-4: an announced arrival is sent to the holder at once, even if another coordinator gave the session", async () => {
+test("arrival-router-1: an announced arrival is sent to the holder at once, even if another coordinator gave the session", async () => {
   const { poll, create, clock, signal, storage, announce } = await two();
   const answer = poll("p1", 10_000);
-  await turns(20); // The first round has found nothing.
+  await turns(20); // The first cycle has found nothing.
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
   await signal("sig-1");
@@ -102,7 +103,7 @@ test("dispatcher-4: an announced arrival is sent to the holder at once, even if 
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-4: a session with an announced arrival is given at once if no runner holds it", async () => {
+test("arrival-router-1: a session with an announced arrival is given at once if no runner holds it", async () => {
   const { poll, create, announce } = await two();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -112,7 +113,7 @@ test("dispatcher-4: a session with an announced arrival is given at once if no r
   expect((await answer).claims).toHaveLength(1);
 });
 
-test("dispatcher-5: a runner without a free slot is sent arrivals for the sessions it holds", async () => {
+test("dispatcher-2: a runner without a free slot is sent arrivals for the sessions it holds", async () => {
   const clock = new TestClock();
   const { poll, create, storage } = await openDispatch({
     clock,
@@ -132,7 +133,7 @@ test("dispatcher-5: a runner without a free slot is sent arrivals for the sessio
   expect(await answer).toMatchObject(NEWS);
 });
 
-test("dispatcher-8: a runner that was silent for long is forgotten with its sessions, and known again after a poll", async () => {
+test("dispatcher-3: a runner that was silent for long is forgotten with its sessions, and known again after a poll", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   await create("s1");
   expect((await poll("p1")).claims).toHaveLength(1);
@@ -147,7 +148,7 @@ test("dispatcher-8: a runner that was silent for long is forgotten with its sess
   expect((await poll("p2")).claims).toHaveLength(1); // Its lease is over.
 });
 
-test("dispatcher-8: a command for a runner that has not polled here is kept until FORGET_MS", async () => {
+test("dispatcher-3: a command for a runner that has not polled here is kept until FORGET_MS", async () => {
   const { dispatcher, clock, create, poll, storage } = await openDispatch();
   await create("s1");
   await storage.claim({ sessionId: "s1", owner: "r1", now: clock.now(), leaseMs: 15_000 });
@@ -158,7 +159,7 @@ test("dispatcher-8: a command for a runner that has not polled here is kept unti
   expect((await poll("p1")).commands).toMatchObject([{ type: "stop", sessionId: "s1" }]);
 });
 
-test("dispatcher-8: a command for a runner that never polled here is forgotten after FORGET_MS", async () => {
+test("dispatcher-3: a command for a runner that never polled here is forgotten after FORGET_MS", async () => {
   const { dispatcher, clock, poll } = await openDispatch();
   dispatcher.stop("r1", "s1");
   await clock.advance(FORGET_MS);
@@ -166,7 +167,7 @@ test("dispatcher-8: a command for a runner that never polled here is forgotten a
   expect((await poll("p1")).commands).toEqual([]);
 });
 
-test("dispatcher-8: a runner whose poll waits is not forgotten, however long it waits", async () => {
+test("dispatcher-3: a runner whose poll waits is not forgotten, however long it waits", async () => {
   const { dispatcher, clock, create, poll } = await openDispatch();
   const answer = poll("p1", FORGET_MS + 60_000);
   await clock.advance(FORGET_MS);

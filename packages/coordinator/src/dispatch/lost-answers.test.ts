@@ -27,7 +27,7 @@ test("poller-1: a repeated poll does not get claims that were released since", a
 test.each([
   ["something", [{ type: "started", seq: 0, at: 0 }]],
   ["a batch without records", []], // For example, a batch that only reserves a budget for tasks that start with it.
-] as const)("dispatcher-2: a claim under which %s was committed is not given back", async (_, records) => {
+] as const)("claiming-1: a claim under which %s was committed is not given back", async (_, records) => {
   const { poll, create, clock, storage } = await openDispatch();
   await create("s1");
   const [claim] = (await poll("p1")).claims;
@@ -42,7 +42,7 @@ test.each([
   expect(await storage.claim(taken)).toEqual({ status: "busy", owner: "r1" });
 });
 
-test("dispatcher-2: a claim that storage took too long for is not sent", async () => {
+test("claiming-1: a claim that storage took too long for is not sent", async () => {
   const { poll, create, clock } = await openDispatch({ loadMs: 2_000 });
   await create("s1");
   const answer = poll("p1", 3_000);
@@ -50,7 +50,7 @@ test("dispatcher-2: a claim that storage took too long for is not sent", async (
   expect((await answer).claims).toEqual([]);
 });
 
-test("dispatcher-5: a due session without a notice is found while a poll waits", async () => {
+test("dispatcher-2: a due session without a notice is found while a poll waits", async () => {
   const { poll, create, clock } = await openDispatch();
   const answer = poll("p1", 10_000);
   await turns(20);
@@ -59,7 +59,7 @@ test("dispatcher-5: a due session without a notice is found while a poll waits",
   expect((await answer).claims.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
 });
 
-test("dispatcher-6: a session that storage fails for does not keep others of its round from their runner", async () => {
+test("claiming-2: a session that storage fails for does not keep others of its cycle from their runner", async () => {
   let isBroken = true;
   const failing = () => {
     if (isBroken) throw new UnavailableError("storage_unavailable", "away");
@@ -93,7 +93,7 @@ test("dispatcher-6: a session that storage fails for does not keep others of its
 });
 
 // Another coordinator gave the session to the same runner before this one asked whether it was claimed.
-test("dispatcher-6: a claim that was made after storage failed is not released", async () => {
+test("claiming-2: a claim that was made after storage failed is not released", async () => {
   const { poll, create, clock, storage } = await openDispatch({
     changes: () => ({
       claim: () => Promise.reject(new UnavailableError("storage_unavailable", "away")),
@@ -145,7 +145,7 @@ test("poller-4: a new poll answers with the news of the poll that it ends", asyn
   const poller = new Poller("r1", 0);
   poller.acknowledge({ ackCommandIds: [] });
   void poller.wait("p1", 0, 0);
-  poller.arrived("s1", true); // No round has answered it yet.
+  poller.arrived("s1", true); // No cycle has answered it yet.
   poller.acknowledge({ ackCommandIds: [] });
   const answer = poller.wait("p2", 1, 0);
   poller.waiting?.answer([]);

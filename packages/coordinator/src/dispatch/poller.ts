@@ -16,7 +16,7 @@
 //
 // A poller gives and releases nothing itself. It returns the claims that must be released.
 
-import type { Session } from "@holdfast/core";
+import type { Clock, Session } from "@holdfast/core";
 import type { OfferedAgent } from "../store/registry.ts";
 
 export interface GivenClaim {
@@ -204,5 +204,48 @@ export class Poller {
     this.#sentArrivals = new Map(this.#arrivals);
     this.#arrivals.clear();
     return answer;
+  }
+}
+
+/** The runners that this coordinator knows. */
+export class Pollers {
+  readonly #clock: Clock;
+  readonly #byRunner = new Map<string, Poller>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get all(): readonly Poller[] {
+    return [...this.#byRunner.values()];
+  }
+
+  /** The runners whose poll waits. */
+  get waiting(): readonly Poller[] {
+    return this.all.filter(({ waiting }) => waiting !== undefined);
+  }
+
+  find(runnerId: string): Poller | undefined {
+    return this.#byRunner.get(runnerId);
+  }
+
+  /** The poller of a runner, which is made if the runner is not known. */
+  of(runnerId: string): Poller {
+    const poller = this.find(runnerId) ?? new Poller(runnerId, this.#clock.monotonic());
+    this.#byRunner.set(runnerId, poller);
+    return poller;
+  }
+
+  /** How long a runner has been silent here: 0 while its poll waits, and Infinity if it never polled. */
+  quietFor(runnerId: string): number {
+    const poller = this.find(runnerId);
+    if (poller?.waiting !== undefined) return 0;
+    return this.#clock.monotonic() - (poller?.lastSeenAt ?? -Infinity);
+  }
+
+  /** Answers the poll of a runner with nothing, and forgets the runner. */
+  forget(runnerId: string): void {
+    this.find(runnerId)?.waiting?.answer([]);
+    this.#byRunner.delete(runnerId);
   }
 }

@@ -42,7 +42,7 @@ test("a suspect is given in an answer of its own, and its runner gets nothing mo
   const { create, clock, storage } = stand;
   await lose(stand, "suspect", 2);
   await create("other");
-  // The first round learns that the session is a suspect and gives the other one meanwhile. From then on, the
+  // The first cycle learns that the session is a suspect and gives the other one meanwhile. From then on, the
   // runner is kept.
   const [other] = await given(stand, "p1");
   expect(other).toMatchObject({ sessionId: "other" });

@@ -25,7 +25,7 @@ import {
 import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
-import type { PollAnswer } from "../dispatch/seat.ts";
+import type { PollAnswer } from "../dispatch/poller.ts";
 import { bytesOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";

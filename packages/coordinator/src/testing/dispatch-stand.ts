@@ -4,7 +4,7 @@
 import { BEHAVIOUR_FLAGS, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage, storageWith, TestClock } from "@holdfast/testkit/test-runtime";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { PollRequest } from "../dispatch/seat.ts";
+import type { PollRequest } from "../dispatch/poller.ts";
 import { Registry, type StoredRunner } from "../store/registry.ts";
 
 const RUNNER: StoredRunner = {
