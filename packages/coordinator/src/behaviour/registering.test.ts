@@ -176,6 +176,45 @@ describe("a runner that goes", () => {
   });
 });
 
+describe("a runner whose process was seen to end", () => {
+  const erase = ({ runnerId }: FakeRunner, query: string) =>
+    fleet.admin.call("DELETE", `/v1/runners/${runnerId}${query}`);
+
+  test("the runner loses its claims at once, and the loss counts for each session", async () => {
+    const dead = await fleet.runner({ process: FIRST });
+    const sessionId = await fleet.admin.start();
+    await dead.poll({ free: 1 });
+    expect((await erase(dead, "?processEnded=true")).status).toBe(200);
+    const [given] = (await (await fleet.runner()).poll({ free: 1 })).claims;
+    expect(given).toMatchObject({ sessionId });
+    expect(await fleet.storage.heldClaims({ now: clock.now(), sessionId, limit: 1 })).toMatchObject([
+      { losses: 1 },
+    ]);
+  });
+
+  test("a deleted runner keeps its claims until their leases pass when nobody says that it ended", async () => {
+    const runner = await fleet.runner({ process: FIRST });
+    const sessionId = await fleet.admin.start();
+    await runner.poll({ free: 1 });
+    expect((await erase(runner, "")).status).toBe(200);
+    expect(await heldBy(runner)).toEqual([sessionId]);
+  });
+
+  // The answer to the first call was lost with the coordinator.
+  test("the end of a runner can be reported a second time", async () => {
+    const dead = await fleet.runner({ process: FIRST });
+    await erase(dead, "?processEnded=true");
+    expect((await erase(dead, "?processEnded=true")).body).toMatchObject({ code: "runner_not_found" });
+  });
+
+  test("only an admin can report the end of a runner", async () => {
+    const [dead, other] = [await fleet.runner(), await fleet.runner()];
+    const path = `/v1/runners/${dead.runnerId}?processEnded=true`;
+    for (const person of [other.person, dead.person, await fleet.user("ann")])
+      expect((await person.call("DELETE", path)).status).toBe(403);
+  });
+});
+
 async function heldBy({ runnerId }: FakeRunner): Promise<readonly string[]> {
   const held = await fleet.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 9 });
   return held.map(({ sessionId }) => sessionId).sort();

@@ -11,6 +11,8 @@
 //       receive, from any coordinator, are released before the runner is forgotten. No coordinator would
 //       release them later, and the lease of an unknown holder is unknown. A late request to leave has no
 //       effect once another process is the runner.
+//   runner-service-7. An admin who has seen a runner's process end says so when deleting the runner. Its claims
+//       are then lost at once, as if their leases had passed, and other runners continue the sessions.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -21,6 +23,7 @@ import {
   NotFoundError,
   UsageError,
   type HeldClaim,
+  type ReleaseClaim,
 } from "@holdfast/core";
 import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
@@ -277,9 +280,11 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return told(drained);
     },
 
-    async delete({ runnerId: text }, context) {
+    async delete({ runnerId: text, processEnded }, context) {
       const call = callOf(context);
       const known = await registry.named(text);
+      // runner-service-7. Before the runner is forgotten: a call that was cut short can then be repeated.
+      if (processEnded) await loseAll(host, known?.runnerId ?? text);
       if (known === undefined) {
         // A runner that left, or was silent for too long, is not registered, but its token could bring it
         // back.
@@ -306,10 +311,20 @@ async function claimsOf({ storage, clock }: ServiceHost, owner: string): Promise
   }
 }
 
+/** runner-service-7. */
+async function loseAll(host: ServiceHost, runnerId: string): Promise<void> {
+  host.dispatcher.forget(runnerId); // Nothing is given to it from now on.
+  await releaseAll(host, await claimsOf(host, runnerId), { isLost: true });
+}
+
 /** runner-service-6. */
-async function releaseAll({ commit, dispatcher }: ServiceHost, claims: readonly HeldClaim[]): Promise<void> {
+async function releaseAll(
+  { commit, dispatcher }: ServiceHost,
+  claims: readonly HeldClaim[],
+  as: Pick<ReleaseClaim, "isLost"> = {},
+): Promise<void> {
   if (claims.length > 0)
-    await commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token })));
+    await commit(claims.map(({ sessionId, token }) => ({ type: "release_claim", sessionId, token, ...as })));
   for (const { sessionId } of claims) dispatcher.released(sessionId, false);
 }
 

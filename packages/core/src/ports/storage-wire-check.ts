@@ -340,6 +340,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     token: isToken,
     ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
     run: optional(isRunNote),
+    isLost: optional(isTrue),
   }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),

@@ -84,8 +84,9 @@ import type {
  *   ST38. A claim whose lease ends survives closing and reopening with its token and owner (durable adapters
  *         only). Its lease then lasts at least `leaseMs` from the first `now` that the reopened storage is
  *         told.
- *   ST39. A claim is told how many claims before it ran out unreleased since the session's last commit. A
- *         commit that records only lost attempts does not count as one.
+ *   ST39. A claim is told how many claims before it were lost since the session's last commit. A claim is lost
+ *         when its lease runs out, or when it is released with `isLost`. A commit that records only lost
+ *         attempts does not count as one.
  *   ST48. `heldClaims` lists the claims whose lease ends and has not passed by `now`, in the order of their
  *         sessions' ids, and changes nothing. It returns the length of each lease, the session's `inbox`, and
  *         the losses (ST39).

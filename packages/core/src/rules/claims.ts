@@ -7,7 +7,8 @@
 //       come late.
 //   claims-3. Losses are counted between commits. A released claim is not a loss, and does not reset the
 //       count: a holder that only claims and releases has proven nothing. A commit that only records lost
-//       attempts does not reset the count either.
+//       attempts does not reset the count either. A release on behalf of a holder that is gone is a loss,
+//       once, as if its lease had passed.
 //
 // These rules know no sessions but their status, and no time but the time they are given. The storage keeps
 // the claims.
@@ -96,9 +97,9 @@ export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
 }
 
-/** A claim after its release. */
-export function releasedClaim({ token, losses }: Claim): Claim {
-  return { token, until: -Infinity, losses };
+/** A claim after its release. @param isLost whether its holder is gone, which counts as a loss (claims-3). */
+export function releasedClaim({ token, owner, losses }: Claim, isLost = false): Claim {
+  return { token, until: -Infinity, losses: losses + (isLost && owner !== undefined ? 1 : 0) };
 }
 
 /**

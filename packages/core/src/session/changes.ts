@@ -255,6 +255,8 @@ export interface ReleaseClaim {
   readonly ifUnchanged?: Pick<Session, "nextSeq" | "updatedAt">;
   /** Keep a record of the run that ends with this claim (ST50). */
   readonly run?: RunNote;
+  /** The holder's process is known to be gone: the release counts as a loss (ST39). */
+  readonly isLost?: true;
 }
 
 /** Facts about a run that a storage cannot know without the coordinator. */

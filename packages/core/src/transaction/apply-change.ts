@@ -239,7 +239,7 @@ function release({ rows, now }: Transaction, change: ReleaseClaim): ChangeResult
   const { session, claim } = stored;
   const status = decideRelease(session, claim, change);
   if (status !== "released") return { status };
-  rows.update(sessionId, { claim: releasedClaim(claim) });
+  rows.update(sessionId, { claim: releasedClaim(claim, change.isLost) });
   keepEndedRun(rows.ledger, change, session, now);
   return { status };
 }

@@ -312,6 +312,22 @@ export function leaseConformance(fixture: Fixture): void {
     expect(await claim("owner-3", LEASE_MS)).toMatchObject({ losses: 1 });
   });
 
+  // A supervisor saw the holder's process die: no lease has to pass, and the death still counts.
+  test("ST39: a claim that is released as lost is a loss, once, and can be claimed at once", async () => {
+    await fixture.apply(creating("ses-1"), 0);
+    const first = await fixture.claim("ses-1", "owner-1", 0);
+    const lost = { type: "release_claim", sessionId: "ses-1", token: first.token, isLost: true } as const;
+    expect(await fixture.apply(lost)).toEqual({ status: "released" });
+    expect(await fixture.apply(lost)).toEqual({ status: "released" });
+    expect(await first.commit({ records: [STARTED] })).toMatchObject({ status: "fenced" });
+    expect(await claim("owner-2", 1)).toMatchObject({ status: "claimed", losses: 1 });
+    const second = await fixture.claim("ses-1", "owner-2", 1);
+    expect(await fixture.apply(lost)).toEqual({ status: "fenced" });
+    await second.commit({ records: [STARTED] }, 1);
+    await fixture.apply({ ...lost, token: second.token });
+    expect(await claim("owner-3", 1)).toMatchObject({ losses: 1 });
+  });
+
   test("ST39: a claim that its owner claims again before its end is no loss, one that it renewed neither", async () => {
     await fixture.apply(creating("ses-1"), 0);
     await claim("owner-1", 0);

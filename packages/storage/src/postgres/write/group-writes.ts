@@ -11,6 +11,8 @@ export interface Writes {
   readonly imported: Set<Head>;
   readonly changed: Set<Head>;
   readonly released: Set<Head>;
+  /** Released sessions whose holder was lost. */
+  readonly lost: Set<Head>;
   /** Sessions with a claim under which a commit succeeded. */
   readonly proven: Set<Head>;
   readonly removed: Set<Head>;
@@ -53,6 +55,7 @@ export function noWrites(): Writes {
     imported: new Set(),
     changed: new Set(),
     released: new Set(),
+    lost: new Set(),
     proven: new Set(),
     removed: new Set(),
     journal: [],

@@ -247,6 +247,7 @@ export class WorkingSet implements RowPort {
     if (account !== undefined) head.session = { ...head.session, account };
     if (hold !== undefined) this.#setHold(head, hold.task, hold.amount);
     if (claim !== undefined) {
+      if (claim.losses > head.claim.losses) this.writes.lost.add(head);
       head.claim = claim;
       this.writes.released.add(head);
     }

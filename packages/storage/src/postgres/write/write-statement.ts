@@ -52,9 +52,10 @@ export interface WriteOptions {
   readonly isRetry: boolean;
 }
 
-/** The effects of a commit on its claim. */
+/** The effects of a change on its claim. A claim that is lost is also released. */
 const PROVEN = 1;
 const RELEASED = 2;
+const LOST = 4;
 
 /** The tables with rows of their own for each session. */
 const SESSION_TABLES = ["session", "state", "journal", "entry", "signal", "seen", "hold", "blob"] as const;
@@ -288,20 +289,21 @@ function inOrder(a: Head, b: Head): number {
 }
 
 function updateStates(parts: Parts, set: WorkingSet, isCounted: boolean): void {
-  const { changed, removed, proven, released } = set.writes;
+  const { changed, removed, proven, released, lost } = set.writes;
   const rows = [...changed].filter((head) => !removed.has(head)).sort(inOrder);
   if (rows.length === 0) return;
   const states = rows.map((head) => ({
     head,
     state: stateRow(head.session, head.lane, head.answered, head.outputBlob, set.keepFor(head)),
-    claim: (proven.has(head) ? PROVEN : 0) + (released.has(head) ? RELEASED : 0),
+    claim:
+      (proven.has(head) ? PROVEN : 0) + (released.has(head) ? RELEASED : 0) + (lost.has(head) ? LOST : 0),
   }));
   parts.add(
     "moved",
     `(UPDATE state t SET version = t.version + 1, status = v.status, ended = v.ended, body = v.body, checksum = v.checksum,
         ready_at = v.ready_at, overdue_at = v.overdue_at, exhausted = v.exhausted,
         due_at = CASE WHEN v.claim >= ${RELEASED} THEN v.ready_at ELSE ${dueAtSql("v.ready_at", "t")} END,
-        losses = CASE WHEN v.claim % 2 = ${PROVEN} THEN 0 ELSE t.losses END,
+        losses = CASE WHEN v.claim % 2 = ${PROVEN} THEN 0 ELSE t.losses END + CASE WHEN v.claim >= ${LOST} THEN 1 ELSE 0 END,
         holder = CASE WHEN v.claim >= ${RELEASED} THEN NULL ELSE t.holder END,
         until = CASE WHEN v.claim >= ${RELEASED} THEN '-Infinity' ELSE t.until END,
         instance = CASE WHEN v.claim >= ${RELEASED} OR v.ended = 1 THEN NULL ELSE t.instance END

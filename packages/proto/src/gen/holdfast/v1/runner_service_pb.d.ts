@@ -639,6 +639,13 @@ export declare type DeleteRunnerRequest = Message<"holdfast.v1.DeleteRunnerReque
    * @generated from field: string runner_id = 1;
    */
   runnerId: string;
+
+  /**
+   * The caller has seen the runner's process end, and all that it had started.
+   *
+   * @generated from field: bool process_ended = 2;
+   */
+  processEnded: boolean;
 };
 
 /**
@@ -737,7 +744,8 @@ export declare const RunnerService: GenService<{
     output: typeof RunnerSchema;
   },
   /**
-   * Deletes the runner and its token. The leases of its claims run out.
+   * Deletes the runner and its token. The leases of its claims run out, unless its process is known to have
+   * ended: they are then lost at once, and other runners continue their sessions.
    *
    * @generated from rpc holdfast.v1.RunnerService.Delete
    */
