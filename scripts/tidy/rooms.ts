@@ -38,7 +38,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["sqlite/engine", "postgres/tables"],
     ["sqlite/socket", "postgres/write"],
     ["sqlite", "postgres/read"],
-    ["postgres/news"],
+    ["postgres/news", "postgres/engine"],
     ["postgres"],
   ],
   agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],

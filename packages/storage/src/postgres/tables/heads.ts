@@ -37,6 +37,11 @@ export function isBelow(head: Head | undefined, sessionId: string): boolean {
   return head?.session.parent?.sessionId === sessionId;
 }
 
+/** The head that was read, unless its row is damaged or absent. */
+export function asHead(found: Head | Error | undefined): Head | undefined {
+  return found instanceof Error ? undefined : found;
+}
+
 /** Which signals of a session are pending. A backlog of many thousand makes no single step slower. */
 export class Pending {
   readonly #byId = new Map<string, { readonly order: number; readonly name: string }>();

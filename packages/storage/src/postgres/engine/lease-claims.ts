@@ -1,0 +1,107 @@
+// `LeaseClaims`: claims of sessions and their leases.
+//
+//   lease-claims-1. Other processes renew claims without a new version of the row, so a claim is always read before
+//       it is decided upon.
+//   lease-claims-2. At the first call's time, leases start over that outlived every process that could renew them.
+
+import { UnavailableError, type AgentStorage, type ClaimResult, type HeldClaim } from "@holdfast/core";
+import { nextClaim, refuseClaim } from "@holdfast/core/internal";
+import type { Database } from "../database/database.ts";
+import type { Reads } from "../read/reads.ts";
+import type { Head, Heads } from "../tables/heads.ts";
+import type { Instance } from "../tables/instance.ts";
+import { beginLeases, readClaims, renewLeases, writeClaim } from "../tables/leases.ts";
+import type { Peers } from "../tables/peers.ts";
+import { TRIES_MAX } from "./transactions.ts";
+
+export interface LeaseClaimsOptions {
+  readonly db: Database;
+  /** The database, as errors name it. */
+  readonly at: string;
+  readonly stamp: () => number;
+  readonly reads: Reads;
+  readonly heads: Heads;
+  readonly instance: Instance;
+  readonly peers: Peers;
+  /** Called with each session that was claimed. */
+  readonly onClaimed: (head: Head) => void;
+}
+
+export class LeaseClaims {
+  readonly #options: LeaseClaimsOptions;
+  #hasBegun = false;
+  #beginning: Promise<void> | undefined;
+
+  constructor(options: LeaseClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** lease-claims-2. To be awaited before anything is decided by a time. */
+  async begin(now: number): Promise<void> {
+    if (this.#hasBegun) return;
+    const { db, peers, instance } = this.#options;
+    // Peers are checked first, because a peer that is known to be gone cannot renew its leases.
+    this.#beginning ??= peers.look().then(() => beginLeases(db, now, instance.id));
+    try {
+      await this.#beginning;
+      this.#hasBegun = true;
+    } finally {
+      this.#beginning = undefined;
+    }
+  }
+
+  async renew(renewal: Parameters<AgentStorage["renew"]>[0]): Promise<{ readonly sessions: number }> {
+    await this.begin(renewal.now);
+    await this.#options.instance.begin();
+    return { sessions: await renewLeases(this.#options.db, renewal) };
+  }
+
+  async held(query: Parameters<AgentStorage["heldClaims"]>[0]): Promise<readonly HeldClaim[]> {
+    await this.begin(query.now);
+    return readClaims(this.#options.db, query);
+  }
+
+  async claim(request: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
+    const { sessionId, owner, now, leaseMs, unlessHeld } = request;
+    const { db, at, stamp, reads, heads, instance, peers, onClaimed } = this.#options;
+    let hasLooked = false;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      await this.#landed(sessionId);
+      const found = (await reads.heads([sessionId])).get(sessionId); // lease-claims-1.
+      if (found === undefined) return { status: "not_found" };
+      if (found instanceof Error) throw found;
+      const refusal = refuseClaim(found.session, found.claim, { owner, now, unlessHeld });
+      if (refusal !== undefined && (refusal.status !== "busy" || hasLooked)) return refusal;
+      if (refusal !== undefined) {
+        // Perhaps its holder is gone.
+        await peers.look();
+        hasLooked = true;
+        continue;
+      }
+      const token = Math.max(found.claim.token + 1, stamp());
+      const claim = { ...nextClaim(found.claim, request, token), owner };
+      // From here on it is alive: without it nobody would know when to renew.
+      await instance.begin();
+      const write = { head: found, untilBefore: found.until, claim, leaseMs, instance: instance.id };
+      if (!(await writeClaim(db, write))) continue;
+      found.version++;
+      found.claim = claim;
+      heads.put(found);
+      onClaimed(found);
+      return { status: "claimed", token, losses: claim.losses };
+    }
+    throw new UnavailableError("storage_unavailable", `session ${sessionId} changes too fast to be claimed`, {
+      at,
+      fix: "try again",
+    });
+  }
+
+  /** Waits until no transaction of this process uses the session (postgres-storage-1). */
+  async #landed(sessionId: string): Promise<void> {
+    for (;;) {
+      const flight = this.#options.heads.get(sessionId)?.flight;
+      if (flight === undefined) return;
+      await Promise.allSettled([flight]);
+    }
+  }
+}
