@@ -5,5 +5,6 @@ export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
 export { createPrivate, isWritableByOthers, replacePrivate } from "./node/private-file.ts";
+export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
 export { leftAs } from "./session/session-outcome.ts";
 export { EXECUTION_MARKER } from "./isolation/started-processes.ts";

@@ -5,9 +5,8 @@
 // refused key no text is shown, because servers quote parts of the key.
 
 import { HoldfastError, toError, UnavailableError } from "@holdfast/core";
+import { Redactor } from "@holdfast/runtime/internal";
 import type { APICallError } from "ai";
-
-import { redact } from "./redact.ts";
 
 export interface ErrorSource {
   /** `anthropic/claude-…`. */
@@ -124,6 +123,7 @@ function sayOf(thrown: unknown, { secrets }: ErrorSource): string {
   const text = messages.length === 0 ? toError(thrown).message : messages.join(": ");
   // A server may answer with megabytes. The text that is searched for keys is longer than the text that is
   // shown, so that no key is cut in two.
-  const safe = redact(text.slice(0, TEXT_CHARS_MAX * 4).replaceAll(/\s+/g, " "), secrets);
+  const redactor = new Redactor(secrets, { pieces: true });
+  const safe = redactor.text(text.slice(0, TEXT_CHARS_MAX * 4).replaceAll(/\s+/g, " "));
   return safe.length > TEXT_CHARS_MAX ? `${safe.slice(0, TEXT_CHARS_MAX)}…` : safe;
 }

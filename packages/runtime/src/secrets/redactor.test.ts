@@ -1,0 +1,183 @@
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Redactor } from "./redactor.ts";
+
+const KEY = `sk-CANARY+/abc%41'q"9999zzzz`;
+
+/** What programs make of a secret, written without the code under test. */
+const ENCODERS: Readonly<Record<string, (secret: string) => string>> = {
+  "as it is": (secret) => secret,
+  "in JSON": (secret) => JSON.stringify({ authorization: `Bearer ${secret}` }),
+  "in JSON in JSON": (secret) => JSON.stringify(JSON.stringify([secret])),
+  "in ASCII JSON": (secret) =>
+    JSON.stringify(secret).replaceAll(
+      /[\u007f-\uffff]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    ),
+  "in a URL": (secret) => encodeURIComponent(secret),
+  "in a form": (secret) => new URLSearchParams({ key: secret }).toString(),
+  "in XML": (secret) =>
+    secret.replaceAll(/[&<>"']/g, (char) => `&${XML_NAMES[char as keyof typeof XML_NAMES]};`),
+  "in base64": (secret) => Buffer.from(secret).toString("base64"),
+  "in base64 for URLs": (secret) => Buffer.from(secret).toString("base64url"),
+  "in base64 after one byte": (secret) => Buffer.from(`x${secret}yz`).toString("base64"),
+  "in base64 after two bytes": (secret) => Buffer.from(`xx${secret}yz`).toString("base64"),
+  "in hexadecimal": (secret) => Buffer.from(secret).toString("hex"),
+  "in single quotes of a shell": (secret) => `'${secret.split("'").join(`'\\''`)}'`,
+};
+const XML_NAMES = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos" } as const;
+
+const printable = fc
+  .string({ unit: "grapheme", minLength: 8, maxLength: 60 })
+  .filter((text) => text.trim().length >= 8);
+const anyEncoding = fc.constantFrom(...Object.keys(ENCODERS));
+
+describe("a secret never leaves", () => {
+  test("a stream removes a random secret in a random encoding at random chunk borders", () => {
+    fc.assert(
+      fc.property(printable, anyEncoding, fc.array(fc.nat(40), { maxLength: 20 }), (secret, how, sizes) => {
+        const encoded = ENCODERS[how]!(secret);
+        const text = `<<before ${encoded} after>>`;
+        const safe = streamed(new Redactor([secret]), Buffer.from(text), sizes);
+        expect(revealed(safe, secret), `${how}: ${text} became ${safe}`).toBe(false);
+        expect(safe).toContain("[secret]");
+        expect(safe.startsWith("<<before ")).toBe(true);
+        expect(safe.endsWith(" after>>")).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("a stream and a whole text have the same result", () => {
+    fc.assert(
+      fc.property(
+        fc.array(printable, { minLength: 1, maxLength: 4 }),
+        fc.array(fc.oneof(fc.nat(3), fc.string()), { maxLength: 12 }),
+        fc.array(fc.nat(9)),
+        (secrets, parts, sizes) => {
+          const text = parts
+            .map((part) => (typeof part === "string" ? part : (secrets[part % secrets.length] ?? "")))
+            .join("");
+          const redactor = new Redactor(secrets);
+          expect(streamed(redactor, Buffer.from(text), sizes)).toBe(
+            redactor.text(Buffer.from(text).toString()),
+          );
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("the quoting of a real shell is replaced", () => {
+    const quoted = execFileSync(
+      "bash",
+      ["-c", 'printf "%q\\n" "$1"; set -x; : "$1"; echo "$1" | base64', "-", KEY],
+      {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      },
+    );
+    const safe = new Redactor([KEY]).text(quoted);
+    expect(safe).toContain("[secret]");
+    expect(revealed(safe, KEY)).toBe(false);
+    expect(safe).not.toContain("CANARY");
+  });
+
+  test("forms that overlap are replaced as one", () => {
+    expect(new Redactor(["abcdefgh", "efghijkl"]).text("-abcdefghijkl-")).toBe("-[secret]-");
+  });
+
+  test("a line of a key file is replaced alone", () => {
+    const key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----\n";
+    expect(new Redactor([key]).text("> kqhkiG9w0BAQEF <")).toBe("> [secret] <");
+  });
+});
+
+describe("X4: with pieces, a part of a key that a server quotes is replaced", () => {
+  const redactor = new Redactor([KEY], { pieces: true });
+  test.each([
+    ["its beginning", `${KEY.slice(0, 14)}...`],
+    ["its end", `...${KEY.slice(-13)}`],
+    ["the middle in base64", Buffer.from(KEY).toString("base64").slice(4, -4)],
+  ])("%s is replaced", (_what, text) => {
+    const safe = redactor.text(`bad key ${text} refused`);
+    expect(safe).toMatch(/^bad key (\.\.\.)?\[secret\].* refused$/);
+    expect(revealed(safe, KEY.slice(4, 10))).toBe(false);
+  });
+});
+
+describe("what is no secret passes", () => {
+  test("a text without a secret is unchanged, and so is a text of fewer than six characters", () => {
+    expect(new Redactor([KEY, "abc"]).text("abc is a word: sk-CAN")).toBe("abc is a word: sk-CAN");
+  });
+
+  test("a stream without the beginning of a secret holds nothing back", () => {
+    const stream = new Redactor([KEY]).stream();
+    const event = 'data: {"delta":"hello"}\n\n';
+    expect(stream.write(Buffer.from(event)).toString()).toBe(event);
+    expect(stream.write(Buffer.from("then sk-C")).toString()).toBe("then ");
+    expect(stream.end().toString()).toBe("sk-C");
+  });
+
+  test("bytes that are no text are unchanged", () => {
+    const bytes = Buffer.from([0, 255, 128, 10, 195]);
+    const stream = new Redactor([KEY]).stream();
+    expect(Buffer.concat([stream.write(bytes), stream.end()])).toEqual(bytes);
+  });
+});
+
+test("a secret that is added while a stream runs is replaced from then on", () => {
+  const redactor = new Redactor(["unrelated-secret"]);
+  const stream = redactor.stream();
+  const before = stream.write(Buffer.from("one sk-CANARY "));
+  redactor.add("sk-CANARY");
+  const after = [stream.write(Buffer.from("two sk-CAN")), stream.write(Buffer.from("ARY")), stream.end()];
+  expect(`${before.toString()}${Buffer.concat(after).toString()}`).toBe("one sk-CANARY two [secret]");
+});
+
+test("redacted JSON has the same structure", () => {
+  const redactor = new Redactor([KEY, "12345678"]);
+  const value = { list: [KEY, 12_345_678, null, true], [KEY]: { deep: `x${KEY}y` } };
+  expect(JSON.parse(redactor.json(JSON.stringify(value)))).toEqual({
+    list: ["[secret]", "[secret]", null, true],
+    "[secret]": { deep: "x[secret]y" },
+  });
+  expect(redactor.json('{ "spaces": "stay" }')).toBe('{ "spaces": "stay" }');
+});
+
+function streamed(redactor: Redactor, bytes: Buffer, sizes: readonly number[]): string {
+  const stream = redactor.stream();
+  const out: Buffer[] = [];
+  let from = 0;
+  for (const size of sizes) {
+    out.push(stream.write(bytes.subarray(from, from + size)));
+    from += size;
+  }
+  out.push(stream.write(bytes.subarray(from)), stream.end());
+  return Buffer.concat(out).toString();
+}
+
+/** Whether a reader could still recover the secret. */
+function revealed(text: string, secret: string): boolean {
+  const words = text.split(/[^\w+/=-]+/);
+  const read = words.flatMap((word) => [0, 1, 2, 3].map((skip) => Buffer.from(word.slice(skip), "base64")));
+  const hex = words.map((word) => Buffer.from(word, "hex"));
+  const uri = text.replaceAll("+", " ").replaceAll(/%(?![\da-f]{2})/gi, "");
+  const plain = [text, unescaped(text), unescaped(unescaped(text)), decodeUri(uri)];
+  return [...plain, ...[...read, ...hex].map(String)].some((view) => view.includes(secret));
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll(/\\u([\da-f]{4})/g, (_all, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replaceAll(/\\(.)/g, "$1");
+}
+
+function decodeUri(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
