@@ -43,6 +43,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
+  runner: [["gateway"]],
   holdfast: [["frame", "sdk"], ["tracing"], ["place"], ["view"], ["run"], ["ask"], ["commands"]],
   testkit: [["faulty-storage.ts", "test-runtime.ts", "scripted-model", "conformance"], ["crash"]],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

@@ -1,5 +1,13 @@
 // A runner: what a coordinator gives is run here.
 
+export {
+  type GatewayAnswer,
+  type GatewayCall,
+  type GatewayHandler,
+  type GatewayRoutes,
+  type GatewayRun,
+} from "./gateway/gateway-routes.ts";
+export { startRunGateway, type RunGateway, type RunGatewayOptions } from "./gateway/run-gateway.ts";
 export { type Health } from "./health.ts";
 export {
   coordinatorQueue,

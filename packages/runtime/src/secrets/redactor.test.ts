@@ -5,7 +5,7 @@ import { Redactor } from "./redactor.ts";
 
 const KEY = `sk-CANARY+/abc%41'q"9999zzzz`;
 
-/** What programs make of a secret, written without the code under test. */
+/** Encodings of a secret by programs, written without the code under test. */
 const ENCODERS: Readonly<Record<string, (secret: string) => string>> = {
   "as it is": (secret) => secret,
   "in JSON": (secret) => JSON.stringify({ authorization: `Bearer ${secret}` }),
@@ -84,7 +84,7 @@ describe("a secret never leaves", () => {
     expect(safe).not.toContain("CANARY");
   });
 
-  test("forms that overlap are replaced as one", () => {
+  test("two secrets that overlap are replaced as one", () => {
     expect(new Redactor(["abcdefgh", "efghijkl"]).text("-abcdefghijkl-")).toBe("-[secret]-");
   });
 
@@ -94,7 +94,7 @@ describe("a secret never leaves", () => {
   });
 });
 
-describe("X4: with pieces, a part of a key that a server quotes is replaced", () => {
+describe("with pieces, a part of a key that a server quotes is replaced", () => {
   const redactor = new Redactor([KEY], { pieces: true });
   test.each([
     ["its beginning", `${KEY.slice(0, 14)}...`],
@@ -107,7 +107,7 @@ describe("X4: with pieces, a part of a key that a server quotes is replaced", ()
   });
 });
 
-describe("what is no secret passes", () => {
+describe("a text that is no secret passes", () => {
   test("a text without a secret is unchanged, and so is a text of fewer than six characters", () => {
     expect(new Redactor([KEY, "abc"]).text("abc is a word: sk-CAN")).toBe("abc is a word: sk-CAN");
   });

@@ -1,0 +1,221 @@
+// `startRunGateway` serves the executor of one run over HTTP. An executor and its tools talk to nothing else of
+// ours: they hold no token of a coordinator, and no key of a provider.
+//
+//   run-gateway-1. Only a holder of the run's token is served. Session and run follow from the token.
+//   run-gateway-2. The gateway listens on loopback, or on a Unix socket of mode 0600.
+//   run-gateway-3. Only the routes of its caller exist (`gateway-routes.ts`).
+//   run-gateway-4. Secrets are replaced in everything that passes, in both directions.
+//   run-gateway-5. A head, a body and a connection have limits in bytes, time and number.
+//   run-gateway-6. After `close` the token is good for nothing: no connection is left, and no port listens.
+//
+// The gateway knows no coordinator and no executor. Its caller gives the handlers.
+
+import { ERROR_TABLE, HoldfastError, toHoldfastError } from "@holdfast/core";
+import type { Redactor } from "@holdfast/runtime/internal";
+import { chmodSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { checkHead, credentialsOf, JOB_PATH } from "./gateway-gates.ts";
+import {
+  checkBodySession,
+  checkRoutes,
+  findRoute,
+  type GatewayCall,
+  type GatewayRoutes,
+  type GatewayRun,
+} from "./gateway-routes.ts";
+import { JobToken } from "./job-token.ts";
+
+/** run-gateway-5. */
+const LIMITS = { bodyBytes: 1024 * 1024, headMs: 10_000, requestMs: 30_000, connections: 64 } as const;
+const HOST = "127.0.0.1";
+
+export interface RunGatewayOptions {
+  readonly run: GatewayRun;
+  readonly routes: GatewayRoutes;
+  /** The secrets of this runner. The gateway adds its own token. */
+  readonly redactor: Redactor;
+  /** Listen on a new Unix socket at this path, in a folder of this user, and not on loopback. */
+  readonly socketPath?: string;
+}
+
+export interface RunGateway {
+  /**
+   * The base URL for executors that send no token: it has the run's token in its path. Over a Unix socket its
+   * host is `localhost`.
+   */
+  readonly url: string;
+  /** The base URL for callers that send `Authorization: Bearer` and the token. */
+  readonly origin: string;
+  readonly token: string;
+  readonly socketPath: string | undefined;
+  /** Ends all connections. A second call has no further effect. */
+  close(): Promise<void>;
+}
+
+/** @throws HoldfastError `cannot_listen`, or UsageError for a wrong route. */
+export async function startRunGateway(options: RunGatewayOptions): Promise<RunGateway> {
+  const { routes, redactor, socketPath } = options;
+  checkRoutes(routes);
+  const token = new JobToken();
+  redactor.add(token.text);
+  const hosts = new Set(["localhost"]);
+  const closing = new AbortController();
+  const server = createServer(
+    { headersTimeout: LIMITS.headMs, requestTimeout: LIMITS.requestMs, connectionsCheckingInterval: 1_000 },
+    (request, response) => {
+      const exchange = { ...options, token, hosts, closing: closing.signal, request, response };
+      void serve(exchange).catch((error: unknown) => refuse(exchange, error));
+    },
+  );
+  server.maxConnections = LIMITS.connections;
+  await listen(server, socketPath);
+  const { port } = (socketPath === undefined ? server.address() : { port: 0 }) as AddressInfo;
+  if (socketPath === undefined) for (const host of [HOST, "localhost"]) hosts.add(`${host}:${port}`);
+  const origin = socketPath === undefined ? `http://${HOST}:${port}` : "http://localhost";
+  let closed: Promise<void> | undefined;
+  return {
+    url: `${origin}${JOB_PATH}${token.text}`,
+    origin,
+    token: token.text,
+    socketPath,
+    close: () => (closed ??= close(server, closing, socketPath)),
+  };
+}
+
+async function listen(server: Server, socketPath: string | undefined): Promise<void> {
+  // The socket must never be open to others, not even for the moment until `chmod`.
+  const umask = socketPath === undefined ? undefined : process.umask(0o177);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (cause) => reject(cannotListen(socketPath, cause)));
+      if (socketPath === undefined) server.listen(0, HOST, resolve);
+      else server.listen(socketPath, resolve);
+      if (umask !== undefined) process.umask(umask); // Node binds a socket within `listen`.
+    });
+  } finally {
+    if (umask !== undefined) process.umask(umask);
+  }
+  if (socketPath !== undefined) chmodSync(socketPath, 0o600);
+}
+
+function cannotListen(socketPath: string | undefined, cause: Error): HoldfastError {
+  return new HoldfastError("cannot_listen", `the gateway of a run cannot listen: ${cause.message}`, {
+    at: socketPath ?? HOST,
+    fix:
+      socketPath === undefined
+        ? "free a port of this machine"
+        : "choose a folder of this user whose path has fewer than 80 characters, and in it a path that is free",
+    cause,
+  });
+}
+
+/** run-gateway-6. */
+async function close(
+  server: Server,
+  closing: AbortController,
+  socketPath: string | undefined,
+): Promise<void> {
+  closing.abort();
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+  if (socketPath !== undefined) rmSync(socketPath, { force: true });
+}
+
+interface Exchange extends RunGatewayOptions {
+  readonly token: JobToken;
+  readonly hosts: ReadonlySet<string>;
+  readonly closing: AbortSignal;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+async function serve(exchange: Exchange): Promise<void> {
+  const { request, hosts, token, run, routes, redactor } = exchange;
+  checkHead(request, hosts);
+  const target = new URL(request.url ?? "", "http://localhost");
+  const credentials = credentialsOf(target.pathname, request.headers);
+  if (!token.is(credentials.token))
+    throw new HoldfastError("unauthenticated", "the request has no valid token of this run", {
+      expected: "the token that the executor was given, in `Authorization: Bearer`",
+    });
+  const { handler, params } = findRoute(routes, request.method ?? "", credentials.path, run);
+  const body = await readBody(request);
+  checkBodySession(body, run);
+  const gone = new AbortController();
+  exchange.response.once("close", () => gone.abort());
+  const safe = redactor.value({ params, query: Object.fromEntries(target.searchParams), body }); // run-gateway-4.
+  const { status = 200, body: answer } = await handler({
+    ...run,
+    ...(safe as Pick<GatewayCall, "params" | "query" | "body">),
+    signal: AbortSignal.any([gone.signal, exchange.closing]),
+  });
+  send(exchange, status, "application/json", answer);
+}
+
+/** The JSON object of the body; an empty one without a body. */
+async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    const part = chunk as Buffer; // No encoding is set.
+    bytes += part.length;
+    if (bytes > LIMITS.bodyBytes)
+      throw new HoldfastError("too_large", `the body has more than ${LIMITS.bodyBytes} bytes`, {
+        expected: `at most ${LIMITS.bodyBytes} bytes`,
+        fix: "keep large content in a file and send its path",
+      });
+    chunks.push(part);
+  }
+  if (bytes === 0) return {};
+  const type = request.headers["content-type"] ?? "none";
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new HoldfastError("unsupported_media_type", "the body must be JSON", {
+      got: `Content-Type: ${type.slice(0, 60)}`,
+      expected: "Content-Type: application/json",
+    });
+  return objectOf(Buffer.concat(chunks));
+}
+
+function objectOf(bytes: Buffer): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new HoldfastError("malformed_json", "the body is not JSON in UTF-8");
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new HoldfastError("validation", "the body is not a JSON object", { expected: "{ … }" });
+}
+
+function refuse(exchange: Exchange, thrown: unknown): void {
+  const { request, response } = exchange;
+  if (response.destroyed) return;
+  if (response.headersSent) return void response.destroy();
+  const error = HoldfastError.is(thrown) ? thrown : toHoldfastError(thrown);
+  const { http: status } = ERROR_TABLE[error.code];
+  const { code, got, expected, fix } = error;
+  // The text of an error that nobody foresaw may quote anything.
+  const detail = status >= 500 && !HoldfastError.is(thrown) ? "the gateway failed" : error.message;
+  if (!request.complete) response.setHeader("connection", "close"); // The rest of the body is not read.
+  if (status === 401) response.setHeader("www-authenticate", "Bearer");
+  send(exchange, status, "application/problem+json", {
+    type: `urn:holdfast:error:${code.replaceAll("_", "-")}`,
+    title: code.replaceAll("_", " "),
+    status,
+    detail,
+    code,
+    ...(got === undefined ? {} : { got }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(fix === undefined ? {} : { fix }),
+  });
+}
+
+function send({ response, redactor }: Exchange, status: number, type: string, body: unknown): void {
+  if (body === undefined) return void response.writeHead(status === 200 ? 204 : status).end();
+  const text = JSON.stringify(redactor.value(body)); // run-gateway-4.
+  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(text);
+}
