@@ -46,7 +46,7 @@ const LONG_FILES: LongFiles = {
     why: "the types of all records, with their documentation",
   },
   "packages/core/src/asks/asks.ts": { lines: 599, why: "each ask of an agent passes the same steps" },
-  "packages/core/src/asks/child-asks.ts": { lines: 566, why: "the asks of an agent about other sessions" },
+  "packages/core/src/asks/child-asks.ts": { lines: 522, why: "the asks of an agent about other sessions" },
   "packages/core/src/kernel/context.ts": {
     lines: 584,
     why: "the interface that an author sees, with its documentation",
@@ -125,7 +125,7 @@ const LONG_FILES: LongFiles = {
   },
   "packages/testkit/src/conformance/budget-conformance.ts": { lines: 507, why: "the clauses about budgets" },
   "packages/testkit/src/conformance/family-conformance.ts": {
-    lines: 578,
+    lines: 540,
     why: "the clauses about families of sessions",
   },
   "packages/testkit/src/conformance/model-conformance.ts": {
@@ -146,7 +146,7 @@ const LONG_FILES: LongFiles = {
 /** Classes by `file: name`, with each measure that is above its budget. */
 const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/asks/asks.ts: Asks": { methods: 37 },
-  "packages/core/src/asks/child-asks.ts: ChildAsks": { methods: 44 },
+  "packages/core/src/asks/child-asks.ts: ChildAsks": { methods: 41 },
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
   "packages/core/src/kernel/kernel.ts: Kernel": { fields: 20, methods: 46 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { fields: 29, methods: 35 },

@@ -70,6 +70,7 @@ export {
   isAnsweredBy,
   isChildOf,
   isLost,
+  isStoredTooShort,
   resumedFromOf,
   UNKNOWN_VERSION,
   refuseNewerSession,

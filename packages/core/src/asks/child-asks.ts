@@ -14,31 +14,20 @@
 //   child-asks-6. A hand-over is an end. The batch that ends this session creates the successor, so that one
 //       of the two has the place at any time (S4). The end waits as any end does, and a session that fails or
 //       is cancelled before has no successor.
-//   child-asks-7. A session without a journal that restarts from scratch repeats its requests to the parent
-//       and its answers to children. It repeats its signals to children that restart, too. Any other signal
-//       is sent once, unless its content differs. Answers to requests of an earlier incarnation are dropped.
-//   child-asks-8. A minimal session becomes persistent by the command that creates a child, asks its parent,
-//       or takes signals as a child. No answer is then lost with its process. The rule child-asks-7 is for
-//       ephemeral sessions, and for sessions that began under older rules.
+//   child-asks-7. A minimal session becomes persistent by the command that creates a child, asks its parent,
+//       or takes signals as a child. No answer is then lost with its process, and no session that restarts
+//       from scratch has asked another one before.
 
 import { CancelledError, HoldfastError, UsageError } from "../errors/errors.ts";
 import { isName, positionId, positionIn } from "../ids.ts";
-import { decodeJson, encodeJson, type JsonText } from "../json/json.ts";
+import { encodeJson, type JsonText } from "../json/json.ts";
 import type { ChildRequest, CommandRecord, Persisting } from "../journal/record.ts";
-import {
-  childEndName,
-  replyName,
-  requestName,
-  repliedRequest,
-  sentId,
-  tellingChild,
-} from "../journal/signal-names.ts";
+import { childEndName, replyName, requestName, tellingChild } from "../journal/signal-names.ts";
 import { shown } from "../options.ts";
-import type { CreateSession, Effect, StoredSignal } from "../session/changes.ts";
+import type { CreateSession, Effect } from "../session/changes.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import { BUDGET_LOW, isLastEvent, toParent, type ChildEvent } from "../rules/consequences.ts";
 import {
-  BEHAVIOUR,
   type AgentRef,
   type ParentEndPolicy,
   type ParentRef,
@@ -96,8 +85,6 @@ export class ChildAsks {
   /** Children whose end the session's own end waits for, and the waits that its slices have added. */
   #endsAwaited: Set<number> | undefined;
   #endWaits: Set<DurableFuture<unknown>> | undefined;
-  /** Children without a journal, which may restart from scratch. */
-  #forgetful: Set<number> | undefined;
   #children: number;
   #parent: ParentRef | undefined;
   #seed: number;
@@ -125,20 +112,6 @@ export class ChildAsks {
   /** The parent, as far as the agent knows. */
   get parentId(): string | undefined {
     return this.#parent?.sessionId;
-  }
-
-  /** child-asks-7. Consumes an answer to a request of another incarnation. Returns whether it was one. */
-  dropsStale({ signalId, name, payload }: StoredSignal): boolean {
-    if (this.life === undefined || repliedRequest(name) === undefined) return false;
-    const { life = this.life } = decodeJson(payload) as { readonly life?: number };
-    if (life === this.life) return false;
-    this.#door.segment.consume(signalId);
-    return true;
-  }
-
-  /** The incarnation of a session without a journal. */
-  get life(): number | undefined {
-    return this.#door.options.relations.life;
   }
 
   /** How much of this session survives its process, so far. */
@@ -225,7 +198,6 @@ export class ChildAsks {
     const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.persisting() });
     if (this.#door.cursor.slice === "live") this.#children++; // A recorded child is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
-    if ((options.persistence ?? this.#inherited) === "minimal") (this.#forgetful ??= new Set()).add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
     this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
     return positionId(this.#sessionId, id);
@@ -252,11 +224,7 @@ export class ChildAsks {
     const child = this.numberOf(childId);
     const text = this.#door.encodeFor(payload, `payload of signal "${name}"`);
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
-    this.#effect(() => {
-      const signal = this.#signal(id, childId, name, text);
-      if (this.#forgetful?.has(child) === true) return signal;
-      return { ...signal, signalId: this.#toldId(id, name, text) };
-    });
+    this.#effect(() => this.#signal(id, childId, name, text));
   }
 
   /** Signal the parent, if there is one. Returns whether there is one. */
@@ -269,7 +237,7 @@ export class ChildAsks {
     const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
-    this.#effect(() => toParent(parent, this.#toldId(id, name, text), text));
+    this.#effect(() => toParent(parent, positionId(this.#sessionId, id), text));
     return true;
   }
 
@@ -293,8 +261,7 @@ export class ChildAsks {
     const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
     const id = this.#append({ type: "request_parent", name, hash: this.#hash(text), ...this.persisting() });
     this.#effect(() => {
-      const life = this.life === undefined ? {} : { life: this.life };
-      const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name, ...life };
+      const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
       const asked = JSON.stringify(request);
       const whole = text === undefined ? asked : `${asked.slice(0, -1)},"payload":${text}}`;
       return this.#signal(id, parent.sessionId, requestName(parent.child), whole);
@@ -311,11 +278,14 @@ export class ChildAsks {
     });
   }
 
-  /** child-asks-8. The part of a command by which a minimal session becomes persistent. */
-  persisting(rule: "persistsFamilies" | "persistsListeners" = "persistsFamilies"): Persisting {
-    const { flags } = this.#door.options.relations;
-    if (this.#persistence !== "minimal" || (flags & BEHAVIOUR[rule]) === 0) return {};
-    if (rule === "persistsListeners" && this.#parent === undefined) return {};
+  /** child-asks-7. The part of a command that takes signals: only a child can lose a signal of its parent. */
+  listening(): Persisting {
+    return this.#parent === undefined ? {} : this.persisting();
+  }
+
+  /** child-asks-7. The part of a command by which a minimal session becomes persistent. */
+  persisting(): Persisting {
+    if (this.#persistence !== "minimal") return {};
     this.becomePersistent();
     this.#door.segment.enablePersistence();
     return { persists: true };
@@ -459,7 +429,7 @@ export class ChildAsks {
       sessionId: positionId(this.#sessionId, id),
       agent: this.#described(agent),
       input,
-      seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1) ^ this.#askedAs(child)) >>> 0,
+      seed: (this.#seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
       flags: relations.flags,
       format: relations.format,
       depth: relations.depth + 1,
@@ -470,14 +440,6 @@ export class ChildAsks {
       ...(deadline === Infinity ? {} : { deadlineAt: Math.ceil(this.#door.now() + deadline) }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
     };
-  }
-
-  /** Identifies an ask across incarnations, because a session without a journal records none. */
-  #askedAs({ hash }: DraftChild): number {
-    let sum = 0;
-    if (this.life !== undefined)
-      for (let i = 0; i < hash.length; i++) sum = Math.imul(sum, 31) ^ hash.charCodeAt(i);
-    return sum;
   }
 
   #described(agent: string): AgentRef {
@@ -508,16 +470,10 @@ export class ChildAsks {
     return {
       type: "send_signal",
       sessionId,
-      signalId: sentId(this.#sessionId, id, this.life),
+      signalId: positionId(this.#sessionId, id),
       name,
       payload,
     };
-  }
-
-  /** child-asks-7. */
-  #toldId(id: number, name: string, text: JsonText | undefined): string {
-    const own = positionId(this.#sessionId, id);
-    return this.life === undefined ? own : `${own}:${this.#hash(`${name} ${text ?? ""}`)}`;
   }
 
   #append(draft: Draft<CommandRecord>): number {

@@ -91,7 +91,7 @@ export interface SpawnChild extends Command, Persisting {
 
 /** A command by which a minimal session becomes persistent. */
 export interface Persisting {
-  /** The session was minimal until this command (`persistsFamilies`, `persistsListeners`). */
+  /** The session was minimal until this command (child-asks-7). */
   readonly persists?: true;
 }
 
@@ -279,7 +279,7 @@ export interface ChildRequest {
   /** The session that asks and gets the answer. */
   readonly from: string;
   readonly name: string;
-  /** The incarnation that asks, of a session without a journal. The answer carries it back. */
+  /** Set by older versions. The answer carries it back, because the journal holds the answer's hash. */
   readonly life?: number;
   readonly payload?: unknown;
 }

@@ -8,8 +8,6 @@
 //   request:{n}     a request of that child to a handler of its parent
 //   reply:{n}       the answer to the request that command n made
 
-import { positionId, positionIn } from "../ids.ts";
-
 const ANSWER_PREFIX = "answer:";
 const CHILD_PREFIX = "child:";
 const CHILD_END_PREFIX = "child-end:";
@@ -41,23 +39,6 @@ export function requestName(child: number): string {
 
 export function replyName(request: number): string {
   return `${REPLY_PREFIX}${request}`;
-}
-
-/**
- * The id of a signal that a session sends. Sending a signal twice stores it once. A session that restarts
- * from scratch sends its signals with other ids. They may be other questions, or an earlier incarnation of
- * the receiver may have read the first ones.
- *
- * @param life the incarnation of a session without a journal.
- */
-export function sentId(sessionId: string, position: number, life: number | undefined): string {
-  const id = positionId(sessionId, position);
-  return life === undefined ? id : `${id}:${life}`;
-}
-
-/** The number of a session's request in the id of its signal. */
-export function requestIn(signalId: string, sessionId: string): number | undefined {
-  return positionIn(signalId.replace(/:\d+$/, ""), sessionId);
 }
 
 /** The child whose event has this name; `undefined` for any other name. */

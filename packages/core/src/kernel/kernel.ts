@@ -66,7 +66,6 @@ export class Kernel {
   readonly #tip: ConversationTip;
   readonly #open = new OpenItems();
   readonly #pending = new PendingSignals({
-    isDropped: (signal) => this.children.dropsStale(signal),
     onFirst: (name) => this.#open.noteArrived(name),
   });
   /** Signals that arrived while a slice is open. A probe must answer the same until its end (H11). */
@@ -102,7 +101,7 @@ export class Kernel {
       guard: () => this.#guard(),
       isClosed: () => this.#closed,
       isLeaving: () => this.#isLeaving,
-      listening: () => this.children.persisting("persistsListeners"),
+      listening: () => this.children.listening(),
       isCancelRequested: () => this.#cancel !== undefined,
       now: () => this.#now,
       turn: () => this.#turn,

@@ -83,7 +83,7 @@ export interface Relations {
   readonly awaited: readonly number[];
   /**
    * The incarnation of a session without a journal: the token of the claim under which it began. Each
-   * incarnation asks under the same numbers.
+   * incarnation asks a person under the same numbers.
    */
   readonly life?: number;
   readonly shared: SharedContext | undefined;

@@ -9,7 +9,7 @@ describe("pending signals", () => {
     const step = fc.record({ name: fc.constantFrom(...names), send: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const pending = new PendingSignals({ isDropped: () => false, onFirst: () => {} });
+        const pending = new PendingSignals({ onFirst: () => {} });
         const model = new Map<string, StoredSignal[]>(names.map((name) => [name, []]));
         steps.forEach(({ name, send }, order) => {
           if (send) {
@@ -29,7 +29,7 @@ describe("pending signals", () => {
   });
 
   test("signals are drained in order of arrival, over all names that match, and the others stay", () => {
-    const pending = new PendingSignals({ isDropped: () => false, onFirst: () => {} });
+    const pending = new PendingSignals({ onFirst: () => {} });
     for (const [order, name] of ["ci.b", "stop", "ci.a", "ci.b", "ci.a.x"].entries())
       pending.add(signal(name, order));
     expect(pending.drain("ci.*").map(({ order }) => order)).toEqual([0, 2, 3]);

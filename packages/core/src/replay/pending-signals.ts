@@ -7,8 +7,6 @@ import type { StoredSignal } from "../session/changes.ts";
 import { WakeQueue, type Queued } from "../collections/wake-queue.ts";
 
 export interface PendingSignalsHost {
-  /** Whether a signal is dropped, because it is for another incarnation. */
-  isDropped(signal: StoredSignal): boolean;
   /** A signal of this name is now pending, and none was before. */
   onFirst(name: string): void;
 }
@@ -47,7 +45,6 @@ export class PendingSignals {
   }
 
   add(signal: StoredSignal): void {
-    if (this.#host.isDropped(signal)) return;
     const { name, order } = signal;
     if (name.startsWith(REQUEST_PREFIX))
       this.#requests.set({ name, queuedFor: Infinity, queueIndex: -1 }, order);

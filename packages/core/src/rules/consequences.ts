@@ -13,9 +13,6 @@
 //       A request to a parent that has ended is answered at once.
 //   consequences-5. If a child's id belongs to another session already, the parent is notified that the child
 //       failed. Effects of the parent on that child do nothing.
-//   consequences-6. A session without a journal that restarts from scratch creates its children again. The
-//       end of a child that has ended is redelivered. A child that is created differently this time counts as
-//       another child (consequences-5).
 //
 // This file knows rows and makes changes. The storage finds children, and the cascade applies the changes.
 
@@ -117,16 +114,9 @@ export function toParent(parent: ParentRef, signalId: string, payload: JsonText)
 /**
  * consequences-4. The answer to a request that the parent will not answer. Sending it twice is sending it
  * once.
- *
- * @param asked the id of the signal that asked.
  */
-export function refuseRequest(
-  asking: string,
-  request: number,
-  parentId: string,
-  asked: string = positionId(asking, request),
-): SendSignal {
-  const signalId = `${asked}:refused`;
+export function refuseRequest(asking: string, request: number, parentId: string): SendSignal {
+  const signalId = `${positionId(asking, request)}:refused`;
   const payload = JSON.stringify({ ended: parentId });
   return { type: "send_signal", sessionId: asking, signalId, name: replyName(request), payload };
 }
@@ -143,23 +133,12 @@ function lastWords(parent: ParentRef, by: string, event: JsonText): readonly Sen
   return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
 }
 
-/**
- * consequences-5. @param inbox the parent's: a parent that restarts from scratch asks again, and is notified
- * again.
- */
-export function tellTaken(parent: ParentRef, sessionId: string, inbox: number): readonly SendSignal[] {
+/** consequences-5. */
+export function tellTaken(parent: ParentRef, sessionId: string): readonly SendSignal[] {
   const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
   const error = { name: "ConflictError", message, code: "session_exists" };
   const event = { type: "failed", error } satisfies ChildEvent;
-  return lastWords(parent, `${sessionId}:taken:${inbox}`, JSON.stringify(event));
-}
-
-/**
- * consequences-6. The end of a child that is asked for again. @param last its last successor, or the child
- * itself.
- */
-export function tellAgain(parent: ParentRef, last: Session): readonly SendSignal[] {
-  return isEnded(last.status) ? lastWords(parent, last.sessionId, endEvent(last)) : NONE;
+  return lastWords(parent, `${sessionId}:taken`, JSON.stringify(event));
 }
 
 /** The last event of a session that has ended, for its parent. */

@@ -34,14 +34,18 @@ export type SessionStatus =
   | "failed"
   | "cancelled";
 
-/** `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. */
+/**
+ * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `restore_incomplete`: an
+ * older Holdfast stored too little of the session to restart it.
+ */
 export type PauseReason =
   | "by_user"
   | "nondeterminism"
   | "agent_fault"
   | "budget_exceeded"
   | "poison"
-  | "no_matching_runner";
+  | "no_matching_runner"
+  | "restore_incomplete";
 
 /** The statuses that may follow for a session that has begun and has not ended. */
 const OPEN: readonly SessionStatus[] = [
@@ -246,14 +250,14 @@ export const BEHAVIOUR = {
   recordsGuards: 2,
   /** Cancelling a task that is held back also withdraws the question about it (K14). */
   withdrawsHeld: 4,
-  /** A minimal session becomes persistent when it creates a child, or asks its parent. */
+  /** A minimal session becomes persistent when it creates a child, or asks its parent (`isStoredTooShort`). */
   persistsFamilies: 8,
   /**
    * A graceful cancel ends a session whose agent has returned, and withdraws the tasks that its end waits for
    * (K13).
    */
   endsWhenCancelled: 16,
-  /** A minimal session with a parent becomes persistent when it takes signals. */
+  /** A minimal session with a parent becomes persistent when it takes signals (`isStoredTooShort`). */
   persistsListeners: 32,
 } as const;
 
@@ -297,6 +301,23 @@ export type Persistence = "full" | "minimal" | "ephemeral";
  */
 export function isLost({ persistence, status }: Pick<Session, "persistence" | "status">): boolean {
   return persistence === "ephemeral" && status !== "submitted" && !isEnded(status);
+}
+
+const PERSISTS = BEHAVIOUR.persistsFamilies | BEHAVIOUR.persistsListeners;
+
+/**
+ * Whether a minimal session has relatives, and began under older rules, by which it stored no journal. After a
+ * restart from scratch it would ask its relatives again for answers that they gave before.
+ */
+export function isStoredTooShort({
+  persistence,
+  status,
+  flags,
+  parent,
+  children,
+}: Pick<Session, "persistence" | "status" | "flags" | "parent" | "children">): boolean {
+  if (persistence !== "minimal" || status === "submitted" || (flags & PERSISTS) === PERSISTS) return false;
+  return parent !== undefined || children > 0;
 }
 
 /** A session as storage knows it, without its journal. Times are in epoch milliseconds. */

@@ -17,18 +17,17 @@
 // or entries.
 
 import { positionIn } from "../ids.ts";
-import { repliedRequest, REQUEST_PREFIX, requestIn } from "../journal/signal-names.ts";
+import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
 import {
   consequencesOf,
   refuseRequest,
-  tellAgain,
   tellEnd,
   tellTaken,
   type CancelChildren,
 } from "../rules/consequences.ts";
 import { keepClaimedRun } from "./ended-runs.ts";
 import { decideResume } from "../rules/interruptions.ts";
-import { activeSuccessor, childrenOf, isForSuccessor, lastSuccessor } from "./successors.ts";
+import { activeSuccessor, childrenOf, isForSuccessor } from "./successors.ts";
 import type { Admission } from "../session/budget.ts";
 import type { ChangeResult, CommitBatch, CreateSession, Effect } from "../session/changes.ts";
 import { isChildOf, isEnded, ownedBy, type Session } from "../session/session.ts";
@@ -150,8 +149,8 @@ export function applyEffect(tx: Transaction, by: Origin, effect: Effect): void {
   const isUndelivered = status === "ended" || status === "not_found";
   if (!isUndelivered || effect.type !== "send_signal" || !effect.name.startsWith(REQUEST_PREFIX)) return;
   const { sessionId, signalId } = effect;
-  const request = requestIn(signalId, session.sessionId);
-  if (request !== undefined) tx.apply(refuseRequest(session.sessionId, request, sessionId, signalId)); // consequences-4.
+  const request = positionIn(signalId, session.sessionId);
+  if (request !== undefined) tx.apply(refuseRequest(session.sessionId, request, sessionId)); // consequences-4.
 }
 
 /** A session's code is found where its predecessor's is. */
@@ -166,33 +165,15 @@ function isForStranger(tx: Transaction, { sessionId }: Session, effect: Effect):
 }
 
 /**
- * consequences-5, consequences-6. Tell a session that its child cannot be created: another session has the
- * id, or the child was created before.
+ * consequences-5. Notify a session that another session has its child's id. If it is the child, the batch of an
+ * ephemeral session was sent again, and the first one counted the child already.
  */
-function refuseChild(tx: Transaction, change: CreateSession): void {
-  const { rows } = tx;
-  const { sessionId, parent } = change;
-  const asking = parent && rows.find(parent.sessionId);
+function refuseChild(tx: Transaction, { sessionId, parent }: CreateSession): void {
+  const asking = parent && sessionIn(tx, parent.sessionId);
   if (parent === undefined || asking === undefined) return;
-  const { inbox, children } = asking.session;
-  const child = sessionIn(tx, sessionId);
-  if (child === undefined || !isChildOf(child, parent) || !isRepeated(child, change)) {
-    for (const signal of tellTaken(parent, sessionId, inbox)) tx.apply(signal);
-    return;
-  }
-  // The first creation counted the child already.
-  rows.update(parent.sessionId, { session: { ...asking.session, children: children - 1 } });
-  for (const { signalId, ...signal } of tellAgain(parent, lastSuccessor(rows, child)))
-    if (rows.find(parent.sessionId)?.pending.has(signalId) !== true)
-      tx.apply({ ...signal, signalId: `${signalId}:again:${inbox}` });
-}
-
-/**
- * Whether a child is created again as it was before. A session without a journal makes the child's seed of
- * what it asks for.
- */
-function isRepeated({ agent, seed }: Session, change: CreateSession): boolean {
-  return agent.name === change.agent.name && seed === change.seed;
+  if (isChildOf(sessionIn(tx, sessionId), parent))
+    tx.rows.update(parent.sessionId, { session: { ...asking, children: asking.children - 1 } });
+  else for (const signal of tellTaken(parent, sessionId)) tx.apply(signal);
 }
 
 /** ST35, ST36. The effect with its owner; `undefined` when it would reach another owner's session. */

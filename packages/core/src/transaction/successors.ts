@@ -44,7 +44,7 @@ export function activeSuccessor(lookups: SessionLookup, sessionId: string): Sess
 }
 
 /** The last stored successor of a session; the session itself if it has none. */
-export function lastSuccessor(lookups: SessionLookup, session: Session): Session {
+function lastSuccessor(lookups: SessionLookup, session: Session): Session {
   const seen = new Set([session.sessionId]);
   let last = session;
   for (let next = successorOf(lookups, last); next !== undefined && !seen.has(next.sessionId);) {

@@ -60,6 +60,10 @@ export function pauseAdvice(
               ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),
             ],
           },
+    restore_incomplete: () => ({
+      why: "an older Holdfast stored too little of it to restart it: fork it, which begins its work again, or cancel it",
+      commands: [io.call(`fork ${sessionId}`), io.call(`cancel ${sessionId}`)],
+    }),
   };
   return advice[pauseReason]();
 }

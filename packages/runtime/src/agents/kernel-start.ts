@@ -47,8 +47,7 @@ export function storedLife(
   token = 0,
 ): KernelLife {
   const [first, ...rest] = records;
-  // A session that restarts from scratch asks for its children again.
-  const children = session.persistence === undefined ? session.children : 0;
+  const { children } = session;
   if (first?.type === "checkpoint") {
     const stored = readState([...states, first.payload ?? "null"] as readonly JsonText[], first);
     return {
@@ -92,7 +91,7 @@ export function storedLife(
 }
 
 /** The start of the kernel after the checkpoint at which `last` ended. */
-export function nextLife(last: Kernel, state: SessionState, session: Session): KernelLife {
+export function nextLife(last: Kernel, state: SessionState, session: Session, token = 0): KernelLife {
   return {
     baseSeq: last.nextSeq,
     baseId: last.nextId,
@@ -108,7 +107,7 @@ export function nextLife(last: Kernel, state: SessionState, session: Session): K
     relations: {
       ...relationsOf(session, {
         baseSeq: last.nextSeq,
-        token: last.children.life ?? 0,
+        token,
         children: last.children.children,
         awaited: last.children.awaited,
       }),

@@ -1,8 +1,8 @@
-// Questions with a deadline, and events shortly before and after it.
+// Questions with a deadline, events shortly before and after it, and questions that are asked again.
 
-import { TestClock, turns } from "@holdfast/testkit/test-runtime";
+import { TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
-import { defineAgent } from "../agents/define.ts";
+import { defineAgent, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 
@@ -68,4 +68,38 @@ test.each([
   const second = open(true);
   await second.recover();
   expect(await second.handle(sessionId).settled()).toMatchObject(expected);
+});
+
+test("a minimal session that restarts from scratch may be answered once in each incarnation", async () => {
+  const storage = new MemoryStorage();
+  const open = (agents: Agent[]): Runtime => {
+    const runtime = createRuntime({ storage, agents, clock: new TestClock(), development: false });
+    opened.push(runtime);
+    return runtime;
+  };
+  const agent = defineAgent({
+    name: "asks",
+    run: async (ctx) => {
+      const { approved } = await ctx.requestInput("may I?");
+      await ctx.waitForSignal("go");
+      return approved;
+    },
+  });
+  let runtime = open([]);
+  await runtime.start(agent, undefined, { sessionId: "s", persistence: "minimal" });
+  const stands = (status: string) =>
+    until(async () => (await storage.reader.session("s"))?.status === status, `it is ${status}`);
+  for (const approved of [true, false]) {
+    await stands("input_required");
+    const answers = [runtime.answer("s", { approved }), runtime.answer("s", { approved: !approved })];
+    const told = (await Promise.all(answers)).map(({ status }) => status);
+    expect(told).toEqual(["stored", "duplicate"]);
+    await stands("waiting");
+    if (!approved) break;
+    await runtime.close();
+    runtime = open([agent]);
+    await runtime.resume("s");
+  }
+  await runtime.signal("s", "go");
+  expect(await runtime.handle("s").result()).toBe(false);
 });

@@ -1,8 +1,7 @@
 // moveSession: a session moves after any commit, and any interrupted move leaves at most one live copy.
 
 import { Readable } from "node:stream";
-import { BEHAVIOUR_FLAGS, JOURNAL_FORMAT, UnavailableError, type AgentStorage } from "@holdfast/core";
-import { BEHAVIOUR } from "@holdfast/core/internal";
+import { UnavailableError, type AgentStorage } from "@holdfast/core";
 import { faultyStorage, type FaultKind } from "@holdfast/testkit";
 import { countingRandom, storageWith, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -83,48 +82,6 @@ describe("a session that moves", () => {
     const second = open(there, [lasting]);
     await second.signal("s", "word", "b");
     expect(await (await second.resume("s")).result()).toEqual(["a", "b"]);
-  });
-
-  // Begun under older rules, by which a minimal session with children stayed minimal.
-  test("a minimal session gets the ends of the children that it asks for again in the new storage", async () => {
-    const [here, there] = [new MemoryStorage(), new MemoryStorage()];
-    const telling = defineAgent({
-      name: "telling",
-      run: async (ctx) => {
-        ctx.signalParent("ready", 1);
-        return "done";
-      },
-    });
-    const asking = defineAgent({
-      name: "asking",
-      agents: [telling],
-      run: async (ctx) => {
-        const child = ctx.spawnAgent(local(telling));
-        const told = [await ctx.waitForChildEvent(child), await ctx.waitForChildEvent(child)];
-        return [
-          ...told.map(({ type }) => type),
-          await ctx.waitForChild(child),
-          await ctx.waitForSignal("go"),
-        ];
-      },
-    });
-    const { name, version } = asking;
-    const flags = BEHAVIOUR_FLAGS & ~BEHAVIOUR.persistsFamilies;
-    const creation = {
-      type: "create_session",
-      sessionId: "s",
-      agent: { name, version },
-      input: undefined,
-    } as const;
-    await here.commit([{ ...creation, seed: 1, flags, format: JOURNAL_FORMAT, persistence: "minimal" }], 0);
-    await open(here, [asking]).resume("s");
-    const waitsForIt = async () =>
-      (await here.reader.session("s"))!.waits.some((one) => "name" in one && one.name === "go");
-    await until(waitsForIt, "it has heard of its child");
-    await move(here, there);
-    const second = open(there, [asking]);
-    await second.signal("s", "go", 2);
-    expect(await (await second.resume("s")).result()).toEqual(["signal", "completed", "done", 2]);
   });
 
   test("a moved session resumes in its new storage, and the old storage names it", async () => {

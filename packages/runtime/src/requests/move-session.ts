@@ -24,7 +24,6 @@ import {
   type Clock,
   type ImportSession,
   type Random,
-  type SeenSignals,
   type Session,
 } from "@holdfast/core";
 import { readWhole } from "@holdfast/core/internal";
@@ -110,7 +109,6 @@ async function pack(from: AgentStorage, sessionId: string, moveId: string): Prom
     sessionId,
     session: {
       ...session,
-      ...startingOver(session),
       inbox: 0,
       home: { number: (session.home?.number ?? 0) + 1, moveId },
     },
@@ -118,23 +116,8 @@ async function pack(from: AgentStorage, sessionId: string, moveId: string): Prom
     entries,
     signals: snapshot.signals.map(({ signalId, name, payload }) => ({ signalId, name, payload })),
     holds: snapshot.holds,
-    seen: seenThere(session, await from.reader.seenSignals(sessionId)),
+    seen: await from.reader.seenSignals(sessionId),
   };
-}
-
-/** A minimal session restarts from scratch in `to`, and counts the children that it asks for there. */
-function startingOver({ persistence }: Session): Partial<Session> {
-  return persistence === undefined ? {} : { children: 0 };
-}
-
-/**
- * The seen signals without those of children, for a minimal session. It restarts from scratch in `to` and asks
- * for new children with the same ids, whose signals must not count as seen.
- */
-function seenThere({ sessionId, persistence }: Session, { ids, ...seen }: SeenSignals): SeenSignals {
-  if (persistence === undefined) return { ...seen, ids };
-  const below = `${sessionId}-`;
-  return { ...seen, ids: ids.filter((id) => !id.startsWith(below) || !/^\d/.test(id.slice(below.length))) };
 }
 
 /** move-session-1: an answer may have been lost. */

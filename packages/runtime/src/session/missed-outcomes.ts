@@ -78,8 +78,7 @@ export class ToldAgain {
       return id !== childId || isChildOf(found, { sessionId, child }) ? found : undefined;
     }, childId);
     if (row !== undefined && !isEnded(row.status)) return; // It will signal its end.
-    const life = this.#living()?.kernel.children.life; // Each life of a minimal session uses the same numbers.
-    const signalId = `${positionId(sessionId, wait)}:again${life === undefined ? "" : `:${life}`}`;
+    const signalId = `${positionId(sessionId, wait)}:again`;
     const payload = row === undefined ? goneEvent(childId) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
   }

@@ -2,11 +2,9 @@
 // session it is a function that stores the session together with its first batch and returns a claim.
 
 import {
-  decodeJson,
   HoldfastError,
   type Change,
   type ChangeResult,
-  type ChildRequest,
   type Charge,
   type CommitBatch,
   type Entry,
@@ -19,7 +17,7 @@ import {
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
-import { replyName, resumedFromOf } from "@holdfast/core/internal";
+import { resumedFromOf } from "@holdfast/core/internal";
 import { faultPatch } from "./session-row.ts";
 
 /** Store a session together with the first batch of its agent. Calls one of the two, once. */
@@ -53,12 +51,6 @@ export class SessionClaim {
   #unstored: Unstored | undefined;
   /** That journal with the segment that enables persistence, while it is being stored. */
   #flushing: Unstored | undefined;
-
-  /**
-   * K16. Unanswered requests of children. Their signals stay unread until the answer is sent, so that the next
-   * life gets them again.
-   */
-  readonly #unanswered = new Map<string, string>();
 
   /**
    * Whether the session is a queued task: an attempt for another session, which is notified only of its end
@@ -159,7 +151,7 @@ export class SessionClaim {
    */
   #minimalBatch(unstored: Unstored, commit: Commit): Batch | undefined {
     const { segment, patch, status, charges } = commit;
-    const whole = { ...wholeBatch(commit), consumed: this.#read(segment) };
+    const whole = wholeBatch(commit);
     // A paused session stores its journal, so that it resumes once the cause is fixed, and does not start over.
     if (segment.enablesPersistence || patch?.status === "paused") {
       const { resumedFrom } = unstored;
@@ -169,34 +161,13 @@ export class SessionClaim {
       addSegment(this.#flushing, segment);
       const told = resumedFrom === undefined ? {} : { resumedFrom };
       const session = { status, ...whole.session, persistence: "full", ...told } as const;
-      const consumed = [...whole.consumed, ...this.#unanswered.values()];
-      return { ...whole, consumed, firstSeq: 0, records, entries, session };
+      return { ...whole, firstSeq: 0, records, entries, session };
     }
     const isNothing =
       typeof this.#claim === "number" &&
       whole.session === undefined &&
       whole.consumed.length + segment.effects.length + charges.length === 0;
     return isNothing ? undefined : { ...whole, firstSeq: 0, records: [], entries: [] };
-  }
-
-  /** The signals of a segment that need not be received again. A request is one of them once it is answered. */
-  #read({ records, consumed, effects }: SealedSegment): readonly string[] {
-    const taken = new Set<string>();
-    for (const record of records) {
-      if (record.type !== "request_received") continue;
-      const { from, request } = decodeJson(record.payload) as ChildRequest;
-      this.#unanswered.set(`${from} ${replyName(request)}`, record.signalId);
-      taken.add(record.signalId);
-    }
-    const read = consumed.filter((signalId) => !taken.has(signalId));
-    for (const effect of effects) {
-      if (effect.type !== "send_signal") continue;
-      const answered = `${effect.sessionId} ${effect.name}`;
-      const signalId = this.#unanswered.get(answered);
-      if (signalId !== undefined) read.push(signalId);
-      this.#unanswered.delete(answered);
-    }
-    return read;
   }
 }
 

@@ -428,7 +428,7 @@ export class SessionDriver implements SliceMember {
     this.#trace.turnEnded("checkpointed");
     const cancels = this.#outcomes.drain().filter((event) => event.type === "cancel_requested");
     for (const event of cancels) this.#outcomes.push(event);
-    const life = nextLife(last, state, this.#session);
+    const life = nextLife(last, state, this.#session, this.#claim.token);
     this.#weight.checkpointed(state.chars, last.pending.chars);
     this.#kernel = this.#makeKernel(life);
     this.#openings.add("start");

@@ -31,6 +31,17 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
   );
 }
 
+export function storedTooShort(sessionId: string): HoldfastError {
+  return new HoldfastError(
+    "session_paused",
+    `session ${sessionId} stored no journal, because an older Holdfast began it, and it has a parent or children`,
+    {
+      expected: "a session that can restart without asking its relatives again",
+      fix: `\`holdfast fork ${sessionId}\` begins its work again with the same input, \`holdfast cancel ${sessionId}\` ends it`,
+    },
+  );
+}
+
 /** The error of a paused session, unless its agent's code caused the pause. */
 export function sessionPaused({
   sessionId,

@@ -28,6 +28,7 @@ import {
   ChurnMap,
   createSession,
   isLost,
+  isStoredTooShort,
   openAccount,
   refuseNewerSession,
   remainingOf,
@@ -46,6 +47,7 @@ import {
   poisonFault,
   sessionMoved,
   sessionNotFound,
+  storedTooShort,
 } from "../session/session-errors.ts";
 import { lostPatch } from "../session/session-row.ts";
 import { settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
@@ -482,6 +484,8 @@ export class LiveSessions {
     }
     if (this.#closed) return this.#release(sessionId, token);
     if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
+    if (isStoredTooShort(snapshot.session))
+      return this.#park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
     let driver: SessionDriver;
     try {
       const acceptDrift = this.#drifting.has(sessionId);
