@@ -24,7 +24,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   proto: [["gen"], ["line.ts"], ["services.ts"]],
   runtime: [
-    ["loop", "agents", "sources", "node", "memory", "secrets"],
+    ["loop", "agents", "sources", "node", "memory", "processes", "secrets"],
     ["tasks"],
     ["session"],
     ["isolation", "tracers"],

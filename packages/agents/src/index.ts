@@ -8,7 +8,7 @@ export {
   type WriteOptions,
 } from "./workspace/workspace.ts";
 export { WORKSPACE_LIMITS, type WorkspaceLimits } from "./workspace/limits.ts";
-export { INHERITED_VARIABLES, type Environment } from "./workspace/environment.ts";
+export { INHERITED_VARIABLES, type Environment } from "@holdfast/runtime/internal";
 export {
   type FileContent,
   type FileListing,

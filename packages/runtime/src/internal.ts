@@ -7,4 +7,19 @@ export { firingName } from "./schedules/schedule-keeper.ts";
 export { createPrivate, isWritableByOthers, replacePrivate } from "./node/private-file.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
 export { leftAs } from "./session/session-outcome.ts";
-export { EXECUTION_MARKER } from "./isolation/started-processes.ts";
+export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
+export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";
+export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
+export { EXECUTION_MARKER } from "./processes/process-marker.ts";
+export {
+  endExecution,
+  endTagged,
+  ProcessSupervisor,
+  type SupervisorOptions,
+} from "./processes/process-supervisor.ts";
+export {
+  type ProcessReport,
+  type StartOptions,
+  type StopOptions,
+  type SupervisedProcess,
+} from "./processes/supervised-process.ts";

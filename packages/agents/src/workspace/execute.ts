@@ -1,21 +1,12 @@
-// Runs one command (`launch`): starts it, watches it, ends it, and reports exactly how it ended.
+// Runs one command of a workspace (`launch`) and reports exactly how it ended.
 //
-//   execute-1. The command runs in its own process group, with a scrubbed environment that carries a marker.
-//   execute-2. Both pipes are always drained; output is kept up to a limit.
-//   execute-3. The command ends when its process ends. Processes that it left running are ended with it, and
-//       a pipe that is still open delays the result by less than a second.
-//   execute-4. Time-out and abort: SIGTERM to the whole tree, SIGKILL after the grace.
+// The supervisor of the runtime (`processes/`) starts the command and ends its process tree. This file knows
+// command lines, and the form in which an end is recorded.
 //
 // Not an isolation: a command may do whatever its user may.
 
-import { spawn, type ChildProcess } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { StringDecoder } from "node:string_decoder";
 import { HoldfastError } from "@holdfast/core";
-import { EXECUTION_MARKER } from "@holdfast/runtime/internal";
-
-import { OutputCapture } from "./output-capture.ts";
-import { endTree, killGroup, signalTree, type ProcessTree } from "./process-tree.ts";
+import type { ProcessEnd, ProcessSupervisor } from "@holdfast/runtime/internal";
 
 /** A line for the shell, or a program and its arguments without one. */
 export type Command = string | readonly string[];
@@ -71,16 +62,7 @@ export interface Launch {
   readonly signal: AbortSignal | undefined;
   readonly onOutput: ExecuteOptions["onOutput"];
   readonly tag: string | undefined;
-  /** Groups that run, to be killed when this process ends. */
-  readonly groups: Set<number>;
 }
-
-const TAG_MARKER = "HOLDFAST_TAG";
-/** From the exit of the command to the SIGKILL of what it left behind, and to closing our ends of its pipes. */
-const LEFTOVER_GRACE_MS = 300;
-const PIPES_OPEN_MS = 400;
-/** A killed command whose exit is not reported hangs in the kernel. */
-const EXIT_WAIT_MS = 5_000;
 
 /** @throws HoldfastError `invalid_input` for what no program can be given. */
 export function parseCommand(command: Command): Pick<Launch, "argv" | "command"> {
@@ -100,159 +82,36 @@ export function parseCommand(command: Command): Pick<Launch, "argv" | "command">
 }
 
 /** Never rejects: how it ended is a value. */
-export async function launch(request: Launch): Promise<Execution> {
-  const startedAt = performance.now();
-  const output = {
-    stdout: new OutputCapture(request.outputBytes / 2),
-    stderr: new OutputCapture(request.outputBytes / 2),
-  };
-  const { end, isTreeGone } = await run(request, output);
-  return {
-    command: request.command,
-    end,
-    stdout: output.stdout.text(),
-    stderr: output.stderr.text(),
-    isCut: output.stdout.isCut || output.stderr.isCut,
-    durationMs: Math.round(performance.now() - startedAt),
-    isTreeGone,
-  };
-}
-
-type Output = Readonly<Record<"stdout" | "stderr", OutputCapture>>;
-type Ended = Pick<Execution, "end" | "isTreeGone">;
-
-async function run(request: Launch, output: Output): Promise<Ended> {
-  if (request.signal?.aborted === true) return { end: { type: "aborted" }, isTreeGone: true };
-  const executionId = randomUUID();
-  const [program, ...args] = request.argv;
-  let child: ChildProcess;
-  try {
-    child = spawn(program, args, {
-      cwd: request.cwd,
-      env: {
-        ...request.env,
-        [EXECUTION_MARKER]: executionId,
-        ...(request.tag === undefined ? {} : { [TAG_MARKER]: request.tag }),
-      },
-      detached: true, // execute-1.
-      stdio: [request.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-      windowsHide: true,
-    });
-  } catch (error) {
-    return { end: spawnError(error, program), isTreeGone: true }; // E2BIG comes here, ENOENT as an event.
+export async function launch(supervisor: ProcessSupervisor, request: Launch): Promise<Execution> {
+  const { command, input, signal, onOutput, tag, ...options } = request;
+  if (signal?.aborted === true) {
+    const end = { type: "aborted" } as const;
+    return { command, end, stdout: "", stderr: "", isCut: false, durationMs: 0, isTreeGone: true };
   }
-
-  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const exited = new Promise<ExecutionEnd>((resolve) => {
-    child.once("error", (error) => {
-      if (child.pid === undefined) resolve(spawnError(error, program));
-    });
-    child.once("exit", (exitCode, signal) => {
-      resolve(signal === null ? { type: "exit", exitCode: exitCode ?? 0 } : { type: "signal", signal });
-    });
+  const started = await supervisor.start({
+    ...options,
+    ...(input === undefined ? {} : { input }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(onOutput === undefined ? {} : { onOutput }),
+    ...(tag === undefined ? {} : { tag }),
   });
-  drain(child, "stdout", output, request);
-  drain(child, "stderr", output, request);
-  if (child.pid === undefined) return { end: await exited, isTreeGone: true };
+  const { end, ...report } = await started.ended;
+  return { command, end: recordedEnd(end), ...report };
+}
 
-  child.stdin?.on("error", () => {}); // It ended without reading its input (EPIPE).
-  child.stdin?.end(request.input);
-  const tree: ProcessTree = { group: child.pid, marker: `${EXECUTION_MARKER}=${executionId}` };
-  request.groups.add(child.pid);
-  try {
-    const end = await watch(request, tree, exited);
-    // execute-3. Most commands leave nothing behind: their pipes close at once and one look at /proc finds no
-    //     process.
-    const isTreeGone = await endTree(tree, LEFTOVER_GRACE_MS);
-    await within(closed, PIPES_OPEN_MS);
-    return { end, isTreeGone };
-  } finally {
-    request.groups.delete(child.pid);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    child.unref();
+/** Journals hold ends in this form. */
+function recordedEnd(end: ProcessEnd): ExecutionEnd {
+  switch (end.type) {
+    case "exit":
+    case "signal":
+    case "timeout":
+      return end;
+    case "not_started":
+      return { ...end, type: "spawn_error" };
+    case "stopped":
+    case "output_closed":
+      return { type: "aborted" };
   }
-}
-
-function drain(child: ChildProcess, name: "stdout" | "stderr", output: Output, { onOutput }: Launch): void {
-  const decoder = new StringDecoder("utf8");
-  child[name]?.on("data", (chunk: Buffer) => {
-    output[name].push(chunk);
-    const text = onOutput === undefined ? "" : decoder.write(chunk);
-    if (text !== "") onOutput?.(name, text);
-  });
-  child[name]?.on("error", () => {});
-}
-
-/** execute-4. Waits for the exit; ends the command when its time is over or it is no longer wanted. */
-async function watch(
-  request: Launch,
-  tree: ProcessTree,
-  exited: Promise<ExecutionEnd>,
-): Promise<ExecutionEnd> {
-  const stop = Promise.withResolvers<ExecutionEnd>();
-  const onAbort = (): void => stop.resolve({ type: "aborted" });
-  const timer = setTimeout(
-    () => stop.resolve({ type: "timeout", timeoutMs: request.timeoutMs }),
-    request.timeoutMs,
-  );
-  request.signal?.addEventListener("abort", onAbort, { once: true });
-  if (request.signal?.aborted === true) onAbort();
-  try {
-    const first = await Promise.race([exited, stop.promise]);
-    if (first.type !== "timeout" && first.type !== "aborted") return first;
-    await signalTree(tree, "SIGTERM");
-    const endedInTime = await within(exited, request.killGraceMs);
-    if (!endedInTime) {
-      await signalTree(tree, "SIGKILL");
-      await within(exited, EXIT_WAIT_MS);
-    }
-    return first;
-  } finally {
-    clearTimeout(timer);
-    request.signal?.removeEventListener("abort", onAbort);
-  }
-}
-
-/** Whether the promise settled in time. */
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  try {
-    return await Promise.race([promise.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function spawnError(error: unknown, program: string): ExecutionEnd {
-  const { code = "UNKNOWN", message } = error as NodeJS.ErrnoException;
-  switch (code) {
-    case "ENOENT":
-      return { type: "spawn_error", code, message: `there is no program "${program}" on the PATH` };
-    case "EACCES":
-      return { type: "spawn_error", code, message: `"${program}" may not be executed` };
-    case "E2BIG":
-      return {
-        type: "spawn_error",
-        code,
-        message: "the command or its environment is too long for this system",
-      };
-    default:
-      return { type: "spawn_error", code, message };
-  }
-}
-
-/** End whatever runs under a tag; git, for one, needs the grace to remove its locks. */
-export async function endTagged(tag: string): Promise<void> {
-  await endTree({ marker: `${TAG_MARKER}=${tag}` }, LEFTOVER_GRACE_MS);
-}
-
-/** Kill what runs, now: for the end of this process. */
-export function killGroups(groups: ReadonlySet<number>): void {
-  for (const group of groups) killGroup(group);
 }
 
 function quoteForShell(part: string): string {

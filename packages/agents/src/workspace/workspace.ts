@@ -7,6 +7,7 @@
 
 import { basename } from "node:path";
 import { HoldfastError } from "@holdfast/core";
+import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
 import {
@@ -20,16 +21,7 @@ import {
   type ListedEntry,
   type WrittenFile,
 } from "./contained-files.ts";
-import { scrubEnvironment, type Environment } from "./environment.ts";
-import {
-  endTagged,
-  killGroups,
-  launch,
-  parseCommand,
-  type Command,
-  type ExecuteOptions,
-  type Execution,
-} from "./execute.ts";
+import { launch, parseCommand, type Command, type ExecuteOptions, type Execution } from "./execute.ts";
 import { hostEnvironment } from "./host-environment.ts";
 import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./limits.ts";
 import { searchFiles, type SearchQuery, type SearchResult } from "./search.ts";
@@ -96,9 +88,8 @@ class FilesystemWorkspace implements Workspace {
   readonly #root: ContainedRoot;
   readonly #env: Record<string, string>;
   readonly #protectedNames: readonly string[];
-  readonly #groups = new Set<number>();
+  readonly #supervisor: ProcessSupervisor;
   readonly #running = new Set<Promise<unknown>>();
-  #launched = 0;
   readonly #disposal = new AbortController();
   /** The last change asked for: changes happen one after the other. */
   #lastChange: Promise<unknown> = Promise.resolve();
@@ -107,6 +98,8 @@ class FilesystemWorkspace implements Workspace {
     this.#root = root;
     this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
     this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
+    // Without namespaces: a command is to do whatever its user may, also by sudo, and to see the machine's processes.
+    this.#supervisor = new ProcessSupervisor({ environment: hostEnvironment, namespaces: "never" });
     this.#protectedNames = options.protectedNames ?? [".git"];
   }
 
@@ -174,7 +167,7 @@ class FilesystemWorkspace implements Workspace {
       });
     }
     const parsed = parseCommand(command);
-    const running = this.#launch({
+    const running = launch(this.#supervisor, {
       ...parsed,
       cwd: await resolveDirectory(this.#root, options.cwd ?? "."),
       env: { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
@@ -188,7 +181,6 @@ class FilesystemWorkspace implements Workspace {
       ]),
       onOutput: options.onOutput,
       tag: options.tag,
-      groups: this.#groups,
     });
     this.#running.add(running);
     try {
@@ -198,28 +190,14 @@ class FilesystemWorkspace implements Workspace {
     }
   }
 
-  endTagged(tag: string): Promise<void> {
-    return endTagged(tag);
+  async endTagged(tag: string): Promise<void> {
+    await endTagged(tag);
   }
 
   async dispose(): Promise<void> {
     this.#disposal.abort();
     await Promise.allSettled(this.#running);
   }
-
-  async #launch(request: Parameters<typeof launch>[0]): Promise<Execution> {
-    // When this process ends in the middle, its commands end too. One listener however many commands run.
-    if (this.#launched === 0) process.on("exit", this.#onExit);
-    this.#launched += 1;
-    try {
-      return await launch(request);
-    } finally {
-      this.#launched -= 1;
-      if (this.#launched === 0) process.off("exit", this.#onExit);
-    }
-  }
-
-  readonly #onExit = (): void => killGroups(this.#groups);
 
   #write(
     path: string,

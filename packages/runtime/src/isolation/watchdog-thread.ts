@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { workerData } from "node:worker_threads";
 import { lineOf } from "@holdfast/core";
-import { killStartedBy } from "./started-processes.ts";
+import { killStartedBy } from "../processes/started-processes.ts";
 import {
   accuse,
   threadTime,

@@ -1,12 +1,14 @@
-// Ends every process that a command has started.
+// Ends every process that a command has started: `endTree`.
 //
 // A command runs in its own process group, so one signal reaches the processes that it started. A process
 // that left the group (setsid, a daemon) still carries a marker in its environment and is found in /proc.
 // Leaky: a process that leaves its group AND clears its environment is not found. Without /proc only the
 // group is found.
 
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+
+import { isMarkedBy } from "./process-marker.ts";
 
 /**
  * The marks of a command's processes: the process group it leads, and a `NAME=value` entry of its
@@ -15,6 +17,8 @@ import { setTimeout as delay } from "node:timers/promises";
 export interface ProcessTree {
   readonly group?: number;
   readonly marker: string;
+  /** A marked process that is not of the tree. */
+  readonly except?: number;
 }
 
 const POLL_MS = 20;
@@ -40,6 +44,19 @@ export async function signalTree(tree: ProcessTree, signal: NodeJS.Signals): Pro
     if (!isInGroup) send(pid, signal);
   }
   return process.platform === "linux" ? found.length > 0 : grouped;
+}
+
+/** Whether a process of the tree holds what the standard output of this other process is. */
+export async function holdsOutputOf(tree: ProcessTree, other: number): Promise<boolean> {
+  const output = await readlink(`/proc/${other}/fd/1`).catch(() => undefined);
+  if (output === undefined) return true; // Nothing can be said.
+  const held = await Promise.all(
+    (await findTree(tree)).map(async ({ pid }) => {
+      const numbers = await readdir(`/proc/${pid}/fd`).catch(() => []);
+      return Promise.all(numbers.map((number) => readlink(`/proc/${pid}/fd/${number}`).catch(() => "")));
+    }),
+  );
+  return held.flat().includes(output);
 }
 
 /** The group only, synchronously: for the moment in which our own process ends. */
@@ -69,7 +86,7 @@ interface FoundProcess {
 }
 
 /** Members of the tree in /proc, without zombies: they are gone, only not yet collected by their parent. */
-async function findTree({ group, marker }: ProcessTree): Promise<readonly FoundProcess[]> {
+async function findTree({ group, marker, except }: ProcessTree): Promise<readonly FoundProcess[]> {
   if (process.platform !== "linux") return [];
   const names = await readdir("/proc").catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
@@ -77,7 +94,7 @@ async function findTree({ group, marker }: ProcessTree): Promise<readonly FoundP
   const members = group !== undefined && send(-group, 0) ? group : undefined;
   const found = await Promise.all(
     pids.map(async (pid): Promise<FoundProcess | undefined> => {
-      if (pid === process.pid) return undefined;
+      if (pid === process.pid || pid === except) return undefined;
       if (members !== undefined && (await livesInGroup(pid, members))) return { pid, isInGroup: true };
       return (await isMarked(pid, marker)) ? { pid, isInGroup: false } : undefined;
     }),
@@ -95,7 +112,7 @@ async function livesInGroup(pid: number, group: number): Promise<boolean> {
 /** The environment of a zombie is empty, that of another user's process cannot be read. */
 async function isMarked(pid: number, marker: string): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-  return `\0${environment}\0`.includes(`\0${marker}\0`);
+  return isMarkedBy(environment, marker);
 }
 
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {

@@ -8,8 +8,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The environment variable that marks a command and every process it starts. */
-export const EXECUTION_MARKER = "HOLDFAST_EXECUTION";
+import { isMarkedBy, markersIn } from "./process-marker.ts";
+
 /** How often to look: a process that was just being started is found by the next look. */
 const LOOKS_MAX = 10;
 
@@ -47,10 +47,13 @@ function startedBy(root: number, markers: Set<string>): readonly Found[] {
     }
   }
   for (const { pid } of found.values()) for (const marker of markersOf(pid)) markers.add(marker);
+  // The marker that the process was given itself is also its parent's.
+  for (const marker of markersOf(root)) markers.delete(marker);
   if (markers.size === 0) return [...found.values()];
   for (const each of all) {
     if (found.has(each.pid) || each.pid === root) continue;
-    if (markersOf(each.pid).some((marker) => markers.has(marker))) found.set(each.pid, each);
+    const environment = textOf(`/proc/${each.pid}/environ`);
+    if ([...markers].some((marker) => isMarkedBy(environment, marker))) found.set(each.pid, each);
   }
   return [...found.values()];
 }
@@ -68,8 +71,7 @@ function processes(): readonly Found[] {
 }
 
 function markersOf(pid: number): readonly string[] {
-  const variables = textOf(`/proc/${pid}/environ`).split("\0");
-  return variables.filter((variable) => variable.startsWith(`${EXECUTION_MARKER}=`));
+  return markersIn(textOf(`/proc/${pid}/environ`));
 }
 
 function namesIn(folder: string): readonly string[] {
