@@ -1,23 +1,19 @@
 import { defineConfig, type Plugin } from "vitest/config";
+import { edited, type Edit } from "./scripts/mutant-edit.ts";
 
-/** Plants the mutant that `scripts/mutants.ts` names, as the file is loaded. */
-function mutant(planted: { file: string; find: string; replace: string }): Plugin {
+/** Plants a mutant of `scripts/mutants.ts` as its file is loaded. */
+function mutant(edit: Edit): Plugin {
   return {
     name: "mutant",
     enforce: "pre",
-    transform(code, id) {
-      if (!id.endsWith(planted.file)) return undefined;
-      if (!code.includes(planted.find))
-        throw new Error(`the text of the mutant is no longer in the source: ${planted.file}`);
-      return code.replace(planted.find, () => planted.replace);
-    },
+    transform: (code, id) => (id.endsWith(edit.file) ? edited(code, edit) : undefined),
   };
 }
 
 const planted = process.env["HOLDFAST_MUTANT"];
 
 export default defineConfig({
-  plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Parameters<typeof mutant>[0])],
+  plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Edit)],
   test: {
     // Starts a PostgreSQL server for the first test that asks for one.
     globalSetup: ["packages/storage/src/postgres/testing/global-setup.ts"],

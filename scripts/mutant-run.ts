@@ -7,13 +7,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { editOf, markableSources, type MarkedChange } from "./mutant-source.ts";
 
-export interface Mutant {
+export interface Mutant extends MarkedChange {
   /** The promise it breaks. */
   readonly name: string;
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
   /** The files of the tests that are meant to notice. */
   readonly tests: readonly string[];
   /** Part of the name of the test that must fail. */
@@ -52,12 +50,18 @@ interface Report {
   }[];
 }
 
-/** Run the tests of a mutant with the mutant planted. */
-export async function runMutant({ file, find, replace, tests, test, hangs }: Mutant): Promise<MutantRun> {
-  const planted = {
-    HOLDFAST_MUTANT: JSON.stringify({ file, find, replace }),
+/** The environment in which vitest and Node load the sources with a change. */
+export function plantedEnvironment(change: MarkedChange): Readonly<Record<string, string>> {
+  return {
+    HOLDFAST_MUTANT: JSON.stringify(editOf(change, markableSources(root))),
     NODE_OPTIONS: `--import=${new URL("mutant-hook.ts", import.meta.url).href}`,
   };
+}
+
+/** Run the tests of a mutant with the mutant planted. */
+export async function runMutant(mutant: Mutant): Promise<MutantRun> {
+  const { tests, test, hangs } = mutant;
+  const planted = plantedEnvironment(mutant);
   if (hangs === true) {
     const control = await runTests(tests, test, {});
     if (typeof control === "string") return { isKilled: false, why: control };

@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { parseSync } from "oxc-parser";
 import { describe, expect, test } from "vitest";
+import { edited } from "./mutant-edit.ts";
 import { judge, runMutant } from "./mutant-run.ts";
+import { editOf, markableSources, markersIn } from "./mutant-source.ts";
 import { MUTANTS } from "./mutants.ts";
 import { testsIn } from "./tidy/sentences.ts";
-import { readTree } from "./tidy/tree.ts";
+import { nameOf, parseSource, readTree } from "./tidy/tree.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -18,6 +20,9 @@ const ALWAYS = [
   "X13: another's session is told like one that is not there",
 ];
 
+const SOURCES = markableSources(root);
+/** `.name` of every property that a source reads. */
+const PROPERTIES = new Set(SOURCES.flatMap(({ text }) => text.match(/\.\w+/g) ?? []));
 const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 test.each(isCampaign ? MUTANTS : MUTANTS.filter(({ name }) => ALWAYS.includes(name)))(
@@ -29,13 +34,21 @@ test.each(isCampaign ? MUTANTS : MUTANTS.filter(({ name }) => ALWAYS.includes(na
   },
 );
 
-test("each mutant has a name of its own, and its text is in the source once", () => {
+test("each mutant has a name and a marker of its own, and each marker in the sources has a mutant", () => {
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   expect(ALWAYS.filter((name) => MUTANTS.every((mutant) => mutant.name !== name))).toEqual([]);
-  const wrong = MUTANTS.filter(
-    ({ file, find }) => readFileSync(root + file, "utf8").split(find).length !== 2,
-  );
-  expect(wrong.map(({ name }) => name)).toEqual([]);
+  const markers = SOURCES.flatMap(({ text }) => markersIn(text));
+  expect(markers.toSorted()).toEqual(MUTANTS.map(({ marker }) => marker).toSorted());
+});
+
+// A mutant that names what was renamed would be killed by a TypeError, whatever its test looks for.
+test.each(MUTANTS)("mutant $marker makes other code of names that exist", (mutant) => {
+  const edit = editOf(mutant, SOURCES);
+  const { file, text } = SOURCES.find((source) => source.file === edit.file)!;
+  const [before, after] = [text, edited(text, edit)].map((each) => codeOf(file, each));
+  expect(after!.nodes === before!.nodes).toBe(false);
+  const isThere = (name: string) => before!.names.has(name) || PROPERTIES.has(name) || name in globalThis;
+  expect([...after!.names].filter((name) => !isThere(name))).toEqual([]);
 });
 
 // A renamed test would let its mutant survive until the next campaign.
@@ -50,6 +63,21 @@ test("each mutant names a test that there is", () => {
   );
   expect(missing.map(({ name, test: named }) => `${name}: ${named}`)).toEqual([]);
 });
+
+/** The nodes and the names of a source, without its layout and its comments. */
+function codeOf(file: string, text: string) {
+  expect(parseSync(file, text).errors).toEqual([]);
+  const nodes: string[] = [];
+  const names = new Set<string>();
+  parseSource(file, text).walk((node, parent) => {
+    const name = nameOf(node);
+    const written = node.type === "TemplateElement" ? (node["value"] as { raw: string }).raw : node["raw"];
+    nodes.push([node.type, node["kind"], node["operator"], name ?? written].join(" "));
+    const isProperty = parent?.["property"] === node && parent["computed"] !== true;
+    if (name !== undefined) names.add(isProperty ? `.${name}` : name);
+  });
+  return { nodes: nodes.join("\n"), names };
+}
 
 /** Whether `named` is part of the name, or of a name that the template makes. */
 function canBe(named: string, template: string): boolean {

@@ -4,6 +4,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { plantedEnvironment } from "./mutant-run.ts";
+import type { MarkedChange } from "./mutant-source.ts";
 import { MUTANTS } from "./mutants.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -114,14 +116,10 @@ test("--help says what there is, and what there is not is refused without a stac
   expect(stderr).not.toContain("    at ");
 });
 
-function sim(
-  args: readonly string[],
-  mutant?: { readonly file: string; readonly find: string; readonly replace: string },
-) {
-  const hook = `--import=${new URL("mutant-hook.ts", import.meta.url).href}`;
-  return spawnSync(process.execPath, [...(mutant === undefined ? [] : [hook]), "scripts/sim.ts", ...args], {
+function sim(args: readonly string[], mutant?: MarkedChange) {
+  return spawnSync(process.execPath, ["scripts/sim.ts", ...args], {
     cwd: root,
     encoding: "utf8",
-    env: { ...process.env, ...(mutant === undefined ? {} : { HOLDFAST_MUTANT: JSON.stringify(mutant) }) },
+    env: { ...process.env, ...(mutant === undefined ? {} : plantedEnvironment(mutant)) },
   });
 }

@@ -94,6 +94,7 @@ function blocksOf(source: Source): Line[][] {
   const blocks: Line[][] = [];
   let previous: Comment | undefined;
   for (const comment of source.comments) {
+    if (comment.value.startsWith(" mutant: ")) continue; // The name of a marker is no sentence.
     const line = source.lineAt(comment.start);
     const isAlone = /^\s*$/.test(source.text.slice(lineStart(source.text, comment.start), comment.start));
     if (comment.type === "Block") {

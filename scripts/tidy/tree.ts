@@ -59,6 +59,9 @@ const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
 /** Written by a generator, to its own taste. */
 const GENERATED = /\/src\/gen\//;
 
+/** A line that marks the code below it for a planted mutant (`scripts/mutant-source.ts`). It is no text of the source. */
+export const MUTANT_MARKER = /^[ \t]*\/\/ mutant: (.*)\n/gm;
+
 export function readTree(root: string): Tree {
   const files = list(root, "");
   const texts = new Map<string, string>();
@@ -71,7 +74,7 @@ export function readTree(root: string): Tree {
   };
   const sources = files
     .filter((file) => SOURCE.test(file) && !GENERATED.test(file))
-    .map((file) => parse(file, read(file) ?? ""));
+    .map((file) => parseSource(file, read(file) ?? ""));
   return { root, hasHistory: existsSync(join(root, ".git")), files, read, sources };
 }
 
@@ -97,7 +100,7 @@ function list(root: string, folder: string): string[] {
     .toSorted();
 }
 
-function parse(file: string, text: string): Source {
+export function parseSource(file: string, text: string): Source {
   const result = parseSync(file, text);
   const lineAt = lineFinder(text);
   const { nodes, parents } = nodesOf(result.program as unknown as Node);

@@ -133,6 +133,7 @@ export class DispatchedStorage implements AgentStorage {
   arrived(arrival: Arrival, sent?: SentArrivals): void {
     const { sessionId } = arrival;
     const given = this.#given.get(sessionId);
+    // mutant: stale-snapshot-used
     if (given !== undefined) given.isStale = true; // dispatched-storage-2.
     if (sent !== undefined) this.#sent.set(sessionId, sent);
     this.#tell(arrival);
@@ -163,6 +164,7 @@ export class DispatchedStorage implements AgentStorage {
   async claim({ sessionId }: Parameters<AgentStorage["claim"]>[0]): Promise<ClaimResult> {
     const given = this.#given.get(sessionId);
     if (given === undefined || given.isClaimed) return NOT_TO_BE_HAD;
+    // mutant: old-claim-used
     if (this.#clock.monotonic() - given.madeAt > CLAIM_AGE_MS) {
       this.#giveBack(given); // dispatched-storage-4.
       return NOT_TO_BE_HAD;

@@ -135,6 +135,7 @@ export class PollLoop<Answer> {
         this.#isAway = false;
         // The poll was replaced in the instant of its answer. The coordinator sends the content again, so it
         // must not be acted on now.
+        // mutant: left-poll-acted-on
         return controller.signal.aborted ? "left" : { answer };
       } catch (thrown) {
         if (signal.aborted) return "over";

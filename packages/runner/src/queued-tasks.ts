@@ -157,6 +157,7 @@ class QueuedTasks implements TaskExecutor {
     const id = queuedSessionId(taskId, attempt);
     try {
       const result = await this.#persist(() => this.#queue.result(id, 0, signal), signal);
+      // mutant: queued-attempt-lost
       return result.status !== "unknown";
     } catch {
       return signal.aborted; // The coordinator refused for good: the attempt cannot be found, so it is lost.
@@ -274,6 +275,7 @@ class QueuedAttempt implements RunningAttempt {
    */
   async #takeBack(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;
+    // mutant: abandoned-task-not-made
     if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});
     await persist(() => queue.cancel(asked.sessionId)).catch(() => {});
     await persist(() => queue.remove(asked.sessionId));

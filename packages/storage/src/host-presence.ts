@@ -147,6 +147,7 @@ export function readMark(text: string): PresenceMark | undefined {
 /** host-presence-1, host-presence-4. */
 function isRefusal(error: Error, mark: PresenceMark): boolean {
   // The file is checked once more, as its name may belong to another file by now.
+  // mutant: any-error-proves-death
   if (errno(error) !== "ECONNREFUSED" || fileId(mark.socket) !== mark.file) return false;
   return process.platform === "linux" || !isInUse(mark.pid);
 }

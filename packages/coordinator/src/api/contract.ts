@@ -61,6 +61,7 @@ export function methodOf(desc: DescMethod): Method {
 }
 
 export function mayCall(method: Method, kind: Caller["kind"]): boolean {
+  // mutant: any-role-allowed
   return method.isOpen || method.callers.has(kind);
 }
 

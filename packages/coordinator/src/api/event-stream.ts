@@ -53,6 +53,7 @@ export async function sendEvents(
       const result = await next;
       if (result.done === true || response.destroyed) break;
       response.write(eventOf(desc, taken(result)));
+      // mutant: unread-output-unlimited
       if (response.writableLength > limits.unreadBytes && !(await isRead(exchange, limits.stalledMs))) break;
       next = answers.next();
     }

@@ -91,6 +91,7 @@ function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
     const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
     return (host !== undefined && policy.hosts.has(host)) || policy.origins.has(origin.toLowerCase());
   };
+  // mutant: foreign-origin-allowed
   if (origins.length > 1 || !origins.every(isOurs)) {
     throw new Refusal("forbidden_origin", "pages of this origin may not call", {
       expected: "no Origin, the coordinator's own, or a configured one",

@@ -112,6 +112,7 @@ export async function listen(
   http1.removeAllListeners(event);
   const hand = (socket: Socket, isHttp2: boolean): void => {
     if (isHttp2) {
+      // mutant: half-open-connection
       socket.allowHalfOpen = false; // listener-3. As in a server of HTTP/2 alone.
       http2.emit("connection", socket);
     } else takeHttp1?.call(http1, socket);

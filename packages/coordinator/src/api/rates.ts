@@ -38,6 +38,7 @@ export class Rates {
     const now = this.#now();
     const bucket = this.#buckets.get(key) ?? { left: rate.burst, at: now };
     const left = filled(bucket, rate, now);
+    // mutant: rate-unlimited
     if (left < 1) {
       const retryAfterMs = ((1 - left) / rate.perSecond) * 1000;
       throw new Refusal("rate_limited", `the token has reached its limit of ${kind}s`, {

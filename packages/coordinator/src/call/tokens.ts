@@ -187,6 +187,7 @@ export class Tokens {
     const { token, version } = found;
     const refusal = this.#refusalOf(token);
     if (refusal !== undefined) return refusal;
+    // mutant: token-used-twice
     if (token.usedAt !== undefined) return process === undefined ? "used" : usedBy(token, process);
     const use: RegistrationUse | undefined =
       process === undefined
@@ -266,6 +267,7 @@ export class Tokens {
 
   #refusalOf({ revokedAt, usedAt, use, expiresAt }: StoredToken): Refusal | undefined {
     const now = this.#host.clock.now();
+    // mutant: revoked-token-accepted
     if (revokedAt !== undefined) return "revoked";
     if (usedAt !== undefined && (use === undefined || now - usedAt >= AGAIN_MS)) return "used";
     return expiresAt !== undefined && expiresAt <= now ? "expired" : undefined;

@@ -54,6 +54,7 @@ export class ArrivalRouter {
     if (poller === undefined) return;
     const known = holdings.find(sessionId);
     holdings.hold(sessionId, { runnerId: owner, token, inbox, losses });
+    // mutant: restart-arrivals-unsent
     if (known?.runnerId !== owner || known.inbox < inbox) poller.arrived(sessionId, true);
   }
 
@@ -85,6 +86,7 @@ export class ArrivalRouter {
       waiting.map(async (poller) => {
         if (!isDue && this.#known.has(poller)) return;
         this.#known.add(poller);
+        // mutant: other-coordinator-unheard
         for (const sessionId of await holdings.look(poller.runnerId)) poller.arrived(sessionId, true);
       }),
     );

@@ -99,6 +99,7 @@ export class Claiming {
     } catch (error) {
       const { sessionId, runnerId } = found;
       this.#host.warn(`session ${sessionId} could not be given to a runner`, error);
+      // mutant: failed-claims-kept
       this.#owe(sessionId, { runnerId, requested });
       return undefined;
     }
@@ -137,6 +138,7 @@ export class Claiming {
     { until }: RequestedClaim,
   ): Promise<number | undefined> {
     const claim = await this.#parts.holdings.ask(sessionId);
+    // mutant: foreign-claim-released
     return claim?.owner === runnerId && claim.until === until ? claim.token : undefined;
   }
 
@@ -147,6 +149,7 @@ export class Claiming {
   ): Promise<GivenClaim | undefined> {
     const { storage, clock, registry, lossesMax, claimed } = this.#host;
     const { holdings, waiting } = this.#parts;
+    // mutant: old-losses-counted
     if (!isAlone) await this.#pardonHeldBy(runnerId);
     const { since, suspectSince } = waiting.get(sessionId) ?? {};
     waiting.remove(sessionId);
@@ -219,6 +222,7 @@ export class Claiming {
 
   /** claiming-1. Storage checks whether the runner used the claim through another coordinator. */
   releaseUnused(claims: readonly GivenClaim[]): void {
+    // mutant: used-claim-released
     this.#release(claims, ({ asGiven }) => ({ ifUnchanged: asGiven }));
   }
 

@@ -61,6 +61,7 @@ export class Dispatcher {
     const poller = this.#pollers.of(runner.runnerId);
     this.seen(runner.runnerId);
     const known = poller.answerOf(pollId);
+    // mutant: repeated-poll-answered-anew
     if (known !== undefined) return known;
     if (poller.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
     this.#claiming.releaseUnused(poller.acknowledge(request));
@@ -95,6 +96,7 @@ export class Dispatcher {
       token === undefined ? this.quietFor(runnerId) < this.#host.leaseMs : token === known?.token;
     if (known?.runnerId === runnerId && isSure) return true;
     const claim = await this.#holdings.ask(sessionId);
+    // mutant: foreign-runner-writes
     if (claim?.owner !== runnerId) return false;
     this.#pollers.of(runnerId);
     this.#router.found(claim);
@@ -224,6 +226,7 @@ export class Dispatcher {
         free: waiting.free,
         since: waiting.since,
         held,
+        // mutant: suspects-not-stored
         ...(suspectSince === undefined ? {} : { suspectSince }),
         ...fitnessOf(runner),
       });

@@ -41,6 +41,7 @@ export class DueScans {
   async scan(offers: readonly Offer[]): Promise<void> {
     const { clock, holdings, waiting, cycles } = this.#parts;
     const agents = new Set(offers.flatMap((offer) => [...offer.agents.keys()]));
+    // mutant: no-scan
     const isOld = clock.monotonic() - this.#scannedAt >= SCAN_MS;
     const isNarrow = [...agents].some((agent) => !this.#scannedAgents.has(agent));
     if (this.#isWanted || isOld || isNarrow) {

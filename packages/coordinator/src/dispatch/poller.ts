@@ -104,6 +104,7 @@ export class Poller {
   /** poller-5. Whether a later poll of the process has come. If not, this poll is noted as the latest. */
   isOvertaken({ process, number }: Pick<PollRequest, "process" | "number">): boolean {
     if (process === undefined || number === undefined) return false;
+    // mutant: late-poll-accepted
     if (this.#newest?.process === process && number < this.#newest.number) return true;
     this.#newest = { process, number };
     return false;
@@ -162,6 +163,7 @@ export class Poller {
     // A repeated poll gets the answer without them (poller-1).
     const answer = this.#last.answer.then((sent) => ({
       ...sent,
+      // mutant: lost-claims-repeated
       claims: sent.claims.filter((claim) => !lost.includes(claim)),
     }));
     this.#last = { pollId, answer };
@@ -189,6 +191,7 @@ export class Poller {
   }
 
   #sendAgain(): void {
+    // mutant: arrivals-not-resent
     for (const [sessionId, awaited] of this.#sentArrivals) this.arrived(sessionId, awaited);
     this.#sentArrivals.clear();
   }

@@ -96,6 +96,7 @@ export function isSuspect(losses: number): boolean {
 
 /** rules-4. @param lossesMax how often a session may be lost alone. */
 export function isPoison(losses: number, lossesMax: number): boolean {
+  // mutant: shared-losses-counted
   return losses >= SUSPECT_LOSSES + lossesMax;
 }
 
@@ -121,6 +122,7 @@ export function match(
   };
   for (const candidate of inOrder(candidates, now)) {
     if (left === 0) break;
+    // mutant: suspect-not-alone
     if (candidate.suspectSince !== undefined) {
       const untouched = polls.filter(
         ({ runnerId, free: slots }) => slots > 0 && free.get(runnerId) === slots,
@@ -159,6 +161,7 @@ function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | unde
 /** rules-2. */
 function inOrder(candidates: readonly Candidate[], now: number): readonly Candidate[] {
   const rank = ({ since, priority = 0 }: Candidate): number =>
+    // mutant: priority-starves
     now - since >= STARVING_MS ? Infinity : priority;
   return candidates.toSorted((a, b) => {
     const [rankA, rankB] = [rank(a), rank(b)];
@@ -189,6 +192,7 @@ function bestOf(
 
 /** rules-1, except for the slots. */
 export function fits(runner: Fitness, needs: Needs): boolean {
+  // mutant: demand-ignored
   return offers(runner, needs) && isOwnersOf(runner, needs) && meets(runner, needs);
 }
 

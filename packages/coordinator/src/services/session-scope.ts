@@ -24,6 +24,7 @@ export async function mayTouch(host: ScopeHost, caller: Caller, session: Session
     case "admin":
       return true;
     case "user":
+      // mutant: foreign-session-told
       return session.placement?.owner === caller.name;
     case "job":
       return isWithin(host, caller.name, session);

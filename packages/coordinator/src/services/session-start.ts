@@ -81,6 +81,7 @@ export async function creationOf(
     ...(budget === undefined ? {} : { budget }),
     ...(timeoutMs === Infinity ? {} : { deadlineAt: host.clock.now() + timeoutMs }),
     ...(placement === undefined ? {} : { placement }),
+    // mutant: queued-task-without-claim
     ...(task?.under === undefined ? {} : { under: task.under }),
   };
 }
@@ -100,6 +101,7 @@ export function refuseOther(stored: Session, change: CreateSession, request: Sta
   const same =
     stored.agent.name === change.agent.name &&
     (request.agentVersion === undefined || stored.agent.version === request.agentVersion) &&
+    // mutant: other-body-accepted
     stored.input === change.input &&
     (stored.persistence ?? change.persistence) === change.persistence && // The session may have enabled full persistence since.
     stored.parent?.sessionId === change.parent?.sessionId &&

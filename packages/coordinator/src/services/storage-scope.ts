@@ -119,6 +119,7 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       if ((await scheduleOwner(host, change.scheduleId))?.owner !== caller.name) return NOT_FOUND;
       if (change.type === "remove_schedule") return { change };
       const { effect } = change;
+      // mutant: schedule-refers-to-foreign
       return (await hasForeign(host, caller, [effect], effect.sessionId)) ? NOT_FOUND : { change };
     }
     case "put_document":

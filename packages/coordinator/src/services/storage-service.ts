@@ -300,6 +300,7 @@ async function isKnownToHeld(
       page.map((claim) => storage.reader.session(claim.sessionId).catch(ifCorrupt)),
     );
     for (const held of rows)
+      // mutant: foreign-session-read
       if (held !== undefined && held.placement?.owner === session.placement?.owner && (await knows(held)))
         return true;
     after = page.at(-1)?.sessionId;
@@ -315,6 +316,7 @@ async function sees({ storage }: ServiceHost, session: Session, sessionId: strin
   for (let at: Session | undefined = session; at !== undefined && !seen.has(at.sessionId);) {
     const { shared } = at;
     if (shared === undefined || shared.kind === "custom") return false;
+    // mutant: successor-conversation-refused
     if (shared.sessionId === sessionId) return true;
     seen.add(at.sessionId);
     at = await storage.reader.session(shared.sessionId);

@@ -203,6 +203,7 @@ export class Registry {
     const now = this.#host.clock.now();
     const isNews =
       JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
+    // mutant: moved-runner-silent
     if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
     const seen = { ...runner, ...offers, seenAt: now };
     const known = this.#known.get(runner.runnerId);

@@ -79,8 +79,10 @@ export class StoreTime {
   async begin(): Promise<void> {
     const { clock, leaseMs } = this.#host;
     const { at, carry } = await this.#written();
+    // mutant: time-not-restored
     clock.step(at - clock.now()); // S3.
     const isLate = at > 0 && clock.now() - at > leaseMs; // There is no lease before the first write.
+    // mutant: dead-step-dropped
     const from = carry.from ?? (isLate ? at : undefined);
     await this.#write(clock.now(), from);
     if (from !== undefined) {
@@ -124,6 +126,7 @@ export class StoreTime {
   /** D3. Continues the step that is under way, or begins one. */
   async #follow(ms: number): Promise<void> {
     const { clock } = this.#host;
+    // mutant: time-step-restarted
     const step = (this.#step ??= { ms, ends: new Map(), isMade: false });
     if (!step.isMade) {
       await this.#write(clock.now() + step.ms, clock.now());
@@ -152,14 +155,18 @@ export class StoreTime {
       });
       for (const claim of page) {
         const name = `${claim.sessionId} ${claim.token}`;
+        // mutant: carried-lease-longest
         const { leaseMs } = claim;
         // More than a whole lease may be left. The claim may have been given by the new time at another
         // coordinator, or carried over by one that died; then far more is left. A little more is left if time
         // went back with a coordinator (S3).
         const since = claim.until - from > 2 * leaseMs && claim.until > at ? at : from;
         const until = to + Math.min(claim.until - since, leaseMs);
+        // mutant: lease-carried-twice
         const end = ends.get(name) ?? { until, isCarried: false };
         ends.set(name, end);
+        // mutant: late-claim-not-carried
+        // mutant: live-lease-not-carried
         if (!end.isCarried) await this.#renew(claim, end.until);
         end.isCarried = true;
       }
@@ -215,6 +222,7 @@ export async function renewTimely(
   renewal: Parameters<AgentStorage["renew"]>[0],
 ): ReturnType<AgentStorage["renew"]> {
   const { steps, comingMs } = clock;
+  // mutant: renewal-in-step-lost
   const renewed = await storage.renew({ ...renewal, now: renewal.now + comingMs });
   if (clock.steps === steps && clock.comingMs === comingMs) return renewed;
   return storage.renew({ ...renewal, now: clock.now() + clock.comingMs });

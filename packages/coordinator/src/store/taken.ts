@@ -7,6 +7,7 @@
 /** @param result a result of `next()`, of which only `done` may be used afterwards. */
 export function taken<T>(result: IteratorYieldResult<T>): T {
   const { value } = result;
+  // mutant: taken-value-kept
   (result as { value: T | undefined }).value = undefined;
   return value;
 }

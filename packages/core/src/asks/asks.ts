@@ -505,6 +505,7 @@ export class Asks implements FutureOwner {
     const matches = signalPattern(pattern);
     for (const item of pattern.includes("*") ? open.values() : open.named(pattern)) {
       // No ask can name the answers to questions, and no pattern drains signals between sessions.
+      // mutant: second-consumer-allowed
       if (item.future.type !== "signal" || item.name === undefined || !matches(item.name)) continue;
       if (item.name !== pattern && isReservedName(item.name)) continue;
       throw this.#door.faults.fail(signalIsSpokenFor(pattern, item, callerLine()));

@@ -210,6 +210,7 @@ export class ChildAsks {
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true, ...this.persisting() });
     this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
+    // mutant: successor-created-early
     if (this.#door.cursor.slice === "live") this.#described(name);
   }
 
@@ -296,6 +297,7 @@ export class ChildAsks {
     try {
       ask();
     } catch (error) {
+      // mutant: child-divergence-thrown
       if (!HoldfastError.is(error)) throw error;
       this.#door.faults.fail(error);
     }

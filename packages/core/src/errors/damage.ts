@@ -18,5 +18,6 @@ export function unlessCorrupt<T>(read: () => T): T | undefined {
 
 /** `undefined` for a damaged value: `read.catch(ifCorrupt)`. */
 export function ifCorrupt(thrown: unknown): undefined {
+  // mutant: damage-stops-round
   if (!isCorrupt(thrown)) throw thrown;
 }

@@ -34,6 +34,7 @@ export function findPayloadProblem(
     } else if (character === "-" || (character >= "0" && character <= "9")) {
       const numberEnd = skip(NUMERIC, text, at);
       const literal = text.slice(at, numberEnd);
+      // mutant: integer-rounded
       if (isChanged(literal))
         return {
           code: Number.isFinite(Number(literal)) ? "not_safe_integer" : "not_finite",

@@ -68,6 +68,7 @@ export class Combinators {
 
   #withdrawLosers(items: readonly unknown[]): void {
     const losers = [...new Set(this.#openWaits(items))];
+    // mutant: losers-stay-open
     if (losers.length > 0) this.#owner.withdraw(losers);
   }
 

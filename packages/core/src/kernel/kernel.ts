@@ -186,6 +186,7 @@ export class Kernel {
       } else if (isEvent(record)) {
         return record;
       } else {
+        // mutant: missing-command-unseen
         this.#faults.remember(this.#cursor.divergence(record, "nothing more, or to wait for an outcome"));
         return undefined;
       }
@@ -206,6 +207,7 @@ export class Kernel {
   deliver(event: Draft<EventRecord> | EventRecord, start?: () => Promise<unknown>): void {
     invariant(this.#cursor.slice !== "none", `session ${this.#sessionId}: delivery outside a slice`);
     this.#cursor.passEvent(event);
+    // mutant: clock-goes-back
     this.#now = Math.max(this.#now, event.at); // The wall clock may go back; the agent's present does not.
     this.#deliveries++;
     switch (event.type) {
@@ -240,6 +242,7 @@ export class Kernel {
         this.#close(event.timer, "timer")?.future.fulfil(undefined);
         return;
       case "signal_received": {
+        // mutant: signal-not-consumed
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         const item = this.#close(event.wait, "signal", "input");
         const payload = decodeJson(event.payload);
@@ -341,6 +344,7 @@ export class Kernel {
 
   /** A signal arrived. It is seen by the agent from its next slice on. */
   offer(signal: StoredSignal): void {
+    // mutant: probe-sees-new-signal
     if (this.#cursor.slice === "none") this.#pending.add(signal);
     else this.#offered.push(signal);
   }
@@ -368,6 +372,7 @@ export class Kernel {
   /** No request is handled after an asked checkpoint, or after an end that awaits no children. */
   #hasRequest(): boolean {
     if (!this.#pending.hasRequest || this.#checkpoint !== undefined) return false;
+    // mutant: waited-child-unanswered
     return this.#ending === undefined || this.children.awaitsEnd;
   }
 
@@ -463,6 +468,7 @@ export class Kernel {
       if (this.#deliveries === 1 && this.#options.turn > 0 && !this.asks.tookSignals && !state.hasChanged)
         throw checkpointWithoutProgress(this.#checkpoint.line);
       const { payload, base, version } = this.#checkpoint.state;
+      // mutant: checkpoint-leaves-tasks
       this.#withdrawAll();
       this.#turn++;
       this.#cursor.append({
@@ -571,6 +577,7 @@ export class Kernel {
   /** K2, K4. Refuse asks outside a slice, and after a fault, a checkpoint or the end. */
   #guard(): void {
     if (this.#faults.first !== undefined) throw this.#faults.first;
+    // mutant: stray-ask-allowed
     if (this.#cursor.slice === "none")
       throw this.#strayFault(
         "the agent asked for something after awaiting what is not durable",

@@ -92,6 +92,7 @@ export class RepeatGuard {
   #isGuarded({ kind, guarded }: OpenTask): boolean {
     const { relations, describeTask } = this.#options;
     if ((relations.flags & BEHAVIOUR.recordsGuards) !== 0) return guarded;
+    // mutant: old-session-guarded
     return (relations.flags & BEHAVIOUR.guardsRepeats) !== 0 && describeTask(kind)?.guardRepeats === true;
   }
 

@@ -18,6 +18,7 @@ export class FaultMemory {
 
   /** Remember an error of ours, and return it to be thrown. An agent that swallows it cannot commit (K4). */
   fail<E extends HoldfastError>(fault: E): E {
+    // mutant: fault-forgotten
     this.remember(fault);
     return fault;
   }

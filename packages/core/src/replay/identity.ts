@@ -58,6 +58,7 @@ function inputOf(command: Omit<CommandRecord, "seq" | "id">): string {
     case "tell_session":
     case "request_parent":
     case "reply_child":
+      // mutant: changed-input-unseen
       return `with input ${any.hash.slice(0, 8)}`;
     case "start_timer":
       return `for ${any.fireAt}`;

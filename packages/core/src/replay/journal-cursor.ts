@@ -163,6 +163,7 @@ export class JournalCursor {
    */
   refuseIfLarge(): void {
     const { batchChars } = this.#options.limits;
+    // mutant: batch-limit-off-by-one
     if (this.#segment.chars - this.#charsBefore <= batchChars) return;
     throw this.#faults.fail(
       limitReached(
@@ -226,6 +227,7 @@ export class JournalCursor {
 
   /** Limits are for new commands only: records replay under any limit (K5). */
   #countCommand(): void {
+    // mutant: slice-limit-off-by-one
     if (this.#slice === "live" && ++this.#sliceCommands > this.#options.limits.commandsPerSlice) {
       const { commandsPerSlice } = this.#options.limits;
       throw this.#faults.fail(

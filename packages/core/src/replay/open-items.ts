@@ -199,7 +199,9 @@ export class OpenItems {
    */
   besideReturn(isForChildren: boolean): DurableFuture<unknown>[] {
     const isAwaited = ({ task, future }: OpenItem): boolean => {
+      // mutant: unobserved-task-dropped
       if (task === undefined || future.observed) return false;
+      // mutant: early-cancel-ends-return
       return !this.#isReturnCancelled || (isForChildren && task.request !== undefined);
     };
     return [...this.#items.values()].filter((item) => !isAwaited(item)).map(({ future }) => future);
@@ -225,6 +227,7 @@ export class OpenItems {
   /** The timer or wait that is due by `now`, the earliest first. */
   due(now: number): OpenItem | undefined {
     const first = this.#earliest();
+    // mutant: timer-early
     return first !== undefined && (first.at ?? 0) <= now ? first : undefined;
   }
 

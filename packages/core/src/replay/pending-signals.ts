@@ -63,6 +63,7 @@ export class PendingSignals {
 
   take(name: string): StoredSignal | undefined {
     const queue = this.#byName.get(name);
+    // mutant: signals-last-first
     const signal = queue?.shift();
     if (queue?.size === 0) this.#byName.delete(name);
     if (signal !== undefined) this.#chars -= charsOf(signal);

@@ -31,7 +31,9 @@ export function refuseBatch(
   batch: CommitBatch,
   lookups: BatchLookups,
 ): ChangeResult | undefined {
+  // mutant: stale-token-accepted
   if (batch.token !== claim.token || claim.token === NO_CLAIM.token) return { status: "fenced" }; // batches-1.
+  // mutant: batch-applied-twice
   if (isResent(session, batch, lookups)) return { status: "committed", inbox: session.inbox }; // batches-2.
   if (isEnded(session.status)) return invalid(session, `has ended as ${session.status}`);
   if (claim.owner === undefined || session.move !== undefined) return { status: "fenced" };
@@ -77,6 +79,7 @@ export function findRecordProblem(
     const entry = entries[entryAt];
     if (entry?.id !== record.id) return `got no entry for the append_entry command ${record.id}`;
     const index = session.entryCount + entryAt;
+    // mutant: entry-gap-accepted
     if (entry.index !== index) return `got an entry numbered ${entry.index} where ${index} is next`;
     if (entry.parent !== undefined && entry.parent >= entry.id)
       return `got an entry ${entry.id} that hangs under a later one`;
@@ -108,6 +111,7 @@ export function findEffectProblem(effects: readonly Effect[] = []): string | und
 function findPatchProblem(session: Session, patch: SessionPatch | undefined): string | undefined {
   if (patch === undefined) return undefined;
   const status = statusAfter(session, patch);
+  // mutant: cancelled-completes
   const isRefused = session.cancel !== undefined && status === "completed"; // batches-3.
   if (isRefused || !mayBecome(session.status, status)) {
     const why = session.cancel === undefined ? "" : ", because its cancellation was acknowledged";
@@ -116,6 +120,7 @@ function findPatchProblem(session: Session, patch: SessionPatch | undefined): st
   const waits = patch.waits ?? session.waits;
   switch (status) {
     case "waiting":
+      // mutant: wait-for-nothing
       return waits.length > 0 ? undefined : "cannot wait without naming what it waits for";
     case "input_required":
       return waits.some(({ type }) => type === "input")
@@ -149,6 +154,7 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
   for (const effect of batch.effects ?? []) if (isBirth(effect, session.sessionId)) next.children++;
   for (let i = records.length - 1; i >= 0; i--) {
     if (records[i]!.type !== "checkpoint") continue;
+    // mutant: first-checkpoint-kept
     next.checkpointSeq = records[i]!.seq;
     break;
   }
@@ -186,6 +192,7 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
 /** batches-4, batches-5. The status after a batch that asks for `patch.status`. */
 function statusAfter(session: Pick<Session, "status" | "cancel">, patch: SessionPatch): SessionStatus {
   if (session.status === "paused" && !isEnded(patch.status)) return "paused";
+  // mutant: pause-drops-cancel
   return session.cancel !== undefined && hasNotSeenCancel(patch) ? "cancelling" : patch.status;
 }
 

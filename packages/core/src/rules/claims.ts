@@ -81,11 +81,13 @@ export function nextClaim(
 
 /** A claim after its renewal (claims-2); the same object when nothing changes. */
 export function renewedClaim(claim: Claim, until: number): Claim {
+  // mutant: renewal-shortens
   return claim.until >= until ? claim : { ...claim, until };
 }
 
 /** A claim after a commit (claims-3); the same object when nothing changes. */
 export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): Claim {
+  // mutant: losses-kept
   return claim.losses === 0 || !isProof(batch) ? claim : { ...claim, losses: 0 };
 }
 

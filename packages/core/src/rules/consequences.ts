@@ -68,10 +68,12 @@ export function isLastEvent({ type }: ChildEvent): boolean {
 export function consequencesOf(before: Session, after: Session, now: number): readonly Consequence[] {
   if (before === after) return NONE;
   if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...tellEnd(after), cancelBelow(after)];
+  // mutant: cancel-of-root-only
   if (after.cancel !== undefined && before.cancel === undefined) {
     const graceMs = after.cancel.deadlineAt - now;
     const below = cancelChildren(after, { all: true, isEnd: false, mode: "graceful", graceMs });
     const { exhausted } = after.cancel;
+    // mutant: budget-end-unreported
     if (exhausted === undefined || after.parent === undefined) return [below];
     return [toParent(after.parent, `${after.sessionId}:exhausted`, exhaustedEvent(exhausted)), below];
   }
@@ -124,12 +126,14 @@ export function refuseRequest(asking: string, request: number, parentId: string)
 /** consequences-1. */
 export function tellEnd(session: Session): readonly SendSignal[] {
   const { sessionId, parent, handedOffTo } = session;
+  // mutant: child-end-unreported
   if (parent === undefined || handedOffTo !== undefined) return NONE;
   return lastWords(parent, sessionId, endEvent(session));
 }
 
 function lastWords(parent: ParentRef, by: string, event: JsonText): readonly SendSignal[] {
   const last = toParent(parent, `${by}:end`, event);
+  // mutant: child-end-reported-twice
   return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
 }
 

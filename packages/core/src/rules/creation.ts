@@ -72,6 +72,7 @@ export function refuseCreation(
   const { claimFor, under } = change;
   if (under !== undefined) {
     const asker = lookups.asker(under.sessionId);
+    // mutant: queued-task-any-claim
     if (asker === undefined || !isHeldAs(asker.session, asker.claim, under)) return { status: "fenced" };
     if (lookups.hasSeen(under.sessionId, madeMark(change.sessionId, under))) return { status: "duplicate" };
   }

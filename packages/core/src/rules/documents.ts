@@ -32,6 +32,7 @@ export function decidePut(
   if (problem !== undefined) return { result: { status: "invalid", reason: problem } };
   const { id, body, expected } = change;
   const has = stored?.version ?? 0;
+  // mutant: stale-put-accepted
   if (expected !== undefined && expected !== has) return { result: { status: "conflict", version: has } };
   const version = has + 1;
   return { result: { status: "done", version }, document: { id, body, version, updatedAt: now } };

@@ -29,6 +29,7 @@ function readyFrom(session: Session, answered: boolean): number {
       return answered ? -Infinity : (session.wakeAt ?? Infinity);
     case "waiting":
     case "input_required":
+      // mutant: answered-wait-not-due
       return answered ? -Infinity : (session.wakeAt ?? Infinity);
     case "paused":
     case "completed":

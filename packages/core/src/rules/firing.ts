@@ -48,6 +48,7 @@ export function replaceSchedule(known: Schedule | undefined, put: Schedule): Sch
   const isSame = known.cron === put.cron && known.timeZone === put.timeZone;
   return {
     ...put,
+    // mutant: schedule-put-restarts
     nextAt: isSame ? known.nextAt : put.nextAt,
     ...(lastAt === undefined ? {} : { lastAt }),
     ...(unread === undefined ? {} : { unread }),

@@ -16,6 +16,7 @@ export function findFinal(session: Session): ChangeResult | undefined {
 
 /** How a session remembers a dedup key. A key counts for signals of one name (ST9). */
 export function dedupMark(name: string, dedupKey: string): string {
+  // mutant: dedup-key-for-all-names
   return JSON.stringify([name, dedupKey]);
 }
 
@@ -49,6 +50,7 @@ export function decideSignal(
 ): { readonly result: ChangeResult; readonly session?: Session } {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
+  // mutant: duplicate-signal-stored
   if (facts.isSeen()) return { result: { status: "duplicate" } };
   // The number of sessions limits the signals with reserved names, and a lost end would be waited for without
   // end. A signal that the session waits for is consumed at once, so a full inbox does not refuse it.

@@ -65,5 +65,6 @@ export function verifyAudit(
 /** audit-chain-1. */
 function chained(last: AuditLink, row: Omit<AuditRow, "hash">): string {
   const { seq, at, actor, action, object, requestId, outcome } = row;
+  // mutant: audit-chain-cut
   return `${last.hash}\n${JSON.stringify({ seq, at, actor, action, object, requestId, outcome })}`;
 }

@@ -105,6 +105,7 @@ const REPORTED: ReadonlySet<LimitName> = new Set(["maxTokens", "maxCostMicroUsd"
  */
 export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
   let queued = false;
+  // mutant: first-payer-only
   for (const [payer, { limits, spent, reserved }] of payers) {
     for (const [limit, kind] of LIMITED) {
       const max = limits[limit];

@@ -49,6 +49,7 @@ export function openQuestion(
  * which nothing is left, is no answer to the next incarnation.
  */
 export function answerKey({ name, life }: OpenQuestion): string {
+  // mutant: repeated-answer-unnamed
   return life === undefined ? name : `${name}:${life}`;
 }
 

@@ -47,5 +47,6 @@ export function retryDelayMs(
  * count, because they are not the task's fault.
  */
 export function mayRetryLost(policy: RetryPolicy | undefined, attempt: number): boolean {
+  // mutant: attempts-unlimited
   return policy?.maxAttempts === undefined || attempt < policy.maxAttempts;
 }

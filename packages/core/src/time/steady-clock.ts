@@ -35,6 +35,7 @@ export class SteadyClock implements Clock {
     this.#at = at;
     this.#time += passedMs;
     const offMs = this.#wall.now() - this.#time;
+    // mutant: clock-set-back-followed
     if (offMs <= SET_MS) this.#time += Math.max(-passedMs / DRAW, Math.min(offMs, passedMs / DRAW)); // steady-clock-2.
     return Math.floor(this.#time);
   }

@@ -150,6 +150,7 @@ function create(tx: Transaction, change: CreateSession, predecessor: Session | u
     ...(claimFor === undefined ? {} : { claimFor }),
     isImported: false,
   });
+  // mutant: queued-task-made-twice
   if (under !== undefined)
     rows.update(under.sessionId, { seen: { ids: [madeMark(sessionId, under)], dedupKeys: [] } }); // ST49.
   const created = claimFor === undefined ? CREATED : { ...CREATED, token };
@@ -171,6 +172,7 @@ function importSession(tx: Transaction, change: ImportSession): ChangeResult {
   for (const { task, amount } of holds) rows.update(sessionId, { hold: { task, amount } });
   if (seen !== undefined) rows.update(sessionId, { seen });
   const imported = sessionIn(tx, sessionId);
+  // mutant: imported-ends-unreported
   if (imported !== undefined) tellEndsOf(tx, imported);
   return CREATED;
 }
@@ -288,6 +290,7 @@ function relativesOf({ rows }: Transaction, session: Session): Relatives {
   return {
     family: above === undefined ? below : [above, ...below],
     // The account moves with the session, and would be in two places (moving-3).
+    // mutant: payer-moves
     paid: account === undefined ? [] : paidBy(rows, session),
   };
 }
@@ -318,6 +321,7 @@ function fire(tx: Transaction, change: FireSchedule): ChangeResult {
  * Whether the schedule's last signal is still unread by the session, or by the successor that received it.
  */
 function isUnread({ rows }: Transaction, sessionId: string, { unread }: Schedule): boolean {
+  // mutant: successor-unread-ignored
   const reader = unread === undefined ? undefined : activeSuccessor(rows, sessionId);
   return reader !== undefined && rows.find(reader.sessionId)?.pending.has(unread!) === true;
 }

@@ -91,6 +91,7 @@ export function replaceRow(tx: Transaction, before: Session, after: Session): vo
 export function resume(tx: Transaction, sessionId: string): ChangeResult {
   const { rows, now } = tx;
   const before = sessionIn(tx, sessionId);
+  // mutant: refused-turn-uncounted
   if (before?.status === "paused" && before.move === undefined && before.exhausted?.limit === "maxTurns") {
     const [turn] = charge(tx, before, [{ type: "turn" }]);
     if (turn?.status === "refused") {
@@ -172,6 +173,7 @@ function refuseChild(tx: Transaction, { sessionId, parent }: CreateSession): voi
   const asking = parent && sessionIn(tx, parent.sessionId);
   if (parent === undefined || asking === undefined) return;
   if (isChildOf(sessionIn(tx, sessionId), parent))
+    // mutant: resent-child-counted
     tx.rows.update(parent.sessionId, { session: { ...asking, children: asking.children - 1 } });
   else for (const signal of tellTaken(parent, sessionId)) tx.apply(signal);
 }
@@ -179,11 +181,13 @@ function refuseChild(tx: Transaction, { sessionId, parent }: CreateSession): voi
 /** ST35, ST36. The effect with its owner; `undefined` when it would reach another owner's session. */
 function withinOwner(tx: Transaction, { owner, session }: Origin, effect: Effect): Effect | undefined {
   if (effect.type === "create_session") {
+    // mutant: foreign-owner-claimed
     const placement = ownedBy(owner, effect.placement);
     return placement === undefined ? effect : { ...effect, placement };
   }
   const target = sessionIn(tx, effect.sessionId);
   if (session !== undefined && isParentOf(target, session)) return effect;
+  // mutant: foreign-session-reached
   return target === undefined || target.placement?.owner === owner ? effect : undefined;
 }
 

@@ -85,6 +85,7 @@ export function accountsOf(
     const row = rows.find(payer)?.session;
     if (row?.account === undefined) continue;
     const { owner } = row.placement ?? {};
+    // mutant: foreign-account-charged
     if (owner === undefined || owner === placement?.owner) accounts.set(payer, row.account);
   }
   return accounts;

@@ -6,6 +6,7 @@ import { sessionIn, type Transaction } from "./transaction.ts";
 
 /** ST36. Send a signal to a session's parent, unless the session that the child names is another owner's. */
 export function notifyParent(tx: Transaction, from: Session, signal: SendSignal): void {
+  // mutant: foreign-parent-notified
   if (isParentOf(sessionIn(tx, signal.sessionId), from)) tx.apply(signal);
 }
 

@@ -39,6 +39,7 @@ export function childrenOf<Child extends ChildLike>(
 /** The session itself or, if it handed over, its last successor; `undefined` when that session has ended. */
 export function activeSuccessor(lookups: SessionLookup, sessionId: string): Session | undefined {
   const session = lookups.find(sessionId)?.session;
+  // mutant: predecessor-deleted
   const last = session && lastSuccessor(lookups, session);
   return last === undefined || isEnded(last.status) ? undefined : last;
 }
@@ -59,6 +60,7 @@ function lastSuccessor(lookups: SessionLookup, session: Session): Session {
 export function successorOf(lookups: SessionLookup, session: Session): Session | undefined {
   const next = session.handedOffTo === undefined ? undefined : lookups.find(session.handedOffTo)?.session;
   const owner = session.placement?.owner;
+  // mutant: foreign-successor
   return owner === undefined || next?.placement?.owner === owner ? next : undefined;
 }
 

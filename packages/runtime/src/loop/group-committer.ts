@@ -84,6 +84,7 @@ export class GroupCommitter {
     // With one group at a time the names are not needed.
     const names = this.#groupsMax === 1 ? NONE : namesOf(change);
     const queued = { change, onResult, onError, names, number: this.#submitted++ };
+    // mutant: shared-names-in-flight
     if (this.#lines.enter(queued)) this.#free.push(queued);
     if (this.#scheduled || this.#inFlight === this.#groupsMax) return;
     this.#scheduled = true;

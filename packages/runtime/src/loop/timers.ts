@@ -80,6 +80,7 @@ export class Timers {
     this.#cancel = undefined;
     this.#armedFor = at;
     if (at === Infinity) return;
+    // mutant: long-timer-sleep
     const ms = Math.min(at - this.#clock.now(), LOOK_AGAIN_MS);
     this.#cancel = this.#clock.setTimer(() => this.#fire(), ms, this.#isIdle);
   }

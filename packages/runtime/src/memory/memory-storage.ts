@@ -87,6 +87,7 @@ export class MemoryStorage implements AgentStorage {
     let sessions = 0;
     for (const stored of this.#index.leasedBy(owner)) {
       const { sessionId, status } = stored.session;
+      // mutant: unnamed-leases-renewed
       if (isEnded(status) || wanted?.has(sessionId) === false) continue;
       stored.claim = renewedClaim(stored.claim, now + leaseMs);
       stored.leaseMs = leaseMs;

@@ -31,6 +31,7 @@ export function readCron(line: string, timeZone: string): CronTimes {
     if (next !== null) return next.getTime();
     throw wrongLine(line, "it never comes: there is no such day");
   };
+  // mutant: repeated-hour-fires-twice
   const next = namesNoHour(line) ? nextBySteps : nextByDay;
   return { after: (moment) => next(moment, { nextWall, offsetAt }) };
 }

@@ -112,6 +112,7 @@ export class ScheduleKeeper {
     const { committer, clock } = this.#host;
     const { scheduleId, nextAt: dueAt, action } = schedule;
     const effect = await this.#effectOf(schedule, name);
+    // mutant: missed-times-all-fire
     const nextAt = readCron(schedule.cron, schedule.timeZone).after(Math.max(dueAt, clock.now())); // schedule-keeper-4.
     if (this.#isClosed) return;
     const result = await committer.commit({ type: "fire_schedule", scheduleId, dueAt, nextAt, effect });
@@ -168,5 +169,6 @@ export class ScheduleKeeper {
 
 /** schedule-keeper-3. Such as `nightly-20261121T030000Z`. */
 export function firingName(scheduleId: string, dueAt: number): string {
+  // mutant: fired-session-unnamed
   return `${scheduleId}-${new Date(dueAt).toISOString().replaceAll(/[-:]|\.000/g, "")}`;
 }

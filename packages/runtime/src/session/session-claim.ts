@@ -99,6 +99,7 @@ export class SessionClaim {
       this.#flushing = undefined;
       if (result.status === "committed" && this.#unstored !== undefined)
         addSegment(this.#unstored, commit.segment);
+      // mutant: too-large-not-parked
       if (result.status === "invalid" && result.isTooLarge === true) this.#park(commit, result, onError);
       else onAnswer(result);
     };

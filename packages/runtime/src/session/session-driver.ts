@@ -127,6 +127,7 @@ export class SessionDriver implements SliceMember {
 
   /** Something arrived for this session. */
   poke(): void {
+    // mutant: poke-ignored
     if (this.#isOver) return;
     this.#inbox.look();
   }
@@ -231,6 +232,7 @@ export class SessionDriver implements SliceMember {
     if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
     if (this.#isFull) return undefined;
     this.#attempts.startDueRetries(at);
+    // mutant: answered-question-abandoned
     const unanswered = kernel.hasOwn ? undefined : kernel.open.unanswered(at); // Its answer may be here.
     if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
     this.#armAlarm();
@@ -319,6 +321,7 @@ export class SessionDriver implements SliceMember {
     this.#attempts.opened(segment.newTasks);
     this.#deliveries = 0;
     const isFirstStand = this.#isRowStale;
+    // mutant: task-before-commit
     this.#isRowStale = false;
     const patch =
       closing?.type === "ended"
@@ -352,6 +355,7 @@ export class SessionDriver implements SliceMember {
   #sealLast(patch: SessionPatch): void {
     // Storage already has a pause by a person, and perhaps a resume after it. A batch keeps either (batches-5), so it says
     // `working` and names no waits.
+    // mutant: resumed-session-paused
     const stored = patch === PAUSED_BY_USER ? ({ status: "working" } as const) : patch;
     const segment = { ...this.#kernel.seal(), enablesPersistence: true };
     this.#commit(segment, stored, () => this.#depart(pausedBy(this.sessionId, patch)));
@@ -398,6 +402,7 @@ export class SessionDriver implements SliceMember {
     const refusal = refusalOf(this.sessionId, result);
     const { isMinimal } = this.#claim;
     const isToBeKept = !phase.isSalvage && (isMinimal || segment.records.some(isOutcome));
+    // mutant: refused-end-forgotten
     if (result.status !== "invalid" || !isToBeKept) return this.abandon(refusal);
     // K6. The delivered outcomes are committed without the agent's commands; of a session without a journal, everything is.
     const kept = salvaged(segment.firstSeq, segment.records, this.#kernel.now);
@@ -436,6 +441,7 @@ export class SessionDriver implements SliceMember {
   }
 
   get #isCancelling(): boolean {
+    // mutant: unseen-cancel-completes
     return this.#kernel.cancelNotice !== undefined || this.#cancel.seen;
   }
 

@@ -5,6 +5,7 @@ import { ConflictError, HoldfastError, NotFoundError, UnavailableError, type Ses
 
 /** Whether an error is only about storage, which may work again later. */
 export function isStorageAway({ code }: HoldfastError): boolean {
+  // mutant: full-disk-not-retried
   return ["storage_unavailable", "storage_full", "storage_readonly"].includes(code);
 }
 

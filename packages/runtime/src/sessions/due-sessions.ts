@@ -103,6 +103,7 @@ export class DueSessions {
     }
     if (!this.#host.sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
+      // mutant: late-answer-trusted
       const isNewest = asked >= this.#newest; // due-sessions-5.
       if (isNewest) this.#newest = asked;
       if (isNewest) this.#host.timers.after(this.#againAlarm, this.#host.lookEveryMs);

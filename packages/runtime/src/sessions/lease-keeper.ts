@@ -100,6 +100,7 @@ export class LeaseKeeper {
     if (this.#since === undefined) return;
     if (this.#host.clock.monotonic() < this.#letGoAt(this.#since)) return;
     this.#goIdle();
+    // mutant: lapsed-leases-kept
     this.#host.letGo();
   }
 
@@ -115,15 +116,18 @@ export class LeaseKeeper {
     if (!this.#host.isHolding()) return this.#goIdle();
     // The timer may be late, as after the process was suspended. Then no claim is renewed that another process
     // may hold by now.
+    // mutant: lapsed-lease-renewed
     this.check();
     if (this.#since === undefined) return;
     const now = this.#host.clock.monotonic();
+    // mutant: leases-not-renewed
     if (now >= this.#nextAt) this.#renew(now);
     this.#arm(now);
   }
 
   #renew(askedAt: number): void {
     const tenure = this.#tenure;
+    // mutant: lost-renewal-awaited
     this.#nextAt = askedAt + this.renewMs;
     this.#host.renew().then(
       () => this.#answered(tenure, askedAt),
@@ -135,6 +139,7 @@ export class LeaseKeeper {
   #answered(tenure: object, confirmedAt: number | undefined): void {
     if (this.#tenure !== tenure || this.#since === undefined) return;
     const now = this.#host.clock.monotonic();
+    // mutant: renewal-counted-late
     if (confirmedAt === undefined) this.#nextAt = Math.min(this.#nextAt, now + RETRY_MS);
     else this.#since = Math.max(this.#since, confirmedAt);
     this.#arm(now);
@@ -150,6 +155,7 @@ export class LeaseKeeper {
   }
 
   #letGoAt(since: number): number {
+    // mutant: leases-kept-too-long
     return since + this.leaseMs - this.#marginMs;
   }
 }

@@ -173,6 +173,7 @@ export class LiveSessions {
 
   async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
+    // mutant: newer-session-claimed
     refuseNewerSession(session); // Before the claim, so that a newer process may claim it at once.
     const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
     const claim = await this.#askForClaim(sessionId);
@@ -287,6 +288,7 @@ export class LiveSessions {
     const isAway = isStorageAway(error);
     const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
     if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
+    // mutant: claim-not-retried
     if (!isAway || this.#closed) return;
     this.#host.world.timers.after(
       alarm(() => void this.#wakeUp(sessionId)),
@@ -339,6 +341,7 @@ export class LiveSessions {
     } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
+      // mutant: created-not-resumed
       this.failedToRun(sessionId, departure.error); // Also for a session that may have been created: then we hold its claim.
     }
     this.#settle(sessionId, settledBy(departure));
@@ -408,6 +411,7 @@ export class LiveSessions {
     this.#ending = held.map(({ sessionId }) => sessionId);
     for (const driver of held) driver.abandon();
     this.#waiters.close();
+    // mutant: release-before-tasks-end
     const unsettled = Map.groupBy((await endTasks()) ?? [], ({ sessionId }) => sessionId);
     for (const { sessionId, kind } of [...unsettled.values()].flat())
       this.#host.warn(
@@ -484,6 +488,7 @@ export class LiveSessions {
     }
     if (this.#closed) return this.#release(sessionId, token);
     if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
+    // mutant: short-store-restarted
     if (isStoredTooShort(snapshot.session))
       return this.#park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
     let driver: SessionDriver;

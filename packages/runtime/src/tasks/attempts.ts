@@ -335,6 +335,8 @@ export class Attempts {
     for (const task of tasks) {
       const { id, attempt, kind } = task;
       const wasBegun = this.#host.wasBegun(task);
+      // mutant: back-off-forgotten
+      // mutant: kept-outcome-repeated
       if (task.kept !== undefined) {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
@@ -475,6 +477,7 @@ export class Attempts {
   }
 
   #finish(task: OpenTask, event: OutcomeDraft): void {
+    // mutant: outcome-before-commit
     if (task.lost === 0) return this.#deliver(event);
     this.#deadlines.forget(task.id);
     this.#host.note(keptOutcome(event)); // attempts-3.
@@ -532,5 +535,6 @@ function keyOf(sessionId: string, { id, key }: OpenTask): string {
 
 /** The attempts that count toward the limit: lost ones only if the author set a limit (decision 0003). */
 function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+  // mutant: losses-as-failures
   return retry?.maxAttempts === undefined ? attempt - lost : attempt;
 }

@@ -320,6 +320,7 @@ class Attempt implements RunningAttempt, TaskContext {
     if (this.#definition !== undefined) {
       const input = await this.#input();
       // O10. It was aborted while its conversation was read: another process may start the attempt by now.
+      // mutant: aborted-attempt-begins
       if (this.#abortReason !== undefined) throw abortError(this.#abortReason);
       return performTask(this.#definition, input, this);
     }

@@ -130,6 +130,7 @@ export class Spending {
           this.#settle(charges, record.task, record.usage, isLostAttempt(record));
           break;
         case "attempt_lost":
+          // mutant: lost-charge-unmarked
           this.#settle(charges, record.task, undefined, true);
           break;
         case "checkpoint":
@@ -192,6 +193,7 @@ export class Spending {
     const held = this.#held.get(task);
     if (held === undefined) return; // Never started, or settled before.
     this.#held.delete(task);
+    // mutant: task-not-settled
     charges.push({ type: "settle", task, used: usedOf(held, usage), ...(isLost ? { lost: true } : {}) });
   }
 }
@@ -224,6 +226,7 @@ export function spendingOf(
   if (session.payers.length === 0) return undefined;
   const host: SpendingHost = { prices, describeTask: (kind) => executor.describe(kind) };
   const startsOver = session.persistence !== undefined;
+  // mutant: earlier-holds-uncharged
   return new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);
 }
 

@@ -142,6 +142,7 @@ export class TaskStarts {
     const isPlain = this.#asking.length === 0 && !records.some(({ type }) => type === "attempt_lost");
     if (isPlain) return newTasks;
     const lost = records.flatMap((record) =>
+      // mutant: no-attempt-after-loss
       record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : [],
     );
     const asking = this.#asking.splice(0).filter((task) => this.#host.openTask(task.id) === task);

@@ -32,6 +32,7 @@ export class CoordinatorTime {
 
   /** Epoch milliseconds. */
   now(): number {
+    // mutant: machine-time-used
     if (this.#heard === undefined) return this.#machine.now();
     return Math.floor(countedOn(this.#heard, this.#machine.monotonic()));
   }

@@ -219,6 +219,7 @@ export class RemoteStorage implements AgentStorage {
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "too_large") throw error;
       const half = Math.ceil(part.length / 2);
+      // mutant: too-large-move-thrown
       if (part.length === 1) return [{ status: "invalid", reason: error.message, isTooLarge: true }];
       const first = await this.#commitPart(part.slice(0, half), now);
       return [...first, ...(await this.#commitPart(part.slice(half), now))];

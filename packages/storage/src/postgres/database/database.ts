@@ -134,6 +134,7 @@ export class Database {
         const { rows } = await this.#pool.query(this.#within(statement, values));
         return rows as Row[];
       } catch (error) {
+        // mutant: lost-statement-not-rerun
         if (!hasLost(error) || runs === RUNS_MAX) throw error;
         await sleep(Math.random() * Math.min(2 ** runs, PAUSE_MAX_MS));
       }

@@ -61,6 +61,7 @@ const HELD_SESSION = held(
 
 const CLAIM: Statement = {
   name: "claim",
+  // mutant: claim-end-unchecked
   text: `UPDATE state t SET token = $5, holder = $6, until = $7, lease_ms = $8, losses = $9, instance = $10,
       version = t.version + 1, due_at = CASE WHEN $7 = 'Infinity'::float8 THEN NULL
         WHEN t.ready_at IS NULL THEN NULL ELSE greatest(t.ready_at, $7) END

@@ -300,6 +300,7 @@ function updateStates(parts: Parts, set: WorkingSet, isCounted: boolean): void {
   }));
   parts.add(
     "moved",
+    // mutant: versions-unchecked
     `(UPDATE state t SET version = t.version + 1, status = v.status, ended = v.ended, body = v.body, checksum = v.checksum,
         ready_at = v.ready_at, overdue_at = v.overdue_at, exhausted = v.exhausted,
         due_at = CASE WHEN v.claim >= ${RELEASED} THEN v.ready_at ELSE ${dueAtSql("v.ready_at", "t")} END,

@@ -399,6 +399,7 @@ export class SqliteStorage implements AgentStorage {
       if (writes) {
         this.#writer.writeAccounts();
         this.#commit.run();
+        // mutant: removed-file-unnoticed
         this.#options.guard?.check(); // sqlite-storage-5.
       }
     } catch (error) {
@@ -415,6 +416,7 @@ export class SqliteStorage implements AgentStorage {
     this.#writer.undo();
     this.#tokens.forget();
     this.#leases.ended(false);
+    // mutant: failed-transaction-kept
     if (this.#driver.inTransaction) this.#driver.exec("ROLLBACK");
   }
 

@@ -157,6 +157,7 @@ function assertVersion(driver: SqlDriver, file: string): void {
       fix: "choose another path; the file was left as it is",
     });
   }
+  // mutant: newer-database-opened
   if (version > SCHEMA_VERSION) {
     throw new HoldfastError("version_unsupported", `the database was written by a newer Holdfast: ${file}`, {
       at: file,
@@ -227,6 +228,7 @@ function configure(driver: SqlDriver, file: string): void {
       },
     );
   }
+  // mutant: commit-not-synced
   driver.exec("PRAGMA synchronous = FULL");
   if (process.platform === "darwin") driver.exec("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON");
   // 8 MiB. The system's own cache of the file holds the rest; twice as much measured no faster.

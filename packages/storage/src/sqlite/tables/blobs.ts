@@ -17,6 +17,7 @@ import type { SqlDriver, SqlStatement } from "../file/driver.ts";
 
 const INSERT_BLOB = "INSERT INTO blob (address, content) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const INSERT_USE = "INSERT INTO blob_use (address, session) VALUES (?, ?) ON CONFLICT DO NOTHING";
+// mutant: shared-content-deleted
 const DELETE_BLOBS = `DELETE FROM blob WHERE address IN (SELECT address FROM blob_use WHERE session = ?1)
   AND NOT EXISTS (SELECT 1 FROM blob_use u WHERE u.address = blob.address AND u.session <> ?1)`;
 

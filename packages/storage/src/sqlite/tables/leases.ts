@@ -124,6 +124,7 @@ export class Leases {
     for (const { sessionId, owner, leaseMs, isSpent } of this.#rows.values()) {
       if (owner === undefined) continue;
       if (isSpent) this.#spent.set(sessionId, now + leaseMs);
+      // mutant: reopened-lease-expired
       begun.push([sessionId, now + leaseMs]);
     }
     return begun;

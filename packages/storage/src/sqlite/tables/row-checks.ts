@@ -23,6 +23,7 @@ export function assertChecksum(
   stored: unknown,
   computed: number,
 ): void {
+  // mutant: damaged-row-believed
   if (stored === computed) return;
   throw corruptRow(
     path,

@@ -397,6 +397,7 @@ export function entryValues(
 
 export function readEntry(row: SqlRow, { path, blobs, payloadAt }: RowSource): Entry {
   const key = `${String(row["session"])}/${String(row["seq"])}`;
+  // mutant: entry-row-unchecked
   assertChecksum(path, "entry", key, row["checksum"], rowChecksum(valuesOf(row, ENTRY_COLUMNS)));
   const record = row["record"] as number | null;
   const content =
