@@ -34,6 +34,7 @@ const SCRIPTS = {
   herd: import.meta.resolve("./children/herd.ts"),
   readers: import.meta.resolve("./children/readers.ts"),
   fresh: import.meta.resolve("./children/fresh.ts"),
+  growth: import.meta.resolve("./children/growth.ts"),
 } as const;
 
 /** Start one of the scripts, with what it is to do as its argument. */
