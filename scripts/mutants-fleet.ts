@@ -170,10 +170,10 @@ export const FLEET_MUTANTS = [
   {
     name: "O1: a claim that is too old when it is heard of is not used",
     marker: "old-claim-used",
-    part: "CLAIM_AGE_MS",
+    part: "claimAgeMs",
     becomes: "Infinity",
-    tests: ["packages/runner/src/dispatched-storage.test.ts"],
-    test: "dispatched-storage-4: a given claim is released when it is too old to be used",
+    tests: ["packages/runtime/src/sessions/given-claims.test.ts"],
+    test: "given-claims-1: a claim that is older than allowed is released",
   },
   {
     name: "S3: a runner goes by its coordinator's time",
@@ -256,12 +256,12 @@ export const FLEET_MUTANTS = [
     test: "a clock set forward is followed by a new coordinator when the old one died meanwhile",
   },
   {
-    name: "S2: a snapshot that is older than an arrival is not gone on from",
-    marker: "stale-snapshot-used",
-    part: "given.isStale = true",
-    becomes: "given.isStale = false",
-    tests: ["packages/runner/src/dispatched-storage.test.ts"],
-    test: "the snapshot of a given session is loaded again when something arrived after its claim",
+    name: "S2: an arrival after the snapshot of a given claim is received",
+    marker: "given-claim-driven-late",
+    part: "this.#driveGiven(snapshot, token)",
+    becomes: "Promise.resolve().then(() => this.#driveGiven(snapshot, token))",
+    tests: ["packages/runtime/src/sessions/given-claims.test.ts"],
+    test: "given-claims-3: a signal that is announced in the turn of the claim is received",
   },
   {
     name: "O6: what a poll was answered after it was left is not acted on",

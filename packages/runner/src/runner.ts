@@ -1,6 +1,6 @@
 // `startRunner` starts a runner: a process on a machine that runs sessions and tasks for a coordinator.
 //
-//   registered ─► polling: what is given is run by a runtime over `dispatched-storage.ts`
+//   registered ─► polling: the runtime drives the given claims, over `dispatched-storage.ts`
 //              ─► draining: nothing new is taken, what only waits is let go of, what is at work may finish (runner-5)
 //              ─► over: the rest is aborted and handed back, and the runner deregisters
 //
@@ -35,7 +35,8 @@ import {
 } from "@holdfast/runtime";
 import { CoordinatorConnection, RemoteStorage, type ConnectionOptions } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
-import { CLAIM_AGE_MS, DispatchedStorage, givenBy, sentWith } from "./dispatched-storage.ts";
+import { CLAIM_AGE_MS, givenBy } from "./claims.ts";
+import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
@@ -240,7 +241,7 @@ class CoordinatedRunner implements Runner {
     const { promise, resolve } = Promise.withResolvers<HoldfastError | undefined>();
     this.ended = promise;
     this.#end = resolve;
-    this.#storage = new DispatchedStorage(new RemoteStorage(connection), clock, () => this.#fewer());
+    this.#storage = new DispatchedStorage(new RemoteStorage(connection), () => this.#fewer());
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
       storage: this.#storage,
@@ -350,12 +351,10 @@ class CoordinatedRunner implements Runner {
   #take({ claims, arrivals, commands }: PollResponse): readonly string[] {
     for (const claim of claims) {
       const given = givenBy(claim, this.#parts.connection.time);
-      this.#parts.log({
-        type: "received",
-        sessionId: given.sessionId,
-        agent: given.snapshot.session.agent.name,
-      });
-      this.#storage.give(given);
+      const { sessionId, agent } = given.snapshot.session;
+      this.#parts.log({ type: "received", sessionId, agent: agent.name });
+      this.#storage.hold(sessionId, given.token);
+      this.#runtime.drive(given);
     }
     for (const notice of arrivals) this.#storage.arrived(notice, sentWith(notice));
     for (const command of commands) this.#obey(command);

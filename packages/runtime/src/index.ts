@@ -25,6 +25,7 @@ export {
   type ForkOptions,
   type ImportOptions,
   type Firing,
+  type GivenClaim,
   type CloseOptions,
   type ResumeOptions,
   type Runtime,

@@ -47,6 +47,7 @@ import type { Agent } from "./agents/define.ts";
 import { installDevelopmentChecks } from "./isolation/development-checks.ts";
 import { awaitConversation } from "./tasks/conversation.ts";
 import { DueSessions } from "./sessions/due-sessions.ts";
+import { GivenClaims } from "./sessions/given-claims.ts";
 import { GroupCommitter } from "./loop/group-committer.ts";
 import { arrivalsHere } from "./session/inbox.ts";
 import { guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
@@ -63,6 +64,7 @@ import type {
   CancelReceipt,
   CloseOptions,
   ForkOptions,
+  GivenClaim,
   ImportOptions,
   ResumeOptions,
   Runtime,
@@ -102,7 +104,6 @@ class LocalRuntime implements Runtime {
   readonly #storage: AgentStorage;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #immediate: Immediate;
   readonly #limits: Limits;
   readonly #development: boolean;
   readonly #tracer: AgentTracer;
@@ -114,6 +115,7 @@ class LocalRuntime implements Runtime {
   readonly #committer: GroupCommitter;
   readonly #world: DriverWorld;
   readonly #sessions: LiveSessions;
+  readonly #given: GivenClaims;
   readonly #due: DueSessions;
   readonly #schedules: Schedules;
   readonly #requests: SessionRequests;
@@ -137,7 +139,8 @@ class LocalRuntime implements Runtime {
     this.#strictBounds = options.strictBounds ?? false;
     this.#storage = options.storage;
     this.#clock = options.clock ?? clockFor(options.storage);
-    this.#random = options.random ?? systemRandom();
+    const random = options.random ?? systemRandom();
+    this.#random = random;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#development = options.development ?? isDevelopment();
     this.#tracer = options.tracer ?? silentTracer;
@@ -165,10 +168,10 @@ class LocalRuntime implements Runtime {
       this.#leases.check(),
     );
     ({ executor: this.#executor, local: this.#local } = executors);
-    this.#immediate = options.immediate ?? setImmediate;
-    this.#committer = new GroupCommitter(this.#storage, this.#clock, this.#immediate);
+    const immediate = options.immediate ?? setImmediate;
+    this.#committer = new GroupCommitter(this.#storage, this.#clock, immediate);
     this.#watchdog = options.watchdog;
-    this.#world = this.#makeWorld(options);
+    this.#world = this.#makeWorld(options, immediate);
     const adopt = options.adopt ?? true;
     const warn = this.#warn;
     this.#sessions = new LiveSessions({
@@ -182,6 +185,12 @@ class LocalRuntime implements Runtime {
       lookAt: (at) => this.#due.lookAt(at),
       left: (sessionId) => this.#due.forget(sessionId),
       warn,
+    });
+    this.#given = new GivenClaims({
+      clock: this.#clock,
+      timers: this.#timers,
+      sessions: this.#sessions,
+      claimAgeMs: this.#dispatched?.claimAgeMs ?? Infinity,
     });
     this.#requests = new SessionRequests({
       clock: this.#clock,
@@ -224,12 +233,7 @@ class LocalRuntime implements Runtime {
     }
     for (const source of options.signals ?? [])
       this.#closers.push(openSource(source, (...asked) => this.signal(...asked)));
-    const scheduling = {
-      storage: this.#storage,
-      committer: this.#committer,
-      clock: this.#clock,
-      random: this.#random,
-    };
+    const scheduling = { storage: this.#storage, committer: this.#committer, clock: this.#clock, random };
     this.#schedules = new Schedules(scheduling);
     if (options.schedules === undefined || options.schedules === false) return;
     this.#keeper = new ScheduleKeeper({
@@ -241,6 +245,11 @@ class LocalRuntime implements Runtime {
       failedToRun: (sessionId, error) => this.#sessions.failedToRun(sessionId, error),
       warn,
     });
+  }
+
+  drive(claim: GivenClaim): void {
+    this.#claimTerms();
+    this.#given.drive(claim);
   }
 
   abandon(sessionId: string): void {
@@ -528,11 +537,11 @@ class LocalRuntime implements Runtime {
     return { type: "signal", sessionId, name, payload: this.#requests.payloadText(name, payload) };
   }
 
-  #makeWorld({ prices, machine }: RuntimeOptions): DriverWorld {
+  #makeWorld({ prices, machine }: RuntimeOptions, immediate: Immediate): DriverWorld {
     const storage = this.#storage;
     return {
-      loop: new SliceLoop(this.#committer.flush, this.#watchdog, this.#immediate),
-      immediate: this.#immediate,
+      loop: new SliceLoop(this.#committer.flush, this.#watchdog, immediate),
+      immediate,
       timers: this.#timers,
       clock: this.#clock,
       hash: sha256,
@@ -555,7 +564,7 @@ class LocalRuntime implements Runtime {
       describeAgent: (name) => this.#sessions.agents.describe(name) ?? this.#elsewhere(name),
       machine,
       agentNames: () => this.#sessions.agents.names,
-      spawned: (sessionIds) => this.#sessions.spawned(sessionIds),
+      spawned: (sessionIds) => this.#sessions.children.spawned(sessionIds),
       settled: (payers) => this.#sessions.settlements.settled(payers),
       asked: (...asked) => this.#sessions.settlements.asked(...asked),
       trace: guardedTrace(this.#tracer),

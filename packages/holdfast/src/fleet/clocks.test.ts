@@ -118,7 +118,7 @@ test(
 
 // Its poll is answered while it stands still, and the answer is the first thing it sees when it goes on.
 test(
-  "O1, dispatched-storage-4: a runner that was stopped begins nothing under a claim that passed on",
+  "O1, given-claims-1: a runner that was stopped begins nothing under a claim that passed on",
   { timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });

@@ -13,6 +13,7 @@ import type {
   Random,
   Schedule,
   Session,
+  SessionSnapshot,
   SessionStatus,
   SignalReceipt,
   SignalSource,
@@ -64,9 +65,9 @@ export interface RuntimeOptions {
   /** Run sessions of known agents whenever something they wait for arrives or is due, not only those started here. */
   readonly adopt?: boolean;
   /**
-   * Set for a runner: its coordinator decides which sessions run here, and the storage announces them as
-   * arrivals. Their claims are at most `claimAgeMs` old. The runtime requests children but does not run them
-   * of its own accord.
+   * Set for a runner: its coordinator decides which sessions run here, and `drive` receives their claims. A
+   * claim that is older than `claimAgeMs` is released. The runtime requests children but does not run them of
+   * its own accord.
    */
   readonly dispatched?: { readonly claimAgeMs: number };
   /** The name of this machine among several: children started with `local` demand it. */
@@ -232,6 +233,15 @@ export interface SessionHandle<Output = unknown> {
   releaseLost(): Promise<SessionStatus>;
 }
 
+/** A claim of this process that a coordinator made. */
+export interface GivenClaim {
+  readonly token: number;
+  /** The session under this claim. */
+  readonly snapshot: SessionSnapshot;
+  /** When the claim was made, by the monotonic time of the runtime's clock. */
+  readonly claimedAt: number;
+}
+
 export type CancelReceipt = {
   readonly status: "requested" | "already_ended";
   readonly sessionStatus: string;
@@ -301,6 +311,12 @@ export interface Runtime {
   schedules(): Promise<readonly Schedule[]>;
   /** Remove a schedule; sessions it started stay. Answers whether there was one. */
   unschedule(scheduleId: string): Promise<boolean>;
+  /**
+   * Drive a session under a claim that the caller was given, without a request to storage. A claim that is too
+   * old is released, and so is the claim of a session that cannot run here. A newer claim of a session that is
+   * driven already replaces the older one.
+   */
+  drive(claim: GivenClaim): void;
   /** Stop driving one session: its running tasks are aborted, and it stays as its last commit left it. */
   abandon(sessionId: string): void;
   /** Release every session that only waits, without waiting for `warmMs`. */

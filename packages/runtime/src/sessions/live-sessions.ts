@@ -12,15 +12,12 @@ import {
   ConflictError,
   HoldfastError,
   isEnded,
-  recordError,
   toHoldfastError,
   type ChangeResult,
   type ClaimResult,
   type CreateSession,
   type Entry,
-  type PauseReason,
   type Session,
-  type SessionPatch,
   type SessionSnapshot,
   type UnsettledTask,
 } from "@holdfast/core";
@@ -44,16 +41,16 @@ import { SessionDriver } from "../session/session-driver.ts";
 import {
   isStorageAway,
   leaseLost,
-  poisonFault,
   sessionMoved,
   sessionNotFound,
   storedTooShort,
 } from "../session/session-errors.ts";
-import { lostPatch } from "../session/session-row.ts";
 import { settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
+import { OwnChildren } from "./own-children.ts";
 import { SettlementQueue } from "./settlement-queue.ts";
+import { UndrivenSessions } from "./undriven-sessions.ts";
 
 /** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
@@ -71,8 +68,7 @@ interface Live {
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
   readonly #agents = new KnownAgents();
-  /** Children of sessions of this process, which run here even without `adopt`. */
-  readonly #owned = new Set<string>();
+  readonly children: OwnChildren;
   /** Sessions that a person resumed with other code: they accept drift whenever they are driven here. */
   readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait until others have settled. */
@@ -82,6 +78,7 @@ export class LiveSessions {
   /** Sessions being loaded, and whether something arrived for them meanwhile. */
   readonly #loading = new Map<string, boolean>();
   readonly #waiters: Waiters;
+  readonly #undriven: UndrivenSessions;
   /** Why sessions were last abandoned here; removed when the session is driven here again. */
   readonly #abandoned = new LastErrors();
   /** How often all sessions were let go: a claim that was requested before the last time is not held. */
@@ -92,6 +89,14 @@ export class LiveSessions {
 
   constructor(host: LiveSessionsHost) {
     this.#host = host;
+    this.children = new OwnChildren(host, this);
+    this.#undriven = new UndrivenSessions({
+      committer: host.committer,
+      watchdog: host.watchdog,
+      find: (sessionId) => this.find(sessionId),
+      release: (sessionId, token) => this.release(sessionId, token),
+      settle: (sessionId, settled) => this.#settle(sessionId, settled),
+    });
     this.#waiters = new Waiters({
       storage: host.storage,
       isHere: (sessionId) => this.#isHere(sessionId),
@@ -126,18 +131,6 @@ export class LiveSessions {
 
   get agents(): Pick<KnownAgents, "describe" | "latest" | "names"> {
     return this.#agents;
-  }
-
-  /** Run the children that sessions of this process asked for. */
-  spawned(sessionIds: readonly string[]): void {
-    if (this.#host.dispatched) return;
-    for (const sessionId of sessionIds) {
-      if (!this.#host.adopt) this.#owned.add(sessionId);
-      if (this.#closed || this.#live.has(sessionId)) continue;
-      this.activate(sessionId).catch((error: unknown) => {
-        if (!this.#closed) this.#host.warn(sessionId, toHoldfastError(error).message);
-      });
-    }
   }
 
   /** The session as it is stored. @throws NotFoundError */
@@ -175,24 +168,18 @@ export class LiveSessions {
     const session = read ?? (await this.find(sessionId));
     // mutant: newer-session-claimed
     refuseNewerSession(session); // Before the claim, so that a newer process may claim it at once.
-    const agent = await this.#agentOf(session, this.#drifting.has(sessionId));
+    const agent = await this.#agentOf(session);
     const claim = await this.#askForClaim(sessionId);
     switch (claim.status) {
       case "claimed":
-        if (this.#host.watchdog?.isCharged(sessionId) === true)
-          return this.#park(
-            sessionId,
-            claim.token,
-            "poison",
-            poisonFault(sessionId, this.#host.watchdog?.placeOf(sessionId)),
-          );
+        if (this.#undriven.isPoison(sessionId)) return this.#undriven.parkPoison(sessionId, claim.token);
         return this.#drive(sessionId, agent, claim.token);
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
           fix: "wait for it, or signal or cancel it from here",
         });
       case "ended":
-        this.#owned.delete(sessionId);
+        this.children.delete(sessionId);
         if (this.#waiters.has(sessionId)) this.#settle(sessionId, settledAs(await this.find(sessionId)));
         return;
       case "moved":
@@ -202,13 +189,50 @@ export class LiveSessions {
     }
   }
 
+  /**
+   * Drive a session under a claim that the caller has, from this snapshot. A newer claim ends the driver of an
+   * older one. The driver exists when this call returns, so that it receives every later arrival (S2).
+   *
+   * @throws HoldfastError when the session cannot run here: the caller releases the claim.
+   */
+  async drive(snapshot: SessionSnapshot, token: number): Promise<void> {
+    const { session } = snapshot;
+    const { sessionId, status } = session;
+    const live = this.#live.get(sessionId);
+    if (live?.driver.token === token) return;
+    live?.driver.abandon(); // live-sessions-2.
+    if (this.#isHere(sessionId) || isEnded(status) || status === "paused" || session.move !== undefined)
+      throw new ConflictError(
+        "session_claimed",
+        `session ${sessionId} cannot be driven now: it is ${status}`,
+      );
+    // mutant: given-claim-driven-late
+    return this.#activateAs(sessionId, this.#driveGiven(snapshot, token));
+  }
+
+  async #driveGiven(snapshot: SessionSnapshot, token: number): Promise<void> {
+    const { session } = snapshot;
+    refuseNewerSession(session);
+    if (this.#undriven.isPoison(session.sessionId))
+      return this.#undriven.parkPoison(session.sessionId, token);
+    let agent: Agent;
+    try {
+      agent = this.#agents.of(session.sessionId, session.agent, this.#drifting.has(session.sessionId));
+    } catch (error) {
+      if (isOtherVersion(error))
+        await this.#undriven.park(session.sessionId, token, "no_matching_runner", error);
+      throw error;
+    }
+    return this.#driveLoaded(agent, snapshot, token, 0);
+  }
+
   /** @throws UnavailableError when all sessions were let go meanwhile, as the lease may have ended by now. */
   async #askForClaim(sessionId: string): Promise<ClaimResult> {
     const { storage, world, claimTerms } = this.#host;
     const letGoes = this.#letGoes;
     const claim = await storage.claim({ sessionId, now: world.clock.now(), ...claimTerms() });
     if (letGoes === this.#letGoes || claim.status !== "claimed") return claim;
-    this.#release(sessionId, claim.token);
+    this.release(sessionId, claim.token);
     throw leaseLost(sessionId);
   }
 
@@ -264,7 +288,8 @@ export class LiveSessions {
   }
 
   #isOurs(sessionId: string): boolean {
-    return this.#host.adopt || this.#waiters.has(sessionId) || this.#owned.has(sessionId);
+    const isAdopted = this.#host.adopt && !this.#host.dispatched;
+    return isAdopted || this.#waiters.has(sessionId) || this.children.has(sessionId);
   }
 
   async #wakeUp(sessionId: string): Promise<void> {
@@ -336,9 +361,9 @@ export class LiveSessions {
           new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
       );
     } else if (departure.type === "paused" && !this.#closed) {
-      this.#release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
+      this.release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
       return;
-    } else if (departure.type !== "ended" && !this.#closed) this.#release(sessionId, token);
+    } else if (departure.type !== "ended" && !this.#closed) this.release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       // mutant: created-not-resumed
@@ -422,9 +447,8 @@ export class LiveSessions {
     for (const { sessionId, token } of held) {
       if (token === undefined) continue;
       const running = unsettled.get(sessionId);
-      if (running === undefined) this.#release(sessionId, token);
-      else
-        void Promise.all(running.map(({ settled }) => settled)).then(() => this.#release(sessionId, token));
+      if (running === undefined) this.release(sessionId, token);
+      else void Promise.all(running.map(({ settled }) => settled)).then(() => this.release(sessionId, token));
     }
   }
 
@@ -440,41 +464,6 @@ export class LiveSessions {
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
-  /** Store the session as paused. Its position is read now, as it is constant only under a claim. */
-  async #park(
-    sessionId: string,
-    token: number,
-    pauseReason: PauseReason,
-    fault: HoldfastError,
-  ): Promise<void> {
-    const { nextSeq } = await this.find(sessionId);
-    const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
-    await this.#tell(sessionId, token, nextSeq, patch);
-    this.#release(sessionId, token);
-    this.#settle(sessionId, { status: "paused", fault });
-  }
-
-  /** K11. Store the end of an ephemeral session whose process has ended. */
-  async #lose(session: Session, token: number): Promise<void> {
-    const { sessionId, nextSeq } = session;
-    await this.#tell(sessionId, token, nextSeq, lostPatch(session));
-    const now = await this.find(sessionId);
-    this.#settle(sessionId, isEnded(now.status) ? settledAs(now) : { status: "released", error: undefined });
-  }
-
-  /** Store a new status of a session that is not driven. */
-  async #tell(sessionId: string, token: number, firstSeq: number, session: SessionPatch): Promise<void> {
-    const nothing = { records: [], entries: [], consumed: [] };
-    await this.#host.committer.commit({
-      type: "commit_batch",
-      sessionId,
-      token,
-      firstSeq,
-      ...nothing,
-      session,
-    });
-  }
-
   async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
     const letGoes = this.#letGoes;
     const snapshot = await this.#load(sessionId, token);
@@ -483,25 +472,37 @@ export class LiveSessions {
     this.#loading.delete(sessionId);
     if (snapshot === undefined) throw sessionNotFound(sessionId);
     if (letGoes !== this.#letGoes) {
-      this.#release(sessionId, token);
+      this.release(sessionId, token);
       throw leaseLost(sessionId);
     }
-    if (this.#closed) return this.#release(sessionId, token);
-    if (isLost(snapshot.session)) return this.#lose(snapshot.session, token);
+    return this.#driveLoaded(agent, snapshot, token, reloads, arrived);
+  }
+
+  /** @param arrived whether anything arrived after the snapshot. */
+  async #driveLoaded(
+    agent: Agent,
+    snapshot: SessionSnapshot,
+    token: number,
+    reloads: number,
+    arrived = false,
+  ): Promise<void> {
+    const { sessionId } = snapshot.session;
+    if (this.#closed) return this.release(sessionId, token);
+    if (isLost(snapshot.session)) return this.#undriven.lose(snapshot.session, token);
     // mutant: short-store-restarted
     if (isStoredTooShort(snapshot.session))
-      return this.#park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
+      return this.#undriven.park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
     let driver: SessionDriver;
     try {
       const acceptDrift = this.#drifting.has(sessionId);
       driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
-      await this.#park(sessionId, token, "nondeterminism", error);
+      await this.#undriven.park(sessionId, token, "nondeterminism", error);
       throw error;
     }
     if (arrived) driver.poke();
-    if (snapshot.session.children > 0 && !this.#host.dispatched) await this.#ownChildren(sessionId);
+    if (snapshot.session.children > 0) await this.children.ownAll(sessionId);
   }
 
   /** Load a session and note whether anything arrives meanwhile. A session that cannot be read is released. */
@@ -511,7 +512,7 @@ export class LiveSessions {
       return await this.#host.storage.load(sessionId);
     } catch (error) {
       this.#loading.delete(sessionId);
-      this.#release(sessionId, token);
+      this.release(sessionId, token);
       throw error;
     }
   }
@@ -543,7 +544,7 @@ export class LiveSessions {
   }
 
   /** @param onDone called when the release is stored, or has failed. */
-  #release(sessionId: string, token: number, onDone = (): void => {}): void {
+  release(sessionId: string, token: number, onDone = (): void => {}): void {
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onDone,
@@ -553,42 +554,27 @@ export class LiveSessions {
 
   #settle(sessionId: string, settled: Settled): void {
     if (settled.status !== "paused" && settled.status !== "released") {
-      this.#owned.delete(sessionId);
+      this.children.delete(sessionId);
       this.#drifting.delete(sessionId);
     }
     this.#waiters.settle(sessionId, settled);
   }
 
-  /** The process that runs a session runs its children too. Paused ones are owned, as they may be cancelled. */
-  async #ownChildren(parent: string): Promise<void> {
-    let before: string | undefined;
-    for (;;) {
-      const page = await this.#host.storage.reader.sessions({
-        parent,
-        limit: PAGE,
-        ...(before === undefined ? {} : { before }),
-      });
-      const living = page.filter(({ status }) => !isEnded(status));
-      if (!this.#host.adopt) for (const { sessionId } of living) this.#owned.add(sessionId);
-      this.spawned(living.flatMap(({ sessionId, status }) => (status === "paused" ? [] : sessionId)));
-      before = page.at(-1)?.sessionId;
-      if (page.length < PAGE || before === undefined) return;
-    }
-  }
-
   /** V1. If the session's version is not here, the session is parked with that reason. */
-  async #agentOf(session: Session, anyVersion: boolean): Promise<Agent> {
+  async #agentOf(session: Session): Promise<Agent> {
     const { sessionId, agent } = session;
     try {
-      return this.#agents.of(sessionId, agent, anyVersion);
+      return this.#agents.of(sessionId, agent, this.#drifting.has(sessionId));
     } catch (error) {
-      if (!HoldfastError.is(error) || error.code !== "agent_version" || session.status === "paused")
-        throw error;
+      if (!isOtherVersion(error) || session.status === "paused") throw error;
       const claim = await this.#askForClaim(sessionId);
-      if (claim.status === "claimed") await this.#park(sessionId, claim.token, "no_matching_runner", error);
+      if (claim.status === "claimed")
+        await this.#undriven.park(sessionId, claim.token, "no_matching_runner", error);
       throw error;
     }
   }
 }
 
-const PAGE = 200;
+function isOtherVersion(error: unknown): error is HoldfastError {
+  return HoldfastError.is(error) && error.code === "agent_version";
+}

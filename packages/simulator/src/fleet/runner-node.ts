@@ -151,7 +151,7 @@ export class RunnerNode {
     const runners: Client<typeof RunnerService> = connection.client(RunnerService);
     const remote = new RemoteStorage(connection as unknown as CoordinatorConnection);
     const fewer = (): void => life.immediate(() => loop.slotFreed());
-    const storage = new DispatchedStorage(remote, clock, fewer);
+    const storage = new DispatchedStorage(remote, fewer);
     const runtime = createRuntime({
       storage,
       agents,
@@ -200,7 +200,10 @@ export class RunnerNode {
           ),
         ),
       take: ({ claims, arrivals, commands }) => {
-        for (const claim of claims) storage.give(givenBy(claim, connection.time));
+        for (const claim of claims) {
+          storage.hold(claim.sessionId, Number(claim.token));
+          runtime.drive(givenBy(claim, connection.time));
+        }
         for (const notice of arrivals) storage.arrived(notice, sentWith(notice));
         return commands.map(({ commandId }) => commandId);
       },

@@ -1,0 +1,21 @@
+// `givenBy`: the claims in the answer to a poll, as the runtime takes them.
+
+import type { SessionSnapshot } from "@holdfast/core";
+import type { Claim } from "@holdfast/proto";
+import type { GivenClaim } from "@holdfast/runtime";
+import type { CoordinatorTime } from "@holdfast/storage/remote";
+
+/** The coordinator takes back a claim that is not acknowledged within this time. */
+export const CLAIM_AGE_MS = 2_000;
+
+/** The claim of an answer, with its time converted to this process's monotonic clock. */
+export function givenBy(
+  { token, snapshot, claimedAt }: Pick<Claim, "token" | "snapshot" | "claimedAt">,
+  time: Pick<CoordinatorTime, "monotonic" | "since">,
+): GivenClaim {
+  return {
+    token: Number(token),
+    snapshot: JSON.parse(new TextDecoder().decode(snapshot)) as SessionSnapshot,
+    claimedAt: time.monotonic() - time.since(Number(claimedAt)),
+  };
+}
