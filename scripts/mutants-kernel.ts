@@ -29,7 +29,7 @@ export const KERNEL_MUTANTS = [
   {
     name: "K2: asking outside a slice is a fault",
     marker: "stray-ask-allowed",
-    part: 'this.#cursor.slice === "none"',
+    part: 'cursor.slice === "none"',
     becomes: "this.closed",
     tests: [`${KERNEL}slices.test.ts`],
     test: "every kind of ask is caught, not only tasks",

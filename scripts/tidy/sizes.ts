@@ -45,15 +45,11 @@ const LONG_FILES: LongFiles = {
     lines: 463,
     why: "the types of all records, with their documentation",
   },
-  "packages/core/src/asks/asks.ts": { lines: 599, why: "each ask of an agent passes the same steps" },
+  "packages/core/src/asks/asks.ts": { lines: 511, why: "each ask of an agent passes the same steps" },
   "packages/core/src/asks/child-asks.ts": { lines: 522, why: "the asks of an agent about other sessions" },
   "packages/core/src/kernel/context.ts": {
     lines: 584,
     why: "the interface that an author sees, with its documentation",
-  },
-  "packages/core/src/kernel/kernel.ts": {
-    lines: 599,
-    why: "the scheduling of one agent, to be divided by subject",
   },
   "packages/core/src/kernel/slices.test.ts": { lines: 552, why: "tests of slices, deliveries and refusals" },
   "packages/holdfast/src/behaviour/bad-input.test.ts": {
@@ -145,10 +141,9 @@ const LONG_FILES: LongFiles = {
 
 /** Classes by `file: name`, with each measure that is above its budget. */
 const LARGE_CLASSES: LargeClasses = {
-  "packages/core/src/asks/asks.ts: Asks": { methods: 37 },
+  "packages/core/src/asks/asks.ts: Asks": { methods: 31 },
   "packages/core/src/asks/child-asks.ts: ChildAsks": { methods: 41 },
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
-  "packages/core/src/kernel/kernel.ts: Kernel": { fields: 20, methods: 46 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { fields: 29, methods: 35 },
   "packages/runtime/src/session/session-driver.ts: SessionDriver": { fields: 26, methods: 40 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 40 },

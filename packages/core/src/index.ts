@@ -56,7 +56,7 @@ export { ConversationRef } from "./asks/conversation-ref.ts";
 export { DurableFuture } from "./replay/future.ts";
 export { type Combinators } from "./kernel/combinators.ts";
 export { Kernel } from "./kernel/kernel.ts";
-export { type Ending, type Standstill } from "./replay/standstill.ts";
+export { type Ending, type Standstill } from "./replay/turn.ts";
 export { type KernelOptions, type Whereabouts } from "./replay/kernel-options.ts";
 export { type SealedSegment } from "./replay/segment.ts";
 export { type OpenTask } from "./replay/open-items.ts";

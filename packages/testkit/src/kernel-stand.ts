@@ -224,7 +224,7 @@ export class KernelStand {
   /** Delivers all events of the kernel's own state, one after the other. */
   async deliverAllOwn(): Promise<Standstill | undefined> {
     let last: Standstill | undefined;
-    while (this.kernel.fault === undefined && !this.kernel.closed) {
+    while (this.kernel.fault === undefined && !this.kernel.turn.closed) {
       const stands = await this.deliverOwn();
       if (stands === undefined) return last;
       last = stands;
@@ -249,7 +249,7 @@ export class KernelStand {
       if (event === undefined) return last;
       last = await this.slice(event);
       this.time = Math.max(this.time, event.at);
-      if (last.type === "faulted" || this.kernel.closed) return last;
+      if (last.type === "faulted" || this.kernel.turn.closed) return last;
     }
   }
 

@@ -1,8 +1,7 @@
-// `momentOf`, `checkTimeout`, `encodeWithin`: checks of an author's values before they are recorded. Numbers
+// `momentOf`, `checkTimeout`, `checkRetry`: checks of an author's values before they are recorded. Numbers
 // come first, because NaN and Infinity have no JSON, and would stop or spin a timer that others share.
 
-import { LimitError, UsageError } from "../errors/errors.ts";
-import { encodeJson, type JsonText } from "../json/json.ts";
+import { UsageError } from "../errors/errors.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
 /**
@@ -60,21 +59,4 @@ export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undef
 
 function badRetry(field: string, got: unknown, expected: string): UsageError {
   return new UsageError(`a retry policy cannot have ${field}: ${String(got)}`, { expected });
-}
-
-/**
- * The text of a value to be recorded. @throws UsageError when it has none, LimitError when it is longer than
- * `max`.
- */
-export function encodeWithin(value: unknown, what: string, max: number): JsonText | undefined {
-  const text = encodeJson(value, what);
-  if (text === undefined || text.length <= max) return text;
-  throw new LimitError(
-    "payloadChars",
-    `${what} is ${text.length} characters of JSON, and at most ${max} are kept`,
-    {
-      got: `${text.length} characters`,
-      fix: "keep large content in a file and record its path, or raise the limit",
-    },
-  );
 }

@@ -34,11 +34,11 @@ import {
   type Persistence,
   type SharedContext,
 } from "../session/session.ts";
-import type { AskDoor, Asks } from "./asks.ts";
+import type { KernelParts } from "../replay/turn.ts";
 import { callerLine } from "../errors/author-line.ts";
 import { checkGrace, checkTimeout } from "./checks.ts";
 import { limitReached } from "../replay/faults.ts";
-import { DurableFuture, type FutureOwner } from "../replay/future.ts";
+import { DurableFuture } from "../replay/future.ts";
 import type { Draft } from "../replay/journal-cursor.ts";
 
 /** An agent and its place: this machine, or any that has it. Without a coordinator: this process. */
@@ -77,7 +77,7 @@ export interface ChildHandle<Output = unknown> {
 }
 
 export class ChildAsks {
-  readonly #door: AskDoor;
+  readonly #parts: KernelParts;
   #ends: Map<number, DurableFuture<unknown>> | undefined;
   readonly #awaited: Set<number>;
   /** Children whose end was received in this turn. */
@@ -95,13 +95,13 @@ export class ChildAsks {
   /** The creation of the successor at the end. */
   #heir: (() => CreateSession) | undefined;
 
-  constructor(door: AskDoor) {
-    this.#door = door;
-    this.#parent = door.options.relations.parent;
-    this.#seed = door.options.seed;
-    this.#children = door.options.relations.children;
-    this.#persistence = door.options.relations.persistence;
-    this.#awaited = new Set(door.options.relations.awaited);
+  constructor(parts: KernelParts) {
+    this.#parts = parts;
+    this.#parent = parts.options.relations.parent;
+    this.#seed = parts.options.seed;
+    this.#children = parts.options.relations.children;
+    this.#persistence = parts.options.relations.persistence;
+    this.#awaited = new Set(parts.options.relations.awaited);
   }
 
   /** How many children were ever asked for. */
@@ -135,7 +135,7 @@ export class ChildAsks {
     this.#awaited.clear();
     this.#endsAwaited = undefined;
     this.#endWaits = undefined;
-    this.#firstChild = this.#door.cursor.id;
+    this.#firstChild = this.#parts.cursor.id;
   }
 
   /** Children whose end this session's end waits for, and which have not ended so far. */
@@ -155,18 +155,18 @@ export class ChildAsks {
   mayHaveEnded(name: string): number | undefined {
     const child = tellingChild(name);
     if (child === undefined) return undefined;
-    if (child >= this.#door.options.baseId && this.#ended?.has(child) !== true) return undefined;
+    if (child >= this.#parts.options.baseId && this.#ended?.has(child) !== true) return undefined;
     return child;
   }
 
   /** K13. Wait for the ends of children with that policy, once the agent has returned. */
-  awaitEnds(owner: FutureOwner): void {
+  awaitEnds(): void {
     for (const child of this.#awaited) {
       if (this.#endsAwaited?.has(child) === true) continue;
       const name = childEndName(child);
-      const { id } = this.#door.cursor.append({ type: "wait_signal", name, mode: "consume" });
-      const future = new DurableFuture<unknown>(owner, "signal", id, `the end of child ${child}`);
-      this.#door.open.add({ future, name, sheltered: true });
+      const id = this.#parts.cursor.append({ type: "wait_signal", name, mode: "consume" });
+      const future = new DurableFuture<unknown>(this.#parts.turn, "signal", id, `the end of child ${child}`);
+      this.#parts.open.add({ future, name, sheltered: true });
       (this.#endsAwaited ??= new Set()).add(child);
       (this.#endWaits ??= new Set()).add(future);
     }
@@ -182,9 +182,9 @@ export class ChildAsks {
   }
 
   /** child-asks-3. */
-  handle(request: ChildRequest, asks: Asks): void {
-    const kind = this.#door.options.handlerOf(request.name);
-    if (kind !== undefined) return this.#askedByKernel(() => asks.scheduleHandler(kind, request));
+  handle(request: ChildRequest, schedule: (kind: string, request: ChildRequest) => void): void {
+    const kind = this.#parts.options.handlerOf(request.name);
+    if (kind !== undefined) return this.#askedByKernel(() => schedule(kind, request));
     const message = `the parent has no handler "${request.name}"`;
     this.reply(request, JSON.stringify({ error: { name: "UsageError", message, code: "usage" } }));
   }
@@ -196,7 +196,7 @@ export class ChildAsks {
     const { onParentEnd: onEnd = "cancel" } = options;
     const hash = this.#placedHash(draft.hash, options);
     const id = this.#append({ type: "spawn_child", agent: name, hash, ...this.persisting() });
-    if (this.#door.cursor.slice === "live") this.#children++; // A recorded child is counted already.
+    if (this.#parts.cursor.slice === "live") this.#children++; // A recorded child is counted already.
     if (onEnd === "wait") this.#awaited.add(id);
     const parent: ParentRef = { sessionId: this.#sessionId, child: id, onEnd };
     this.#effect(() => this.#placed(this.#creation(id, draft, parent), mode, options));
@@ -211,7 +211,7 @@ export class ChildAsks {
     const id = this.#append({ type: "spawn_child", agent: name, hash, handOff: true, ...this.persisting() });
     this.#heir = () => this.#placed(this.#creation(id, draft, this.#parent), mode, options);
     // mutant: successor-created-early
-    if (this.#door.cursor.slice === "live") this.#described(name);
+    if (this.#parts.cursor.slice === "live") this.#described(name);
   }
 
   /** child-asks-6. Create the successor, if one was asked for, and return its id. */
@@ -223,7 +223,7 @@ export class ChildAsks {
 
   tellChild(childId: string, name: string, payload: unknown): void {
     const child = this.numberOf(childId);
-    const text = this.#door.encodeFor(payload, `payload of signal "${name}"`);
+    const text = this.#parts.turn.encode(payload, `payload of signal "${name}"`);
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
     this.#effect(() => this.#signal(id, childId, name, text));
   }
@@ -231,11 +231,11 @@ export class ChildAsks {
   /** Signal the parent, if there is one. Returns whether there is one. */
   tellParent(name: string, event: unknown): boolean {
     const parent = this.#parent;
-    this.#door.guard();
+    this.#parts.turn.guard();
     // A recorded signal was sent before the name was reserved.
-    if (name === BUDGET_LOW && this.#door.cursor.slice === "live")
-      throw this.#door.faults.fail(reservedName());
-    const text = this.#door.encodeFor(event, "what is told to the parent") ?? "null";
+    if (name === BUDGET_LOW && this.#parts.cursor.slice === "live")
+      throw this.#parts.faults.fail(reservedName());
+    const text = this.#parts.turn.encode(event, "what is told to the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
     this.#effect(() => toParent(parent, positionId(this.#sessionId, id), text));
@@ -244,22 +244,22 @@ export class ChildAsks {
 
   /** Keep the reported progress, also for observers of the session. */
   progressed(data: unknown): void {
-    const text = this.#door.encodeFor(data, "progress") ?? "null";
-    if (this.#door.cursor.slice === "live") this.#door.segment.setProgress(text);
+    const text = this.#parts.turn.encode(data, "progress") ?? "null";
+    if (this.#parts.cursor.slice === "live") this.#parts.segment.setProgress(text);
   }
 
   /** Ask the parent. Returns the number of the request; the answer comes as a signal. */
   requestParent(name: string, payload: unknown): number {
     const parent = this.#parent;
     if (parent === undefined) {
-      throw this.#door.faults.fail(
+      throw this.#parts.faults.fail(
         new UsageError(`ctx.requestFromParent("${name}") in a session without a parent`, {
           ...at(callerLine()),
           fix: "look at ctx.parent first, or start the session with ctx.spawnAgent()",
         }),
       );
     }
-    const text = this.#door.encodeFor(payload, `payload of request "${name}"`);
+    const text = this.#parts.turn.encode(payload, `payload of request "${name}"`);
     const id = this.#append({ type: "request_parent", name, hash: this.#hash(text), ...this.persisting() });
     this.#effect(() => {
       const request: Omit<ChildRequest, "payload"> = { request: id, from: this.#sessionId, name };
@@ -288,7 +288,7 @@ export class ChildAsks {
   persisting(): Persisting {
     if (this.#persistence !== "minimal") return {};
     this.becomePersistent();
-    this.#door.segment.enablePersistence();
+    this.#parts.segment.enablePersistence();
     return { persists: true };
   }
 
@@ -299,15 +299,15 @@ export class ChildAsks {
     } catch (error) {
       // mutant: child-divergence-thrown
       if (!HoldfastError.is(error)) throw error;
-      this.#door.faults.fail(error);
+      this.#parts.faults.fail(error);
     }
   }
 
   cancel(childId: string, mode: "graceful" | "hard", patienceMs: number, reason: string | undefined): void {
     const child = this.numberOf(childId);
-    const isNew = this.#door.cursor.slice === "live";
+    const isNew = this.#parts.cursor.slice === "live";
     const graceMs = isNew
-      ? this.#door.faults.check((ms) => checkGrace(ms, "a child"), patienceMs)
+      ? this.#parts.faults.check((ms) => checkGrace(ms, "a child"), patienceMs)
       : patienceMs;
     this.#append({ type: "cancel_child", child, mode });
     const why = reason === undefined ? {} : { reason };
@@ -333,11 +333,11 @@ export class ChildAsks {
   }
 
   #numberIn(childId: string): number {
-    const { sessionId, origins = [] } = this.#door.options;
+    const { sessionId, origins = [] } = this.#parts.options;
     const names = [sessionId, ...origins].map((name) => positionIn(childId, name));
     const id = names.find((one) => one !== undefined);
-    if (id !== undefined && id < this.#door.cursor.id) return id;
-    throw this.#door.faults.fail(
+    if (id !== undefined && id < this.#parts.cursor.id) return id;
+    throw this.#parts.faults.fail(
       new UsageError(`"${childId}" is no child of this session`, {
         ...at(callerLine()),
         expected: `the sessionId of what ctx.spawnAgent() of session ${this.#sessionId} returned`,
@@ -346,15 +346,15 @@ export class ChildAsks {
   }
 
   get #sessionId(): string {
-    return this.#door.cursor.self;
+    return this.#parts.cursor.self;
   }
 
   /** The name of the agent in `mode`. */
   #named(call: string, mode: AgentMode): string {
-    this.#door.guard();
+    this.#parts.turn.guard();
     const name: unknown = (mode as AgentMode | undefined)?.name;
     if (typeof name === "string") return name;
-    throw this.#door.faults.fail(
+    throw this.#parts.faults.fail(
       new UsageError(`ctx.${call} cannot take ${shown(mode)} as mode`, {
         ...at(callerLine()),
         expected: "local(agent) or remote(agent)",
@@ -364,11 +364,11 @@ export class ChildAsks {
   }
 
   #draftChild(agent: string, input: unknown, options: SpawnOptions, resumedFrom: unknown): DraftChild {
-    this.#door.guard();
-    const { limits, relations } = this.#door.options;
-    if (this.#door.cursor.slice === "live") {
+    this.#parts.turn.guard();
+    const { limits, relations } = this.#parts.options;
+    if (this.#parts.cursor.slice === "live") {
       if (relations.depth >= limits.depth)
-        throw this.#door.faults.fail(
+        throw this.#parts.faults.fail(
           limitReached(
             "depth",
             limits.depth,
@@ -377,19 +377,19 @@ export class ChildAsks {
           ),
         );
       if (this.#children >= limits.children)
-        throw this.#door.faults.fail(
+        throw this.#parts.faults.fail(
           limitReached("children", limits.children, "reuse children by signalling them", callerLine()),
         );
-      this.#door.faults.check((ms) => checkTimeout(ms, "a child"), options.timeoutMs);
+      this.#parts.faults.check((ms) => checkTimeout(ms, "a child"), options.timeoutMs);
     }
     if (!isName(agent))
-      throw this.#door.faults.fail(
+      throw this.#parts.faults.fail(
         new UsageError(`"${agent}" cannot be the name of an agent`, at(callerLine())),
       );
     const budget =
-      options.budget === undefined ? undefined : this.#door.faults.check(checkBudget, options.budget);
-    const text = this.#door.encodeFor(input, `input of agent "${agent}"`);
-    const resumed = this.#door.encodeFor(resumedFrom, "progress");
+      options.budget === undefined ? undefined : this.#parts.faults.check(checkBudget, options.budget);
+    const text = this.#parts.turn.encode(input, `input of agent "${agent}"`);
+    const resumed = this.#parts.turn.encode(resumedFrom, "progress");
     const shared = this.#sharedContext(options.shared);
     const { persistence, onParentEnd = "cancel" } = options;
     const timeoutMs = options.timeoutMs === Infinity ? undefined : options.timeoutMs;
@@ -408,21 +408,21 @@ export class ChildAsks {
   #sharedContext(shared: SpawnOptions["shared"]): SharedContext | undefined {
     if (shared === undefined || shared === "none") return undefined;
     if (typeof shared === "object")
-      return { kind: "custom", value: this.#door.encodeFor(shared.custom, "shared context") ?? "null" };
-    const leaf = this.#door.tip.leaf;
+      return { kind: "custom", value: this.#parts.turn.encode(shared.custom, "shared context") ?? "null" };
+    const leaf = this.#parts.tip.leaf;
     return { kind: shared, sessionId: this.#sessionId, ...(leaf === undefined ? {} : { leaf }) };
   }
 
   /** A fork must hash its asks as its origin's journal does. */
   #asHashed(shared: SharedContext | undefined): SharedContext | undefined {
-    const first = this.#door.options.origins?.at(-1);
+    const first = this.#parts.options.origins?.at(-1);
     return shared === undefined || shared.kind === "custom" || first === undefined
       ? shared
       : { ...shared, sessionId: first };
   }
 
   #creation(id: number, child: DraftChild, parent: ParentRef | undefined): CreateSession {
-    const { relations } = this.#door.options;
+    const { relations } = this.#parts.options;
     const { agent, input, resumed, shared, budget, timeoutMs } = child;
     const persistence = child.persistence ?? this.#inherited;
     const deadline = Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity);
@@ -439,15 +439,15 @@ export class ChildAsks {
       ...(shared === undefined ? {} : { shared }),
       ...(persistence === "full" ? {} : { persistence }),
       ...(budget === undefined ? {} : { budget }),
-      ...(deadline === Infinity ? {} : { deadlineAt: Math.ceil(this.#door.now() + deadline) }),
+      ...(deadline === Infinity ? {} : { deadlineAt: Math.ceil(this.#parts.cursor.now + deadline) }),
       ...(resumed === undefined ? {} : { resumedFrom: resumed }),
     };
   }
 
   #described(agent: string): AgentRef {
-    const { describeAgent, agentNames } = this.#door.options;
+    const { describeAgent, agentNames } = this.#parts.options;
     const ref = describeAgent(agent);
-    if (ref === undefined) throw this.#door.faults.fail(unknownAgent(agent, agentNames()));
+    if (ref === undefined) throw this.#parts.faults.fail(unknownAgent(agent, agentNames()));
     return ref;
   }
 
@@ -458,7 +458,7 @@ export class ChildAsks {
   }
 
   #placed(creation: CreateSession, mode: AgentMode, { machine, labels }: SpawnOptions): CreateSession {
-    const on = machine ?? (mode.type === "local" ? this.#door.options.machine : undefined);
+    const on = machine ?? (mode.type === "local" ? this.#parts.options.machine : undefined);
     const demands = { ...labels, ...(on === undefined ? {} : { machine: on }) };
     const { version = creation.agent.version } = mode;
     return {
@@ -479,15 +479,15 @@ export class ChildAsks {
   }
 
   #append(draft: Draft<CommandRecord>): number {
-    return this.#door.cursor.append(draft, callerLine).id;
+    return this.#parts.cursor.append(draft, callerLine);
   }
 
   #effect(make: () => Effect): void {
-    if (this.#door.cursor.slice === "live") this.#door.segment.addEffect(make());
+    if (this.#parts.cursor.slice === "live") this.#parts.segment.addEffect(make());
   }
 
   #hash(text: JsonText | undefined): string {
-    return this.#door.options.hash(text ?? "");
+    return this.#parts.options.hash(text ?? "");
   }
 }
 

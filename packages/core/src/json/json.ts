@@ -1,4 +1,4 @@
-// `encodeJson`, `decodeJson`: JSON as it is recorded.
+// `encodeJson`, `encodeWithin`, `decodeJson`: JSON as it is recorded.
 //
 //   json-1. The record is the text. Agents only see values that were decoded from it, also in the process
 //       that made it.
@@ -10,7 +10,7 @@
 //       in between.
 //   json-3. NUL and lone surrogates are kept as given: JSON escapes them, so no storage sees them raw.
 
-import { toError, UsageError } from "../errors/errors.ts";
+import { LimitError, toError, UsageError } from "../errors/errors.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -41,6 +41,23 @@ export function encodeJson(value: unknown, what: string): JsonText | undefined {
     );
   }
   return JSON.stringify(value);
+}
+
+/**
+ * The text of a value to be recorded. @throws UsageError when it has none, LimitError when it is longer than
+ * `max`.
+ */
+export function encodeWithin(value: unknown, what: string, max: number): JsonText | undefined {
+  const text = encodeJson(value, what);
+  if (text === undefined || text.length <= max) return text;
+  throw new LimitError(
+    "payloadChars",
+    `${what} is ${text.length} characters of JSON, and at most ${max} are kept`,
+    {
+      got: `${text.length} characters`,
+      fix: "keep large content in a file and record its path, or raise the limit",
+    },
+  );
 }
 
 export function decodeJson(text: JsonText | undefined): unknown {

@@ -84,9 +84,9 @@ test("L5: delivered outcomes do not count as asked, and each slice begins at zer
   await stand.start();
   stand.seal();
   expect((await stand.completeTask(0, text(MAX))).type).toBe("open");
-  expect(stand.kernel.segmentChars).toBe(2 * MAX);
+  expect(stand.kernel.segment.chars).toBe(2 * MAX);
   stand.seal();
-  expect(stand.kernel.segmentChars).toBe(0);
+  expect(stand.kernel.segment.chars).toBe(0);
 });
 
 test("L5: records replay under any limit", async () => {

@@ -347,14 +347,14 @@ function after(stand: KernelStand, agent: StandAgent): KernelStand {
   const { kernel } = stand;
   const checkpoint = stand.recorded("checkpoint").at(-1)!;
   return new KernelStand(agent, {
-    baseSeq: kernel.nextSeq,
-    baseId: kernel.nextId,
+    baseSeq: kernel.cursor.seq,
+    baseId: kernel.cursor.id,
     state: JSON.parse(checkpoint.payload!) as unknown,
-    turn: kernel.turn,
-    entryCount: kernel.entryCount,
+    turn: kernel.turn.number,
+    entryCount: kernel.tip.count,
     signals: kernel.pending,
-    ...(kernel.leaf === undefined ? {} : { leaf: kernel.leaf }),
-    ...(kernel.cancelNotice === undefined ? {} : { cancel: kernel.cancelNotice }),
+    ...(kernel.tip.leaf === undefined ? {} : { leaf: kernel.tip.leaf }),
+    ...(kernel.turn.cancel === undefined ? {} : { cancel: kernel.turn.cancel }),
   });
 }
 

@@ -147,7 +147,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#children = kernel.children;
     this.#info = info;
     this.#sheltered = sheltered;
-    this.#combine = new Combinators(kernel.asks);
+    this.#combine = new Combinators(kernel.turn);
     this.agentName = info.agentName;
     this.input = info.input as Input;
     this.parentId = info.parentId;

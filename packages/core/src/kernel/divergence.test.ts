@@ -155,7 +155,7 @@ describe("changed code against a recorded journal", () => {
     }
     // Nothing can be committed, and there are no outcomes to keep.
     expect(() => stand.seal()).toThrow(NondeterminismError);
-    expect(stand.kernel.salvage(1).records).toEqual([]);
+    expect(stand.kernel.segment.salvage(1).records).toEqual([]);
     expect(stand.journal).toEqual(recorded);
 
     // The old code resumes without a trace of the divergence.
@@ -310,8 +310,8 @@ describe("accepting drift", () => {
     const recorded = await record();
     const stand = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
     expect(await stand.replay()).toEqual({ type: "open" });
-    expect(stand.kernel.takeDrift()).toEqual([1, 2, 6, 10]);
-    expect(stand.kernel.takeDrift()).toEqual([]);
+    expect(stand.kernel.cursor.takeDrift()).toEqual([1, 2, 6, 10]);
+    expect(stand.kernel.cursor.takeDrift()).toEqual([]);
   });
 
   test.each(CORPUS.filter(([name]) => !/another (input|time|question)|other words/.test(name)))(
@@ -326,7 +326,7 @@ describe("accepting drift", () => {
     const recorded = await record();
     const first = new KernelStand(agent(drifting), { recorded, acceptDrift: true });
     await first.replay();
-    first.kernel.note({ type: "drift_accepted", at: 3_000, positions: first.kernel.takeDrift() });
+    first.kernel.note({ type: "drift_accepted", at: 3_000, positions: first.kernel.cursor.takeDrift() });
     first.seal();
     const second = new KernelStand(agent(drifting), { recorded: first.journal });
     expect(await second.replay()).toEqual({ type: "open" });

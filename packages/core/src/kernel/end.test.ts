@@ -197,8 +197,8 @@ describe("K13: on throw", () => {
   test("an ended session accepts no outcome", async () => {
     const stand = new KernelStand(async () => 1);
     await stand.start();
-    expect(stand.kernel.closed).toBe(true);
-    expect(stand.kernel.dirty).toBe(true);
+    expect(stand.kernel.turn.closed).toBe(true);
+    expect(stand.kernel.segment.isEmpty).toBe(false);
     stand.seal();
     expect(() => stand.ctx.scheduleTask("work")).toThrow();
     expect(stand.strayFaults).toBe(0); // It is over: nobody is to be told.
@@ -357,7 +357,7 @@ describe("a graceful cancel", () => {
     await stand.start();
     await stand.cancel("first", 9_000);
     await stand.cancel("second", 99_000);
-    expect(stand.kernel.cancelNotice).toEqual({ deadlineAt: 9_000, reason: "first" });
+    expect(stand.kernel.turn.cancel).toEqual({ deadlineAt: 9_000, reason: "first" });
     stand.send("s", "done");
     expect(await stand.deliverOwn()).toEqual(ended("done"));
   });

@@ -353,7 +353,7 @@ describe("one signal, one wait, in every interleaving of sends and waits", () =>
     await stand.start();
     stand.seal();
     const sent: number[] = [];
-    for (let round = 0; !stand.kernel.closed && round < 20; round++) {
+    for (let round = 0; !stand.kernel.turn.closed && round < 20; round++) {
       if (round % 3 === 1) {
         stand.send("steer", round);
         sent.push(round);

@@ -53,8 +53,8 @@ describe("S1: waits and signals", () => {
             if (step === "deliver") await stand.deliverOwn();
             else {
               const name = step.split(" ")[1]!;
-              if (!stand.kernel.closed) stand.send(name, i);
-              if (!stand.kernel.closed) sent.push([name, i]);
+              if (!stand.kernel.turn.closed) stand.send(name, i);
+              if (!stand.kernel.turn.closed) sent.push([name, i]);
             }
           }
           await stand.deliverAllOwn();
@@ -101,7 +101,7 @@ describe("S1: waits and signals", () => {
     stand.send("go");
     stand.send("more");
     expect((await stand.deliverOwn())?.type).toBe("faulted");
-    expect(stand.kernel.salvage(1)).toMatchObject({ records: [], consumed: [] });
+    expect(stand.kernel.segment.salvage(1)).toMatchObject({ records: [], consumed: [] });
   });
 
   test("a wait that timed out takes nothing, and rejects with its own code", async () => {

@@ -456,7 +456,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
       { limits },
     );
     expect((await stubborn.start()).type).toBe("faulted");
-    expect(stubborn.kernel.salvage(1).records).toEqual([]);
+    expect(stubborn.kernel.segment.salvage(1).records).toEqual([]);
   });
 
   test("outcomes of a faulted segment are kept as notes, and replay as if they had never been asked for", async () => {
@@ -469,7 +469,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
     stand.seal();
     await stand.completeTask(1, "two");
     expect((await stand.completeTask(0, "one")).type).toBe("faulted");
-    const kept = stand.kernel.salvage(5_000);
+    const kept = stand.kernel.segment.salvage(5_000);
     expect(kept.records).toMatchObject([
       { type: "outcome_kept", seq: 3, at: 5_000, outcome: "task_completed", task: 1, payload: '"two"' },
       { type: "outcome_kept", seq: 4, outcome: "task_completed", task: 0, payload: '"one"' },
@@ -503,7 +503,7 @@ describe("K4: a suspended agent hangs, and a swallowed fault cannot commit", () 
       payload: '"dear"',
     });
     expect((await stand.completeTask(0, "one")).type).toBe("faulted");
-    const { records } = stand.kernel.salvage(5_000);
+    const { records } = stand.kernel.segment.salvage(5_000);
     expect(records.map(({ seq }) => seq)).toEqual([3, 4]);
     expect(records).toContainEqual(
       expect.objectContaining({ type: "outcome_kept", task: 1, attempt: 2, payload: '"dear"' }),

@@ -46,6 +46,8 @@ export class JournalCursor {
   #sliceCommands = 0;
   /** Length of the segment's texts before the agent ran in this slice. */
   #charsBefore = 0;
+  #now = 0;
+  #deliveries = 0;
 
   constructor(options: KernelOptions, segment: Segment, faults: FaultMemory) {
     this.#options = options;
@@ -92,6 +94,16 @@ export class JournalCursor {
     return this.#options.recorded[this.#seq - 1 - this.#options.baseSeq];
   }
 
+  /** H11. The agent's present: the time of the last delivery, which never goes back. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** The number of events that were passed. */
+  get deliveries(): number {
+    return this.#deliveries;
+  }
+
   openSlice(): void {
     this.#slice = this.replaying ? "replay" : "live";
     this.#sliceCommands = 0;
@@ -116,6 +128,9 @@ export class JournalCursor {
       this.#charsBefore = this.#segment.chars;
     }
     this.#seq++;
+    // mutant: clock-goes-back
+    this.#now = Math.max(this.#now, event.at); // The wall clock may go back; the agent's present does not.
+    this.#deliveries++;
   }
 
   /** Past a recorded command that the caller has compared itself. */
@@ -134,8 +149,9 @@ export class JournalCursor {
    * Claim the next position for a command; in replay, check that the command is the recorded one (K1, K5).
    *
    * @param lineOf finds the agent's line for a divergence; absent when the kernel itself asks.
+   * @returns the number of the command.
    */
-  append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): { readonly id: number } {
+  append(draft: Draft<CommandRecord>, lineOf?: () => string | undefined): number {
     this.#countCommand();
     const id = this.#id;
     if (this.#slice === "replay") {
@@ -154,7 +170,7 @@ export class JournalCursor {
       this.refuseIfLarge();
     }
     this.passCommand();
-    return { id };
+    return id;
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { LimitError } from "../errors/errors.ts";
-import { encodeWithin } from "../asks/checks.ts";
+import { encodeWithin } from "../json/json.ts";
 import { migrateState, SessionState } from "./session-state.ts";
 
 const encode = (value: unknown, what: string) => encodeWithin(value, what, 1_000);

@@ -93,20 +93,20 @@ export function storedLife(
 /** The start of the kernel after the checkpoint at which `last` ended. */
 export function nextLife(last: Kernel, state: SessionState, session: Session, token = 0): KernelLife {
   return {
-    baseSeq: last.nextSeq,
-    baseId: last.nextId,
+    baseSeq: last.cursor.seq,
+    baseId: last.cursor.id,
     recorded: [],
     signals: last.pending,
     state,
-    turn: last.turn,
-    entryCount: last.entryCount,
-    leaf: last.leaf,
-    cancel: last.cancelNotice,
+    turn: last.turn.number,
+    entryCount: last.tip.count,
+    leaf: last.tip.leaf,
+    cancel: last.turn.cancel,
     notBefore: last.now,
-    ...descentOf(session, last.nextSeq),
+    ...descentOf(session, last.cursor.seq),
     relations: {
       ...relationsOf(session, {
-        baseSeq: last.nextSeq,
+        baseSeq: last.cursor.seq,
         token,
         children: last.children.children,
         awaited: last.children.awaited,

@@ -111,24 +111,24 @@ export async function replaySession(options: ReplayOptions): Promise<ReplayStand
     onStrayFault: () => {},
   });
   const start = (): Promise<unknown> => callAgent(kernel, agent, session);
-  while (kernel.fault === undefined && kernel.replaying) {
+  while (kernel.fault === undefined && kernel.cursor.replaying) {
     const event = kernel.nextRecorded();
     if (event === undefined || event.seq > stopAt) break;
     await slice(kernel, event, start);
     const commands = life.recorded
-      .slice(event.seq + 1 - life.baseSeq, kernel.nextSeq - life.baseSeq)
+      .slice(event.seq + 1 - life.baseSeq, kernel.cursor.seq - life.baseSeq)
       .filter((record) => isCommand(record));
     onStep({ event, commands });
   }
   return {
     turn: life.turn,
     state: life.state.current,
-    nextSeq: kernel.nextSeq,
+    nextSeq: kernel.cursor.seq,
     tasks: kernel.open.tasks(),
     waits: kernel.open.waits(),
-    entryCount: kernel.entryCount,
-    isOver: kernel.closed && kernel.fault === undefined,
-    drift: kernel.takeDrift(),
+    entryCount: kernel.tip.count,
+    isOver: kernel.turn.closed && kernel.fault === undefined,
+    drift: kernel.cursor.takeDrift(),
     fault: kernel.fault,
   };
 }

@@ -144,11 +144,11 @@ export class SessionDriver implements SliceMember {
 
   /** Whether the session only waits: nothing runs, and nothing is to be delivered or committed. */
   get parked(): boolean {
-    const { replaying, open, dirty } = this.#kernel;
+    const { cursor, open, segment } = this.#kernel;
     if (this.#phase.type === "over" || this.#phase.type === "commit") return false;
-    if (this.#claim.isMinimal || this.#starts.isAsking || this.#openings.has("start") || replaying)
+    if (this.#claim.isMinimal || this.#starts.isAsking || this.#openings.has("start") || cursor.replaying)
       return false;
-    return open.taskCount === 0 && this.#outcomes.size === 0 && this.#notes.length === 0 && !dirty;
+    return open.taskCount === 0 && this.#outcomes.size === 0 && this.#notes.length === 0 && segment.isEmpty;
   }
 
   /** A reservation that this session waited for was settled, so it asks again. */
@@ -175,7 +175,7 @@ export class SessionDriver implements SliceMember {
       const event = this.#next();
       if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
       if (event === undefined)
-        return this.#kernel.dirty || this.#isRowStale || this.#starts.isAsking || this.#isDrained;
+        return !this.#kernel.segment.isEmpty || this.#isRowStale || this.#starts.isAsking || this.#isDrained;
       this.#deliveries++;
       if (isOutcome(event)) this.#starts.foresee(event.task, event.usage);
       this.#phase = SLICE;
@@ -208,7 +208,7 @@ export class SessionDriver implements SliceMember {
   /** The next delivery, if there is one. The search adds notes, so it runs only at a standstill (session-driver-2). */
   #next(): EventRecord | EventDraft | undefined {
     const kernel = this.#kernel;
-    if (kernel.replaying) {
+    if (kernel.cursor.replaying) {
       const recorded = kernel.nextRecorded();
       if (recorded !== undefined) {
         if (recorded.type === "started") this.#openings.delete("start");
@@ -226,7 +226,7 @@ export class SessionDriver implements SliceMember {
       return { type: "forked", at, from: origins[0] ?? "", seed, tasks };
     }
     if (this.#openings.delete("start")) {
-      this.#trace.turnStarted(kernel.turn, false);
+      this.#trace.turnStarted(kernel.turn.number, false);
       return { type: "started", at };
     }
     if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
@@ -252,7 +252,7 @@ export class SessionDriver implements SliceMember {
 
   /** session-driver-5. Whether all that ran has ended, so that the last commit may follow. */
   get #isDrained(): boolean {
-    return this.#drainTo !== undefined && !this.#kernel.replaying && this.#attempts.running === 0;
+    return this.#drainTo !== undefined && !this.#kernel.cursor.replaying && this.#attempts.running === 0;
   }
 
   /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended, a cancel told of before (CancelWatch). */
@@ -260,7 +260,7 @@ export class SessionDriver implements SliceMember {
     for (;;) {
       const event = this.#outcomes.shift();
       if (event === undefined) return undefined;
-      if (event.type === "cancel_requested" && this.#kernel.cancelNotice !== undefined) continue;
+      if (event.type === "cancel_requested" && this.#kernel.turn.cancel !== undefined) continue;
       if (!isOutcome(event) || this.#kernel.open.get(event.task) !== undefined) return event;
     }
   }
@@ -285,13 +285,13 @@ export class SessionDriver implements SliceMember {
   /** After a standstill that ended nothing: more to deliver, or time to commit. */
   #goOn(standsOnNothing: boolean): void {
     const kernel = this.#kernel;
-    this.#nothing.watch(standsOnNothing && !kernel.replaying);
-    if (this.#drainTo !== undefined && !kernel.replaying) {
+    this.#nothing.watch(standsOnNothing && !kernel.cursor.replaying);
+    if (this.#drainTo !== undefined && !kernel.cursor.replaying) {
       if (this.#isDrained) this.#sealLast(this.#drainTo);
-      else if (kernel.dirty) this.#seal(undefined);
+      else if (!kernel.segment.isEmpty) this.#seal(undefined);
       return;
     }
-    const isOpening = kernel.replaying || this.#openings.size > 0;
+    const isOpening = kernel.cursor.replaying || this.#openings.size > 0;
     if (isOpening || this.#hasMore()) {
       this.#world.loop.wake(this);
       if (isOpening || !this.#isFull) return;
@@ -302,7 +302,7 @@ export class SessionDriver implements SliceMember {
   /** Whether another delivery would be too much for one batch, with what the agent may ask for upon it. */
   get #isFull(): boolean {
     const { deliveriesPerSegment, batchChars } = this.#world.limits;
-    return this.#deliveries >= deliveriesPerSegment || this.#kernel.segmentChars > batchChars / 2;
+    return this.#deliveries >= deliveriesPerSegment || this.#kernel.segment.chars > batchChars / 2;
   }
 
   #hasMore(): boolean {
@@ -414,7 +414,7 @@ export class SessionDriver implements SliceMember {
     for (const id of segment.withdrawnTasks) this.#attempts.abort(id, "its answer is no longer wanted");
     for (const record of segment.records) if (isNote(record)) this.#attempts.noted(record);
     this.#armAlarm();
-    if (this.#hasMore() || this.#kernel.dirty) this.#world.loop.wake(this);
+    if (this.#hasMore() || !this.#kernel.segment.isEmpty) this.#world.loop.wake(this);
   }
 
   /** A limit is reached: wait for more, or end. */
@@ -442,7 +442,7 @@ export class SessionDriver implements SliceMember {
 
   get #isCancelling(): boolean {
     // mutant: unseen-cancel-completes
-    return this.#kernel.cancelNotice !== undefined || this.#cancel.seen;
+    return this.#kernel.turn.cancel !== undefined || this.#cancel.seen;
   }
 
   /** Only of what is committed: before, it is not so. */
@@ -462,7 +462,7 @@ export class SessionDriver implements SliceMember {
 
   /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
   #settleFault(fault: HoldfastError): void {
-    const segment = this.#kernel.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
+    const segment = this.#kernel.segment.salvage(Math.max(this.#world.clock.now(), this.#kernel.now));
     const patch = faultPatch(fault, this.#cancel.seen);
     this.#commit(segment, patch, () => this.#depart(faultedBy(patch, fault)));
   }
@@ -521,8 +521,8 @@ export class SessionDriver implements SliceMember {
   /** Once, when the journal is used up. */
   #recover(at: number): void {
     this.#openings.delete("recover");
-    if (!this.#openings.has("start")) this.#trace.turnStarted(this.#kernel.turn, true);
-    const drift = this.#kernel.takeDrift();
+    if (!this.#openings.has("start")) this.#trace.turnStarted(this.#kernel.turn.number, true);
+    const drift = this.#kernel.cursor.takeDrift();
     if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
     const open = this.#kernel.open.tasks();
     // The tasks of a fork never ran. Tasks without an outcome start once the agent knows that it is a fork.
@@ -570,7 +570,7 @@ export class SessionDriver implements SliceMember {
       graceMs: limits.cancelGraceMs,
       submit,
       isOver: () => this.#isOver,
-      isTold: () => this.#kernel.cancelNotice !== undefined,
+      isTold: () => this.#kernel.turn.cancel !== undefined,
       tell: (event) => {
         this.#outcomes.unshift(event);
         if (this.#drainTo !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());

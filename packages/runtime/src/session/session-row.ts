@@ -66,7 +66,7 @@ export class SessionRow {
       status,
       waits,
       ...(until === undefined ? {} : { wakeAt: until }),
-      ...(isCheckpoint ? { turn: kernel.turn } : {}),
+      ...(isCheckpoint ? { turn: kernel.turn.number } : {}),
     };
   }
 }
