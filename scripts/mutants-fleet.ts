@@ -178,7 +178,7 @@ export const FLEET_MUTANTS = [
   {
     name: "S3: a runner goes by its coordinator's time",
     marker: "machine-time-used",
-    part: "this.#heard === undefined",
+    part: "this.#received === undefined",
     becomes: "true",
     tests: ["packages/storage/src/remote/coordinator-time.test.ts"],
     test: "the time is what the coordinator said, whatever this machine",

@@ -278,17 +278,17 @@ function sweepEvery(clock: Clock, sweep: () => Promise<void>): () => void {
 /** A service whose calls are counted by their result. */
 function counted<T extends object>(name: string, service: T, metrics: Metrics): T {
   const methods = Object.entries(service as Record<string, Method>).map(([method, call]) => {
-    const told = `${name}.${method}`;
+    const rpc = `${name}.${method}`;
     const countedCall: Method = (request, context) => {
       const answer = call.call(service, request, context);
-      if (Symbol.asyncIterator in answer) return countedStream(told, answer, metrics);
+      if (Symbol.asyncIterator in answer) return countedStream(rpc, answer, metrics);
       return answer.then(
         (value) => {
-          metrics.request(told, "ok");
+          metrics.request(rpc, "ok");
           return value;
         },
         (error: unknown) => {
-          metrics.request(told, toHoldfastError(error).code);
+          metrics.request(rpc, toHoldfastError(error).code);
           throw error;
         },
       );

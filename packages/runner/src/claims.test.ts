@@ -14,7 +14,7 @@ test("the age of a claim is measured by the coordinator's time", () => {
   };
   clock.stall(1_000);
   const time = new CoordinatorTime(clock);
-  time.heard(clock.now(), clock.monotonic());
+  time.received(clock.now(), clock.monotonic());
   expect(givenBy(claim, time)).toMatchObject({ token: 7, claimedAt: -300 });
   // The claim never seems to be made in the future, whatever the coordinator says.
   expect(givenBy({ ...claim, claimedAt: BigInt(clock.now() + 5_000) }, time)).toMatchObject({
@@ -25,9 +25,9 @@ test("the age of a claim is measured by the coordinator's time", () => {
 test("a claim is new when another coordinator, whose clock is behind, has taken over", () => {
   const clock = new TestClock();
   const time = new CoordinatorTime(clock);
-  time.heard(60_000, clock.monotonic());
+  time.received(60_000, clock.monotonic());
   expect(time.now()).toBe(60_000);
-  time.heard(40_000, clock.monotonic());
+  time.received(40_000, clock.monotonic());
   const claim = { token: 7n, claimedAt: 40_000n, snapshot: new TextEncoder().encode("{}") };
   expect(givenBy(claim, time)).toMatchObject({ claimedAt: clock.monotonic() });
 });

@@ -21,7 +21,7 @@ test.each([false, true])(
     expect(storage.held).toBe(1);
     stand.isAway = isAway;
     await storage.commit([{ type: "release_claim", sessionId: "s", token: 7 }], 0).catch(() => {});
-    expect({ held: storage.held, told: stand.told }).toEqual({ held: 0, told: 1 });
+    expect({ held: storage.held, sent: stand.sent }).toEqual({ held: 0, sent: 1 });
   },
 );
 
@@ -81,7 +81,7 @@ function arrivals(inbox: number): Arrivals {
 function open() {
   const asked: string[] = [];
   const held = new Map<string, number>();
-  const stand = { isAway: false, told: 0 };
+  const stand = { isAway: false, sent: 0 };
   const remote: Partial<RemoteStorage> = {
     held,
     hold: (sessionId, token) => void held.set(sessionId, token),
@@ -94,10 +94,10 @@ function open() {
       asked.push(`arrivals ${sessionId} after ${after}`);
       return arrivals(5);
     },
-    heard: (_, heard) => heard,
+    received: (_, received) => received,
     reader: {} as RemoteStorage["reader"],
   };
-  const storage = new DispatchedStorage(remote as RemoteStorage, () => void stand.told++);
+  const storage = new DispatchedStorage(remote as RemoteStorage, () => void stand.sent++);
   /** Asks for arrivals after this place at each notice. */
   const askOnArrival = (after: number): Promise<Arrivals>[] => {
     const answers: Promise<Arrivals>[] = [];

@@ -97,7 +97,7 @@ export class DispatchedStorage implements AgentStorage {
     const sent = this.#sent.get(sessionId);
     this.#sent.delete(sessionId);
     const arrivals = isEnough(sent, after)
-      ? this.#remote.heard(sessionId, sentAfter(sent.arrivals, after))
+      ? this.#remote.received(sessionId, sentAfter(sent.arrivals, after))
       : await this.#remote.arrivals(sessionId, after);
     this.#onChange();
     return arrivals;
@@ -113,9 +113,9 @@ export class DispatchedStorage implements AgentStorage {
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
-    const told = (arrival: Arrival): void => listener(arrival);
-    this.#listeners.add(told);
-    return () => void this.#listeners.delete(told);
+    const notify = (arrival: Arrival): void => listener(arrival);
+    this.#listeners.add(notify);
+    return () => void this.#listeners.delete(notify);
   }
 
   async close(): Promise<void> {

@@ -30,9 +30,9 @@ export async function serveHealth(port: number, health: () => Health): Promise<H
   const server = createServer((request, response) => {
     const isAsked = request.method === "GET" && (request.url === "/healthz" || request.url === "/health");
     if (!isAsked) return void response.writeHead(404).end();
-    const told = health();
-    const status = told.status === "ok" || told.status === "draining" ? 200 : 503;
-    response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(told)}\n`);
+    const report = health();
+    const status = report.status === "ok" || report.status === "draining" ? 200 : 503;
+    response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(report)}\n`);
   });
   server.unref();
   await new Promise<void>((resolve, reject) => {

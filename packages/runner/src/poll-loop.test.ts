@@ -26,9 +26,9 @@ describe("a poll loop", () => {
     stand.loop.start();
     for (let i = 0; i < 50; i++) await stand.fail(away());
     expect(new Set(stand.polls.map(({ pollId }) => pollId))).toEqual(new Set(["p1"]));
-    expect(stand.told).toEqual(["lost"]);
+    expect(stand.reported).toEqual(["lost"]);
     await stand.answer({});
-    expect(stand.told).toEqual(["lost", "back"]);
+    expect(stand.reported).toEqual(["lost", "back"]);
     await stand.loop.stop();
   });
 
@@ -78,7 +78,7 @@ describe("a poll loop", () => {
     await stand.clock.advance(10_000);
     expect(stand.polls.slice(1)).toMatchObject([{ pollId: "p2", ackPollId: undefined, free: 1 }]);
     await stand.answer({});
-    expect(stand.told).toEqual(["lost", "back"]);
+    expect(stand.reported).toEqual(["lost", "back"]);
     await stand.loop.stop();
   });
 
@@ -101,7 +101,7 @@ describe("a poll loop", () => {
     const stand = open();
     stand.loop.start();
     await stand.fail(new HoldfastError("runner_not_found", "who?"));
-    expect(stand.told).toEqual(["registered"]);
+    expect(stand.reported).toEqual(["registered"]);
     await stand.answer({});
     expect(stand.taken).toHaveLength(1);
     await stand.loop.stop();
@@ -115,8 +115,8 @@ describe("a poll loop", () => {
       stand.reject(new HoldfastError("runner_not_found", "who?"));
     }
     await turns(5);
-    expect({ told: stand.told, polls: stand.polls.length }).toEqual({
-      told: ["registered", "registered"],
+    expect({ reported: stand.reported, polls: stand.polls.length }).toEqual({
+      reported: ["registered", "registered"],
       polls: 2,
     });
     await stand.clock.advance(10_000);
@@ -129,7 +129,7 @@ describe("a poll loop", () => {
     stand.loop.start();
     await stand.fail(new HoldfastError("token_revoked", "no"));
     await turns(10);
-    expect(stand.told).toEqual(["refused token_revoked"]);
+    expect(stand.reported).toEqual(["refused token_revoked"]);
     expect(stand.polls).toHaveLength(1);
     await stand.loop.stop();
   });
@@ -138,9 +138,9 @@ describe("a poll loop", () => {
     const stand = open();
     stand.loop.start();
     await stand.fail(new HoldfastError("forbidden_origin", "this host is not one of ours"));
-    expect(stand.told).toEqual(["lost"]);
+    expect(stand.reported).toEqual(["lost"]);
     await stand.answer({});
-    expect(stand.told).toEqual(["lost", "back"]);
+    expect(stand.reported).toEqual(["lost", "back"]);
     await stand.loop.stop();
   });
 
@@ -177,7 +177,7 @@ function open() {
     heedsAbort: true,
     polls: [] as Poll[],
     taken: [] as Answer[],
-    told: [] as string[],
+    reported: [] as string[],
     reject: (error: HoldfastError) => underWay.reject(error),
     async answer(answer: Answer) {
       await turns(5);
@@ -211,10 +211,10 @@ function open() {
       stand.taken.push(answer);
       return answer.commands ?? [];
     },
-    register: async () => void stand.told.push("registered"),
-    lost: () => stand.told.push("lost"),
-    back: () => stand.told.push("back"),
-    refused: ({ code }) => stand.told.push(`refused ${code}`),
+    register: async () => void stand.reported.push("registered"),
+    lost: () => stand.reported.push("lost"),
+    back: () => stand.reported.push("back"),
+    refused: ({ code }) => stand.reported.push(`refused ${code}`),
   });
   return stand;
 }

@@ -72,7 +72,7 @@ export class PollLoop<Answer> {
   readonly #host: PollLoopHost<Answer>;
   readonly #controller = new AbortController();
   #under: { readonly free: number; readonly controller: AbortController } | undefined;
-  #heard: readonly string[] = [];
+  #received: readonly string[] = [];
   #last: string | undefined;
   #isAway = false;
   /** How often the runner was registered again during the current poll. */
@@ -110,14 +110,14 @@ export class PollLoop<Answer> {
         pollId: this.#host.newId(),
         number,
         ackPollId: this.#last,
-        ackCommandIds: this.#heard,
+        ackCommandIds: this.#received,
         free: this.#host.free(),
       };
       const answer = await this.#ask(poll);
       if (answer === "over") return;
       if (answer === "left") continue;
       this.#last = poll.pollId;
-      this.#heard = this.#host.take(answer.answer);
+      this.#received = this.#host.take(answer.answer);
     }
   }
 

@@ -254,26 +254,26 @@ class QueuedAttempt implements RunningAttempt {
     if (this.#controller.signal.aborted) return; // The abort ends it.
     const isGone = error.code === "fenced" || error.code === "session_not_found";
     this.#end({ status: "failed", error: recordError(error), retryable: isGone });
-    if (!isGone) this.#takeBackAsked();
+    if (!isGone) this.#dropRequested();
   }
 
   /** queued-tasks-4. */
   abort(_reason: string): void {
     if (this.#isOver) return;
     this.leave();
-    this.#takeBackAsked();
+    this.#dropRequested();
   }
 
-  #takeBackAsked(): void {
+  #dropRequested(): void {
     const asked = this.#asked;
-    if (asked !== undefined) this.#host.tidy(() => this.#takeBack(asked));
+    if (asked !== undefined) this.#host.tidy(() => this.#drop(asked));
   }
 
   /**
    * queued-tasks-5. A refused attempt may have been created by an earlier request. An attempt that cannot be
    * cancelled has ended.
    */
-  async #takeBack(asked: QueuedTask): Promise<void> {
+  async #drop(asked: QueuedTask): Promise<void> {
     const { queue, persist } = this.#host;
     // mutant: abandoned-task-not-made
     if (!this.#isMade) await persist(() => queue.start(asked)).catch(() => {});

@@ -27,11 +27,11 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   const token = KINDS.find((kind) => method.callers.has(kind));
   const request = sampleOf(desc.input);
   let api: StubApi;
-  let heard: Message[] = [];
+  let received: Message[] = [];
   let behaviour: () => unknown = () => undefined;
   beforeAll(async () => {
     api = await startStubApi((_desc, message) => {
-      heard.push(message);
+      received.push(message);
       return behaviour();
     });
   });
@@ -41,7 +41,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   });
 
   const callAll = (to: { token?: string | undefined }, message = request): Promise<Answered[]> => {
-    heard = [];
+    received = [];
     const called = to.token === undefined ? { url: api.url } : { url: api.url, token: to.token };
     return Promise.all(WAYS.map(([, call]) => call(called, desc, message)));
   };
@@ -60,7 +60,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
         true,
       );
     }
-    expect(heard.map((message) => toJsonString(desc.input, message))).toEqual(
+    expect(received.map((message) => toJsonString(desc.input, message))).toEqual(
       WAYS.map(() => toJsonString(desc.input, request)),
     );
   });
@@ -95,7 +95,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
       // Where the body is one field, a body that is not there is no JSON.
       if (rule?.body !== "*") expected[2] = refusals("malformed_json", [])[2]!;
       expect(await callAll({ token }, without)).toEqual(expected);
-      expect(heard).toEqual([]);
+      expect(received).toEqual([]);
     });
   }
 
@@ -106,7 +106,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
     expect(await callAll({ token: "wrong" })).toEqual(refusals("unauthenticated", []));
     api.revoked.add("user-gone");
     expect(await callAll({ token: "user-gone" })).toEqual(refusals("token_revoked", []));
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   it("a method accepts the roles that the contract lists, and no others", async () => {
@@ -117,7 +117,7 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
       } else {
         expect(answers, kind).toEqual(refusals("insufficient_scope", []));
         expect(tokenFor(method.callers).fix, kind).toMatch(/`holdfast token create|a runner /);
-        expect(heard).toEqual([]);
+        expect(received).toEqual([]);
       }
     }
   });

@@ -6,13 +6,13 @@ const KINDS = ["admin", "user", "runner", "job", "registration", "none"] as cons
 
 test("docs/protocol.md lists the route and the callers of every method", () => {
   const page = readFileSync(new URL("../../../../docs/protocol.md", import.meta.url), "utf8");
-  const told = page.split("\n").filter((line) => /^\| \w+Service\./.test(line));
+  const documented = page.split("\n").filter((line) => /^\| \w+Service\./.test(line));
   const rows = METHODS.map((method) => {
     const routes = method.rules.map(({ verb, path }) => `\`${verb} ${path}\``).join(", ");
     const marks = KINDS.map((kind) => (mayCall(method, kind) ? "yes" : "")).join(" | ");
     return `| ${method.name} | ${routes} | ${marks} |`;
   });
-  expect(told).toEqual(rows);
+  expect(documented).toEqual(rows);
 });
 
 test("nobody but an admin may make tokens, read the audit or remove runners, and none may do anything but ask for health", () => {

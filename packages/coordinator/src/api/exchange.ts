@@ -79,9 +79,9 @@ export function refuse(exchange: Exchange, error: HoldfastError): void {
     );
     response.end();
   } else {
-    const told = toConnectError(error, requestId);
-    const body = errorToJsonBytes(told, undefined);
-    answer(exchange, codeToHttpStatus(told.code), "application/json", body, headersOf(error));
+    const sent = toConnectError(error, requestId);
+    const body = errorToJsonBytes(sent, undefined);
+    answer(exchange, codeToHttpStatus(sent.code), "application/json", body, headersOf(error));
   }
 }
 

@@ -131,8 +131,8 @@ function findField(
   const field = desc.fields.find(({ jsonName }) => jsonName === name);
   if (field !== undefined && !elsewhere.includes(field.name)) return field;
   const names = desc.fields.filter((one) => !elsewhere.includes(one.name)).map(({ jsonName }) => jsonName);
-  const isTold = errors.length < ERRORS_MAX; // An unreported mistake needs no suggestion.
-  const hint = field === undefined ? (isTold ? didYouMean(name, names) : "") : ": it is part of the path";
+  const isReported = errors.length < ERRORS_MAX; // An unreported mistake needs no suggestion.
+  const hint = field === undefined ? (isReported ? didYouMean(name, names) : "") : ": it is part of the path";
   errors.push({ pointer, code: "unknown_property", message: `is not known${hint}` });
   return undefined;
 }

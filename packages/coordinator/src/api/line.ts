@@ -189,8 +189,8 @@ class Line {
     } catch (thrown) {
       const error = toHoldfastError(thrown);
       onError(error, requestId);
-      const told = errorToJsonBytes(toConnectError(error, requestId), undefined);
-      answer = frameOf(number, FrameKind.error, told);
+      const sent = errorToJsonBytes(toConnectError(error, requestId), undefined);
+      answer = frameOf(number, FrameKind.error, sent);
     }
     this.#open.delete(number);
     this.#send(answer);

@@ -42,15 +42,15 @@ async function send(path: string, { method, token = "admin", body, headers = {} 
 
 describe("a body", () => {
   it("hands a user's JSON to the service to the byte, and back", async () => {
-    let heard = "";
+    let received = "";
     api = await startStubApi((_desc, request) => {
-      heard = Buffer.from((request as StartRequest).input ?? []).toString();
-      return create(SessionSchema, { input: Buffer.from(heard) });
+      received = Buffer.from((request as StartRequest).input ?? []).toString();
+      return create(SessionSchema, { input: Buffer.from(received) });
     });
     const { text, status } = await send("/v1/sessions", {
       body: `{"agent":"a", "input" :  ${SAMPLE_JSON}  }`,
     });
-    expect([status, heard]).toEqual([201, SAMPLE_JSON]);
+    expect([status, received]).toEqual([201, SAMPLE_JSON]);
     expect(text).toContain(`"input":${SAMPLE_JSON},`);
   });
 
@@ -265,20 +265,20 @@ describe("a path and its query", () => {
   });
 
   it("a path is decoded once", async () => {
-    let heard = "";
-    api = await startStubApi((_desc, request) => void (heard = (request as WatchRequest).sessionId));
+    let received = "";
+    api = await startStubApi((_desc, request) => void (received = (request as WatchRequest).sessionId));
     await send("/v1/sessions/a%252fb%2Fc%20d");
-    expect(heard).toBe("a%2fb/c d");
+    expect(received).toBe("a%2fb/c d");
   });
 });
 
 describe("headers", () => {
   it("an idempotency key is the same as the field, and may not say another thing", async () => {
-    let heard: string | undefined;
-    api = await startStubApi((_desc, request) => void (heard = (request as StartRequest).idempotencyKey));
+    let received: string | undefined;
+    api = await startStubApi((_desc, request) => void (received = (request as StartRequest).idempotencyKey));
     const headers = { "idempotency-key": "k1" };
     expect(await send("/v1/sessions", { body: '{"agent":"a"}', headers })).toMatchObject({ status: 201 });
-    expect(heard).toBe("k1");
+    expect(received).toBe("k1");
     const both = '{"agent":"a","idempotencyKey":"k2"}';
     expect(await send("/v1/sessions", { body: both, headers })).toMatchObject({ status: 422 });
     const long = { "idempotency-key": "k".repeat(300) };
@@ -342,21 +342,21 @@ describe("callers without a token", () => {
 
 describe("an error of ours", () => {
   it("an internal error is answered with a fixed text and logged with its own", async () => {
-    const told: [HoldfastError, string][] = [];
+    const reported: [HoldfastError, string][] = [];
     api = await startStubApi(
       () => {
         throw new Error("SELECT * FROM token; /srv/secret-path");
       },
-      { onError: (error, requestId) => told.push([error, requestId]) },
+      { onError: (error, requestId) => reported.push([error, requestId]) },
     );
     const rest = await send("/v1/sessions");
     const rpc = await send("/holdfast.v1.SessionService/List", { body: "{}" });
     expect([rest.status, rpc.status]).toEqual([500, 500]);
     expect(rest.text + rpc.text).not.toMatch(/SELECT|secret|\.ts:|at /);
-    expect(told.map(([{ message }]) => message)).toEqual(
+    expect(reported.map(([{ message }]) => message)).toEqual(
       Array(2).fill("SELECT * FROM token; /srv/secret-path"),
     );
-    expect(rest.text).toContain(told[0]![1]);
+    expect(rest.text).toContain(reported[0]![1]);
   });
 });
 
@@ -547,10 +547,10 @@ describe("the document", () => {
       "Queued: the reason why no runner has claimed it.",
     );
     expect(tags.map(({ name }) => name)).toContain("RunService");
-    const told = Object.values(paths).flatMap((path) =>
+    const reported = Object.values(paths).flatMap((path) =>
       Object.values(path).filter((each) => each.description),
     );
-    expect(told.length).toBeGreaterThan(20);
+    expect(reported.length).toBeGreaterThan(20);
   });
 });
 

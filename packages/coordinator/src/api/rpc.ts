@@ -95,7 +95,7 @@ function refuseUnspoken(handler: UniversalHandler, { method = "", headers }: Exc
 
 function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onError }: RpcOptions): void {
   /** The error in Connect's form. */
-  const told = (thrown: unknown, context: HandlerContext): Error => {
+  const asConnectError = (thrown: unknown, context: HandlerContext): Error => {
     const error = toHoldfastError(thrown);
     onError(error, requestIdOf(context));
     return toConnectError(error, requestIdOf(context));
@@ -104,14 +104,14 @@ function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onE
     try {
       return await calls.unary(desc, request, context);
     } catch (thrown) {
-      throw told(thrown, context);
+      throw asConnectError(thrown, context);
     }
   };
   const stream = async function* (request: Message, context: HandlerContext): AsyncGenerator<Message> {
     try {
       yield* calls.stream(desc, request, context);
     } catch (thrown) {
-      throw told(thrown, context);
+      throw asConnectError(thrown, context);
     }
   };
   const implementation = desc.methodKind === "server_streaming" ? stream : unary;
@@ -122,7 +122,7 @@ function addMethod(router: ConnectRouter, desc: DescMethod, { calls, limits, onE
         const authorization = context.requestHeader.get("authorization") ?? undefined;
         identify(context, await calls.enter(desc, authorization), requestIdOf(context));
       } catch (thrown) {
-        throw told(thrown, context);
+        throw asConnectError(thrown, context);
       }
     },
   });

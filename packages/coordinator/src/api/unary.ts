@@ -157,12 +157,12 @@ export async function answerOf(
 }
 
 /** unary-2. */
-function abortAfter(told: string | string[] | undefined, call: AbortController): () => void {
-  if (told === undefined) return () => {};
-  if (typeof told !== "string" || !TIMEOUT.test(told))
+function abortAfter(timeoutHeader: string | string[] | undefined, call: AbortController): () => void {
+  if (timeoutHeader === undefined) return () => {};
+  if (typeof timeoutHeader !== "string" || !TIMEOUT.test(timeoutHeader))
     throw new Refusal("bad_request", "the header Connect-Timeout-Ms is not a number of milliseconds", {
       expected: "at most ten digits",
     });
-  const timer = setTimeout(() => call.abort(OVER), Math.min(Number(told), LONGEST_TIMER_MS));
+  const timer = setTimeout(() => call.abort(OVER), Math.min(Number(timeoutHeader), LONGEST_TIMER_MS));
   return () => clearTimeout(timer);
 }

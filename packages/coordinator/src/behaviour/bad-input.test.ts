@@ -50,10 +50,10 @@ async function ask(
   });
   const text = await response.text();
   const type = response.headers.get("content-type") ?? "";
-  const told = (type.includes("json") ? JSON.parse(text) : {}) as { instance?: string };
-  if (type === "application/problem+json") expect(told.instance).toBe(response.headers.get("x-request-id"));
+  const json = (type.includes("json") ? JSON.parse(text) : {}) as { instance?: string };
+  if (type === "application/problem+json") expect(json.instance).toBe(response.headers.get("x-request-id"));
   return {
-    ...told,
+    ...json,
     status: response.status,
     text,
     headers: response.headers,
@@ -75,8 +75,8 @@ async function sessionCount(): Promise<number> {
 
 /** An answer without what names this one request and what it asked for. */
 function alike({ text, status }: Answer, id?: string): string {
-  const told = `${status} ${text.replace(/"instance":"[^"]*",/, "")}`;
-  return id === undefined ? told : told.replaceAll(id, "ID");
+  const shown = `${status} ${text.replace(/"instance":"[^"]*",/, "")}`;
+  return id === undefined ? shown : shown.replaceAll(id, "ID");
 }
 
 interface Case {

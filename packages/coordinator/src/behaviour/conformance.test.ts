@@ -22,13 +22,13 @@ import { writeMessage } from "../api/json-write.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 /** A call, and its answer as JSON. */
-interface Told {
+interface Reported {
   readonly method: string;
   readonly answer: unknown;
 }
 
 class Life {
-  readonly told: Told[] = [];
+  readonly reported: Reported[] = [];
   readonly #fleet: Fleet;
   readonly #call: Call;
 
@@ -48,7 +48,7 @@ class Life {
       "messages" in answered
         ? answered.messages.map((message) => writeMessage(desc.output, message))
         : { code: answered.code, pointers: answered.pointers };
-    this.told.push({ method: `${desc.parent.name}.${desc.name}`, answer });
+    this.reported.push({ method: `${desc.parent.name}.${desc.name}`, answer });
     return answered;
   }
 }
@@ -178,14 +178,14 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
 }
 
 test("nothing a service does depends on the protocol it was asked by", async () => {
-  const lives: Record<string, readonly Told[]> = {};
+  const lives: Record<string, readonly Reported[]> = {};
   for (const [way, call] of Object.entries(CLIENTS)) {
     const fleet = await openFleet();
     const life = new Life(fleet, call);
     await live(fleet, life);
     await fleet.close();
     expect(fleet.log).toEqual([]);
-    lives[way] = JSON.parse(withoutChance(JSON.stringify(life.told))) as readonly Told[];
+    lives[way] = JSON.parse(withoutChance(JSON.stringify(life.reported))) as readonly Reported[];
   }
   expect(lives["Connect"]).toEqual(lives["gRPC"]);
   expect(lives["REST"]).toEqual(lives["gRPC"]);

@@ -8,7 +8,7 @@ afterEach(() => fleet.close());
 
 const RECONNECTS_MAX = 10;
 
-interface Told {
+interface Received {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: string;
@@ -17,8 +17,8 @@ interface Told {
 /** Reads like an `EventSource` in HTML: it sends the last id when it reconnects, and only 204 ends it. */
 async function follow(
   sessionId: string,
-): Promise<{ readonly told: readonly Told[]; readonly connects: number }> {
-  const told: Told[] = [];
+): Promise<{ readonly received: readonly Received[]; readonly connects: number }> {
+  const received: Received[] = [];
   let lastId = "";
   for (let connects = 1; connects <= RECONNECTS_MAX; connects++) {
     const response = await fetch(`${fleet.url}/v1/sessions/${sessionId}/watch`, {
@@ -27,13 +27,13 @@ async function follow(
         ...(lastId === "" ? {} : { "last-event-id": lastId }),
       },
     });
-    if (response.status === 204) return { told, connects };
+    if (response.status === 204) return { received, connects };
     expect(response.status).toBe(200);
     for (const block of (await response.text()).split("\n\n")) {
       const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
       const [id, event, data] = [field("id"), field("event"), field("data")];
       if (event === undefined || data === undefined) continue;
-      told.push({ id, event, data });
+      received.push({ id, event, data });
       lastId = id ?? lastId;
     }
   }
@@ -47,11 +47,11 @@ test("an EventSource that follows a session to its end sees each record once, th
   const following = follow(sessionId);
   const [claim] = (await runner.poll({ free: 1 })).claims;
   await runner.complete(claim!, "done");
-  const { told } = await following;
+  const { received } = await following;
   const { nextSeq } = (await fleet.storage.reader.session(sessionId))!;
-  const records = told.filter(({ event }) => event === "record");
+  const records = received.filter(({ event }) => event === "record");
   expect(records.map(({ id }) => id)).toEqual(Array.from({ length: nextSeq }, (_, seq) => String(seq)));
-  const last = told.at(-1)!;
+  const last = received.at(-1)!;
   expect([last.id, last.event]).toEqual([String(nextSeq), "session"]);
   expect(last.data).toContain('"status":"completed"');
 });
@@ -62,9 +62,9 @@ test("an EventSource that comes after the end is told all of the session, and th
   const runner = await fleet.runner();
   const [claim] = (await runner.poll({ free: 1 })).claims;
   await runner.complete(claim!, "done");
-  const { told, connects } = await follow(sessionId);
+  const { received, connects } = await follow(sessionId);
   expect(connects).toBeLessThanOrEqual(3);
-  expect(told.at(-1)!.data).toContain('"status":"completed"');
+  expect(received.at(-1)!.data).toContain('"status":"completed"');
 });
 
 test("a position behind the end is refused, and one behind the journal of a session that lives", async () => {

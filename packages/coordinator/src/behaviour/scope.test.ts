@@ -373,20 +373,20 @@ describe("X4: an agent at work", () => {
     const [runner, other] = [await fleet.runner(), await fleet.runner()];
     await ada.start();
     const [claim] = (await runner.poll()).claims;
-    const told = async (who: FakeRunner, change: Partial<FakeClaim>) => {
+    const reported = async (who: FakeRunner, change: Partial<FakeClaim>) => {
       const { status, code } = await jobOf(who, { ...claim!, ...change });
       return [status, code];
     };
-    expect(await told(other, {})).toEqual([409, "fenced"]);
-    expect(await told(runner, { token: claim!.token + 1 })).toEqual([409, "fenced"]);
-    expect(await told(runner, { sessionId: "ses_none" })).toEqual([409, "fenced"]);
+    expect(await reported(other, {})).toEqual([409, "fenced"]);
+    expect(await reported(runner, { token: claim!.token + 1 })).toEqual([409, "fenced"]);
+    expect(await reported(runner, { sessionId: "ses_none" })).toEqual([409, "fenced"]);
     const path = `/v1/runners/${other.runnerId}/job-tokens`;
     expect(
       (await runner.person.post(path, { sessionId: claim!.sessionId, token: claim!.token })).status,
     ).toBe(404);
     expect((await ada.post(path, { sessionId: claim!.sessionId, token: claim!.token })).status).toBe(403);
     await runner.complete(claim!);
-    expect(await told(runner, {})).toEqual([409, "fenced"]);
+    expect(await reported(runner, {})).toEqual([409, "fenced"]);
   });
 });
 
@@ -462,9 +462,9 @@ describe("X14: the audit", () => {
     ]);
     const hash = (text: string) => createHash("sha256").update(text).digest("base64url");
     expect(verifyAudit(rows, hash).status).toBe("intact");
-    const told = (await fleet.admin.get("/v1/audit?limit=1000")).body.rows;
-    expect(told).toEqual(rows);
-    expect(JSON.stringify(told)).not.toContain("not in the audit");
+    const reported = (await fleet.admin.get("/v1/audit?limit=1000")).body.rows;
+    expect(reported).toEqual(rows);
+    expect(JSON.stringify(reported)).not.toContain("not in the audit");
     expect((await ada.get("/v1/audit")).status).toBe(403);
   });
 

@@ -177,12 +177,12 @@ test("S3: a listener for arrivals is sent the time repeatedly", async () => {
       headers: { authorization: `Bearer ${fleet.admin.token}`, accept: "text/event-stream" },
       signal: over.signal,
     });
-    let told = "";
+    let received = "";
     for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-      told += chunk;
-      if (told.split('"now"').length > 3) break;
+      received += chunk;
+      if (received.split('"now"').length > 3) break;
     }
-    expect(told).not.toMatch(/"sessionId":"[^"]/);
+    expect(received).not.toMatch(/"sessionId":"[^"]/);
   } finally {
     over.abort();
     await fleet.close();
@@ -205,16 +205,16 @@ test("V2: repeated arrivals for one session are sent as one notice", async () =>
       headers: { authorization: `Bearer ${fleet.admin.token}`, accept: "text/event-stream" },
       signal: over.signal,
     });
-    let told = "";
+    let received = "";
     for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
-      if (told === "") {
+      if (received === "") {
         for (let i = 0; i < 100; i++) arrive("ses_often", i === 50);
         arrive("ses_last", false);
       }
-      told += chunk;
-      if (told.includes("ses_last")) break;
+      received += chunk;
+      if (received.includes("ses_last")) break;
     }
-    expect(told.match(/"sessionId":"ses_often".*/g)).toEqual(['"sessionId":"ses_often","awaited":true}']);
+    expect(received.match(/"sessionId":"ses_often".*/g)).toEqual(['"sessionId":"ses_often","awaited":true}']);
   } finally {
     over.abort();
     await fleet.close();

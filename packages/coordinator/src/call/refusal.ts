@@ -77,7 +77,7 @@ export interface Problem {
 }
 
 export function toProblem(error: HoldfastError, requestId: string): Problem {
-  const { code, message, at, got, expected, fix, errors } = toldOf(error);
+  const { code, message, at, got, expected, fix, errors } = partsOf(error);
   const status = ERROR_TABLE[code].http;
   return {
     type: `urn:holdfast:error:${code.replaceAll("_", "-")}`,
@@ -103,7 +103,7 @@ export function headersOf(error: HoldfastError): Record<string, string> {
 }
 
 export function toConnectError(error: HoldfastError, requestId: string): ConnectError {
-  const { code, message, at, got, expected, fix, errors } = toldOf(error);
+  const { code, message, at, got, expected, fix, errors } = partsOf(error);
   const retryAfterMs = retryAfterOf(error);
   const detail = {
     desc: ErrorDetailSchema,
@@ -142,7 +142,7 @@ export function isOurFault(error: HoldfastError): boolean {
 }
 
 /** The parts of an error that the caller may see (refusal-2). */
-function toldOf(
+function partsOf(
   error: HoldfastError,
 ): Pick<Refusal, "code" | "message" | "at" | "got" | "expected" | "fix" | "errors"> {
   if (!isOurFault(error)) {

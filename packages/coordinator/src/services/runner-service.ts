@@ -65,7 +65,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     return runner;
   };
 
-  const told = async (runner: StoredRunner): Promise<RunnerMessage> => {
+  const messageFor = async (runner: StoredRunner): Promise<RunnerMessage> => {
     const { owner, registeredAt, agents, labels, taskKinds } = runner;
     const { status, quietMs } = standingOf(host, runner);
     return {
@@ -108,7 +108,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
 
   /** R4. */
   const refuseSecond = async (runnerId: string, process: string | undefined): Promise<void> => {
-    const known = await registry.findAnew(runnerId);
+    const known = await registry.findFresh(runnerId);
     if (known === undefined || !isOther(known, process)) return;
     const held = await host.storage.heldClaims({ now: clock.now(), owner: runnerId, limit: 1 });
     if (dispatcher.quietFor(runnerId) < host.leaseMs || held.length > 0) throw isAnother(known, host.leaseMs);
@@ -178,7 +178,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const process = request.process === undefined ? undefined : hashOf(request.process);
       if (isOther(known, process)) {
         // The cached runner may be older than its registration at another coordinator.
-        const now = await registry.findAnew(request.runnerId);
+        const now = await registry.findFresh(request.runnerId);
         if (now !== undefined && isOther(now, process)) throw isAnother(now, host.leaseMs);
         known = now ?? known;
       }
@@ -240,7 +240,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const process = given === undefined ? undefined : hashOf(given);
       const held = await claimsOf(host, runnerId);
       // Read after the claims: a process that registered in between holds none of them.
-      const known = await registry.findAnew(runnerId);
+      const known = await registry.findFresh(runnerId);
       if (known === undefined || isOther(known, process)) return {};
       dispatcher.forget(runnerId);
       await releaseAll(host, held); // runner-service-6.
@@ -258,13 +258,13 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       const page = after.slice(0, limit);
       const next = after.length > limit ? page.at(-1)?.runnerId : undefined;
       return {
-        runners: await Promise.all(page.map(told)),
+        runners: await Promise.all(page.map(messageFor)),
         ...(next === undefined ? {} : { nextCursor: next }),
       };
     },
 
     async get({ runnerId }, context) {
-      return told(await found(callOf(context).caller, runnerId));
+      return messageFor(await found(callOf(context).caller, runnerId));
     },
 
     async drain({ runnerId: text }, context) {
@@ -277,7 +277,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       );
       if (drained === undefined) throw runnerNotFound(runnerId);
       dispatcher.drain(runnerId);
-      return told(drained);
+      return messageFor(drained);
     },
 
     async delete({ runnerId: text, processEnded }, context) {

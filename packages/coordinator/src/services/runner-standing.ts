@@ -29,9 +29,9 @@ export function standingOf(
 ): Standing {
   const { runnerId, seenAt, draining } = runner;
   const quietMs = Math.max(0, Math.min(dispatcher.quietFor(runnerId), clock.now() - seenAt));
-  const isHeardHere = registry.isHeardHere(runner) || dispatcher.quietFor(runnerId) < Infinity;
-  const isOld = !isHeardHere && seenAt <= registry.beganAt;
-  const isSilent = isOld || quietMs >= (registry.isHeardHere(runner) ? leaseMs : QUIET_MS);
+  const isSeenHere = registry.isSeenHere(runner) || dispatcher.quietFor(runnerId) < Infinity;
+  const isOld = !isSeenHere && seenAt <= registry.beganAt;
+  const isSilent = isOld || quietMs >= (registry.isSeenHere(runner) ? leaseMs : QUIET_MS);
   return { status: isSilent ? "silent" : draining === true ? "draining" : "online", quietMs };
 }
 

@@ -68,7 +68,7 @@ const JOURNAL_PAGE = 500;
 const WAIT_MS = 30_000;
 
 export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
-  const toldInList = (session: Session, pending?: ReadonlySet<string>): SessionMessage =>
+  const listedMessage = (session: Session, pending?: ReadonlySet<string>): SessionMessage =>
     sessionMessage(session, {
       runnerId: isEnded(session.status)
         ? undefined
@@ -76,8 +76,8 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       blocked: host.unmatched.reasonFor(session.sessionId),
       pending,
     });
-  const told = async (session: Session): Promise<SessionMessage> =>
-    toldInList(session, openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)));
+  const messageFor = async (session: Session): Promise<SessionMessage> =>
+    listedMessage(session, openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)));
   const found = async (sessionId: string): Promise<Session> => {
     const session = await host.storage.reader.session(sessionId);
     if (session === undefined) throw sessionNotFound(sessionId);
@@ -104,7 +104,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         "run_terminal",
         `session ${change.sessionId} has ended (${result.sessionStatus})`,
       );
-    return told(await found(change.sessionId)); // session-service-1.
+    return messageFor(await found(change.sessionId)); // session-service-1.
   };
 
   return {
@@ -130,18 +130,18 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         refuseOther(session, change, request);
       }
       if (result.status === "created") host.dispatcher.created(session);
-      if (request.invocation !== "sync") return told(session);
-      return told(await untilEnded(host, sessionId, request.waitMs ?? WAIT_MS, call));
+      if (request.invocation !== "sync") return messageFor(session);
+      return messageFor(await untilEnded(host, sessionId, request.waitMs ?? WAIT_MS, call));
     },
 
     async get({ sessionId }, context) {
-      return told(await ownSession(host, callOf(context).caller, sessionId));
+      return messageFor(await ownSession(host, callOf(context).caller, sessionId));
     },
 
     async list(request, context) {
       const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
       const { caller } = callOf(context);
-      if (caller.kind === "job") return listOfJob(host, caller.name, request, toldInList);
+      if (caller.kind === "job") return listOfJob(host, caller.name, request, listedMessage);
       const of = caller.kind === "user" ? caller.name : owner;
       // For a user, other users have no sessions.
       if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
@@ -156,7 +156,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       });
       const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
       return {
-        sessions: sessions.map((session) => toldInList(session)),
+        sessions: sessions.map((session) => listedMessage(session)),
         ...(last === undefined ? {} : { nextCursor: last }),
       };
     },
@@ -255,7 +255,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const call = callOf(context);
       const origin = await ownSession(host, call.caller, request.sessionId);
       const change = await forkOf(host, origin, request);
-      return told(await store(host, change, "session.fork", call));
+      return messageFor(await store(host, change, "session.fork", call));
     },
 
     async delete({ sessionId, subtree = "refuse" }, context) {
@@ -309,7 +309,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     },
 
     watch: ({ sessionId, afterSeq }, context) =>
-      watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), told, () =>
+      watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), messageFor, () =>
         setRestStatus(context, NO_CONTENT),
       ),
 
@@ -327,7 +327,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
           at: "lines",
           expected: "a session whose parent, payers and shared conversations are yours, or none",
         });
-      return told(await store(host, scoped.change, "session.import", call));
+      return messageFor(await store(host, scoped.change, "session.import", call));
     },
   };
 }
@@ -358,7 +358,7 @@ async function listOfJob(
   host: ServiceHost,
   sessionId: string,
   { limit = PAGE, cursor, status, agent, parentSessionId, owner }: ListSessionsRequest,
-  told: (session: Session) => SessionMessage,
+  messageFor: (session: Session) => SessionMessage,
 ): Promise<{ sessions: SessionMessage[]; nextCursor?: string }> {
   const own = await host.storage.reader.session(sessionId);
   const all = own === undefined ? [] : [own, ...(await childrenOf(host, own))];
@@ -375,7 +375,7 @@ async function listOfJob(
     );
   const last = asked.length > limit ? asked[limit - 1]?.sessionId : undefined;
   return {
-    sessions: asked.slice(0, limit).map((session) => told(session)),
+    sessions: asked.slice(0, limit).map((session) => messageFor(session)),
     ...(last === undefined ? {} : { nextCursor: last }),
   };
 }

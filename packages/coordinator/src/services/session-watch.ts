@@ -38,7 +38,7 @@ interface Seen {
 
 /**
  * @param afterSeq the last position that the reader saw; -1 for none.
- * @param told converts a session to its message.
+ * @param messageFor converts a session to its message.
  * @param alreadyEnded called when the reader has seen the end of the session, before the empty stream ends.
  * @throws NotFoundError, UsageError `bad_event_id` for a position that is still to come.
  */
@@ -47,29 +47,29 @@ export async function* watchSession(
   sessionId: string,
   afterSeq: number,
   call: Call,
-  told: (session: Session) => Promise<SessionMessage>,
+  messageFor: (session: Session) => Promise<SessionMessage>,
   alreadyEnded: () => void,
 ): AsyncGenerator<Seen> {
   // Following begins before the first look, so that later commits are news.
   const news = new News(host.storage, sessionId, call.signal, "news");
   let next = afterSeq + 1;
-  let stood: string | undefined;
+  let shown: string | undefined;
   let pageSize = 1;
-  const standing = async (session: Session): Promise<Seen> => {
+  const stateEvent = async (session: Session): Promise<Seen> => {
     const isEnd = isEnded(session.status) && next >= session.nextSeq;
     const seq = isEnd ? session.nextSeq : next - 1;
     return {
       ...(seq < 0 ? {} : { seq: BigInt(seq) }),
-      event: { case: "session", value: await told(session) },
+      event: { case: "session", value: await messageFor(session) },
     };
   };
   try {
     for (;;) {
       const session = await ownSession(host, call.caller, sessionId);
       if (isEnded(session.status) && afterSeq === session.nextSeq) return alreadyEnded();
-      if (stood === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
-      const stands = standOf(session);
-      if (stood === undefined) yield standing(session);
+      if (shown === undefined && afterSeq >= session.nextSeq) throw unknownEvent(afterSeq, session);
+      const current = shownState(session);
+      if (shown === undefined) yield stateEvent(session);
       while (next < session.nextSeq && !call.signal.aborted) {
         const page = await readPage(host, sessionId, next, Math.min(pageSize, session.nextSeq - next));
         if (page.length === 0) break;
@@ -78,8 +78,8 @@ export async function* watchSession(
         // Taken out of the page, so that sent records are not kept.
         while (page.length > 0) yield page.shift()!;
       }
-      if (stood !== undefined && stands !== stood) yield standing(session);
-      stood = stands;
+      if (shown !== undefined && current !== shown) yield stateEvent(session);
+      shown = current;
       if (isEnded(session.status) || call.signal.aborted) return;
       refuseMoved(session);
       await news.next();
@@ -126,7 +126,7 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
 }
 
 /** The parts of a row whose change is news. */
-function standOf({ status, pauseReason, waits, progress, cancel, account, move }: Session): string {
+function shownState({ status, pauseReason, waits, progress, cancel, account, move }: Session): string {
   return JSON.stringify([status, pauseReason, waits, progress, cancel, account, move?.to]);
 }
 

@@ -52,8 +52,8 @@ export function storageService(host: ServiceHost): ServiceImpl<typeof StorageSer
       const { caller } = callOf(context);
       const session = await storage.reader.session(sessionId);
       const isOwners = caller.owner === undefined || caller.owner === session?.placement?.owner;
-      const isTold = caller.kind === "runner" && isOwners; // X13: other callers learn nothing of the session.
-      if (session === undefined || (!isTold && !(await mayTouch(host, caller, session))))
+      const isExplained = caller.kind === "runner" && isOwners; // X13: other callers learn nothing of the session.
+      if (session === undefined || (!isExplained && !(await mayTouch(host, caller, session))))
         return { result: bytesOfValue({ status: "not_found" }) };
       if (caller.kind === "runner" && !(await dispatcher.holds(caller.name, sessionId)))
         return { result: bytesOfValue({ status: "busy", owner: "coordinator" }) }; // storage-service-3.
@@ -193,7 +193,7 @@ async function commitScoped(
   const wanted = scoped.flatMap((each) => ("change" in each ? [each.change] : []));
   const recorded = wanted.map((change) => record(change, call));
   const applied = wanted.length === 0 ? [] : await host.commit(recorded);
-  for (const [i, change] of wanted.entries()) await tellDispatch(host, caller, change, applied[i]!);
+  for (const [i, change] of wanted.entries()) await notifyDispatch(host, caller, change, applied[i]!);
   let next = 0;
   return scoped.map((each) => ("change" in each ? applied[next++]! : each.result));
 }
@@ -205,7 +205,7 @@ function record(change: Change, call: Call): Change {
   return { type: "audited", change, audit: auditOf(call, `storage.${change.type}`, object) };
 }
 
-async function tellDispatch(
+async function notifyDispatch(
   host: ServiceHost,
   caller: Caller,
   change: Change,

@@ -27,15 +27,15 @@ async function live(registry: Registry, ms: number): Promise<string[]> {
   return removed;
 }
 
-const stored = async (): Promise<StoredRunner | undefined> => open().findAnew("rnr_1");
+const stored = async (): Promise<StoredRunner | undefined> => open().findFresh("rnr_1");
 
 describe("the silence of a runner", () => {
   test("a runner is removed although no coordinator lives for ten minutes", async () => {
     const removed: string[] = [];
-    let lives = 0;
-    for (; lives < 9 && removed.length === 0; lives++) removed.push(...(await live(open(), 3 * MINUTE_MS)));
+    let runs = 0;
+    for (; runs < 9 && removed.length === 0; runs++) removed.push(...(await live(open(), 3 * MINUTE_MS)));
     expect(removed).toEqual(["rnr_1"]);
-    expect(lives).toBeGreaterThan(3); // Not before ten minutes.
+    expect(runs).toBeGreaterThan(3); // Not before ten minutes.
     expect(await stored()).toBeUndefined();
   });
 

@@ -131,12 +131,12 @@ export class Registry {
   }
 
   /** registry-1. Whether this coordinator heard of the runner last, as far as it knows. */
-  isHeardHere({ runnerId, seenAt }: StoredRunner): boolean {
+  isSeenHere({ runnerId, seenAt }: StoredRunner): boolean {
     return this.#written.get(runnerId) === seenAt;
   }
 
   /** The runner as it is stored now. */
-  async findAnew(runnerId: string): Promise<StoredRunner | undefined> {
+  async findFresh(runnerId: string): Promise<StoredRunner | undefined> {
     return (await this.#read(runnerId))?.runner;
   }
 

@@ -26,15 +26,15 @@ test("D3, schedule-firing-4: a clock that is set forward and back fires no time 
 });
 
 test("a schedule that cannot fire is reported once, and once more after it was removed and put again", async () => {
-  const told: string[] = [];
-  const { wall, put, remove } = await every(MINUTE_MS, (message) => void told.push(message));
+  const reported: string[] = [];
+  const { wall, put, remove } = await every(MINUTE_MS, (message) => void reported.push(message));
   await wall.advance(MINUTE_MS + 5_000);
-  expect(told).toEqual(["schedule s could not fire"]);
+  expect(reported).toEqual(["schedule s could not fire"]);
   await remove();
   await wall.advance(2_000);
   await put();
   await wall.advance(2_000);
-  expect(told).toHaveLength(2);
+  expect(reported).toHaveLength(2);
 });
 
 /** @param broken told of what could not fire: then none can. */

@@ -12,7 +12,7 @@
 //       carry until all leases are carried over. A new coordinator therefore finishes the step of one that
 //       died.
 //   S3. After a restart, time continues from the last written one or later. While there are claims, the time
-//       is written every `TELL_MS`, and later times of other coordinators are followed.
+//       is written every `SAVE_MS`, and later times of other coordinators are followed.
 //   O12. If no time was written for longer than a lease, the clock may have been set meanwhile. The leases of
 //       that time continue from now.
 //
@@ -28,7 +28,7 @@ import type { SteadyClock } from "@holdfast/core/internal";
 /** The longest lease, because a lease that is not renewed must end some day. */
 export const LEASE_MS_MAX = 10 * 60_000;
 const LOOK_MS = 1_000;
-const TELL_MS = 2_000;
+const SAVE_MS = 2_000;
 /** The document whose `updatedAt` is the last written time, and whose body is a `Carry`. */
 const WRITTEN = { collection: "coordinator", id: "time" };
 const PAGE = 1_000;
@@ -62,7 +62,7 @@ interface Step {
 export class StoreTime {
   readonly #host: StoreTimeHost;
   #step: Step | undefined;
-  #toldAt = -Infinity;
+  #savedAt = -Infinity;
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -107,16 +107,16 @@ export class StoreTime {
     const { clock, warn } = this.#host;
     try {
       if (this.#step !== undefined || clock.setForwardMs > 0) await this.#follow(clock.setForwardMs);
-      if (clock.monotonic() - this.#toldAt >= TELL_MS) await this.#tell();
+      if (clock.monotonic() - this.#savedAt >= SAVE_MS) await this.#save();
     } catch (error) {
       warn("could not synchronise the coordinator clock with storage", error);
     }
   }
 
   /** S3. */
-  async #tell(): Promise<void> {
+  async #save(): Promise<void> {
     const { clock, storage } = this.#host;
-    this.#toldAt = clock.monotonic();
+    this.#savedAt = clock.monotonic();
     const aheadMs = (await this.#written()).at - clock.now();
     if (aheadMs > 0) return this.#follow(aheadMs);
     const [held] = await storage.heldClaims({ now: clock.now(), limit: 1 });

@@ -46,7 +46,7 @@ describe("an address that does not lead to a database", () => {
     const nowhere = "postgres://me:secret@127.0.0.1:1/x";
     const error: unknown = await openPostgresStorage({ url: nowhere }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "storage_unavailable", at: expect.stringContaining("127.0.0.1:1") });
-    expect(told(error)).not.toContain("secret");
+    expect(textOf(error)).not.toContain("secret");
   });
 
   test("the database does not exist", async () => {
@@ -72,8 +72,8 @@ describe("an address that does not lead to a database", () => {
         code: "storage_unavailable",
         message: expect.stringContaining("does not let us in"),
       });
-      expect(told(error)).not.toContain("opensesame");
-      expect(told(error)).toContain(LOCKED_USER);
+      expect(textOf(error)).not.toContain("opensesame");
+      expect(textOf(error)).toContain(LOCKED_USER);
     },
   );
   // An error that only a person can fix is reported as such, and not as a server that is away.
@@ -130,9 +130,9 @@ describe("an address that does not lead to a database", () => {
 });
 
 /** All that can be printed of an error, its causes included. */
-function told(error: unknown): string {
+function textOf(error: unknown): string {
   const { message, at, got, expected, fix, stack, cause } = error as Error & Record<string, unknown>;
-  const more = cause === undefined ? "" : told(cause);
+  const more = cause === undefined ? "" : textOf(cause);
   return [message, at, got, expected, fix, stack, more].join("\n");
 }
 

@@ -16,7 +16,7 @@ function open() {
   const stream = new ArrivalStream({
     openMs: OPEN_MS,
     held: () => ["held"],
-    async *open(signal, onHeard) {
+    async *open(signal, onReceived) {
       const said: (Arrival | undefined)[] = [];
       let wake = (): void => {};
       signal.addEventListener("abort", () => wake());
@@ -27,20 +27,20 @@ function open() {
       streams.push({ signal, say });
       while (!signal.aborted) {
         for (const each of said.splice(0)) {
-          onHeard();
+          onReceived();
           if (each !== undefined) yield each;
         }
         await new Promise<void>((resolve) => (wake = resolve));
       }
     },
   });
-  const heard: Arrival[] = [];
-  stream.subscribe((arrival) => void heard.push(arrival));
-  return { stream, streams, heard };
+  const received: Arrival[] = [];
+  stream.subscribe((arrival) => void received.push(arrival));
+  return { stream, streams, received };
 }
 
 test("arrival-stream-3: a stream that does not begin delays callers no longer than a call may take, and is opened again", async () => {
-  const { stream, streams, heard } = open();
+  const { stream, streams, received } = open();
   let isReady = false;
   void stream.ready?.then(() => (isReady = true));
   await vi.advanceTimersByTimeAsync(OPEN_MS - 1);
@@ -50,13 +50,13 @@ test("arrival-stream-3: a stream that does not begin delays callers no longer th
   expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false]);
   streams[1]?.say();
   await vi.advanceTimersByTimeAsync(0);
-  expect(heard).toEqual([{ sessionId: "held", awaited: false }]); // arrival-stream-2.
+  expect(received).toEqual([{ sessionId: "held", awaited: false }]); // arrival-stream-2.
   await stream.close();
   expect(vi.getTimerCount()).toBe(0);
 });
 
 test("arrival-stream-3: a silent stream is opened again, and a stream that only tells the time is not silent", async () => {
-  const { stream, streams, heard } = open();
+  const { stream, streams, received } = open();
   for (let i = 0; i < 12; i++) {
     streams[0]?.say();
     await vi.advanceTimersByTimeAsync(10_000);
@@ -67,7 +67,7 @@ test("arrival-stream-3: a silent stream is opened again, and a stream that only 
   streams[1]?.say();
   streams[1]?.say(ARRIVAL);
   await vi.advanceTimersByTimeAsync(0);
-  expect(heard).toEqual([{ sessionId: "held", awaited: false }, ARRIVAL]);
+  expect(received).toEqual([{ sessionId: "held", awaited: false }, ARRIVAL]);
   await stream.close();
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -18,9 +18,9 @@ export interface ArrivalStreamHost {
   /** How long the stream may take to begin. */
   readonly openMs: number;
   /**
-   * Open the stream. `onHeard` is called at each message; after the first one, every later arrival is sent.
+   * Open the stream. `onReceived` is called at each message; after the first one, every later arrival is sent.
    */
-  open(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival>;
+  open(signal: AbortSignal, onReceived: () => void): AsyncIterable<Arrival>;
   /** Sessions this process holds. */
   held(): Iterable<string>;
 }
@@ -38,10 +38,10 @@ export class ArrivalStream {
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
     // Wrapped, so that a function subscribed twice is called twice and unsubscribed once.
-    const told = (arrival: Arrival): void => listener(arrival);
-    this.#listeners.add(told);
+    const notify = (arrival: Arrival): void => listener(arrival);
+    this.#listeners.add(notify);
     this.#reading ??= this.#read();
-    return () => void this.#listeners.delete(told);
+    return () => void this.#listeners.delete(notify);
   }
 
   /** arrival-stream-1. Resolves at once when nobody listens, and when the first attempt has failed. */
@@ -66,7 +66,7 @@ export class ArrivalStream {
       signal.addEventListener("abort", giveUp);
       let isOpen = false;
       let timer = setTimeout(giveUp, this.#host.openMs); // arrival-stream-3.
-      const onHeard = (): void => {
+      const onReceived = (): void => {
         clearTimeout(timer);
         timer = setTimeout(giveUp, SILENT_MS);
         if (isOpen) return;
@@ -77,7 +77,7 @@ export class ArrivalStream {
         isFirst = false;
       };
       try {
-        for await (const arrival of this.#host.open(attempt.signal, onHeard)) this.#tell(arrival);
+        for await (const arrival of this.#host.open(attempt.signal, onReceived)) this.#announce(arrival);
       } catch {
         // The next call reports the reason; the stream only tries again later.
       }
@@ -91,10 +91,10 @@ export class ArrivalStream {
 
   /** arrival-stream-2. */
   #lookAtAll(): void {
-    for (const sessionId of this.#host.held()) this.#tell({ sessionId, awaited: false });
+    for (const sessionId of this.#host.held()) this.#announce({ sessionId, awaited: false });
   }
 
-  #tell(arrival: Arrival): void {
+  #announce(arrival: Arrival): void {
     for (const listener of this.#listeners) listener(arrival);
   }
 }

@@ -61,15 +61,15 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
   // Nobody received the arrivals of a time without a stream, so the holder of a session asks again.
   test("a stream that was cut is opened again, and announces every held session", async () => {
     const { server, storage, memory } = await open(httpVersion);
-    const heard: Arrival[] = [];
-    storage.subscribe((arrival) => heard.push(arrival));
+    const received: Arrival[] = [];
+    storage.subscribe((arrival) => received.push(arrival));
     await storage.commit([creating("held"), creating("other")], 1);
     await storage.claim({ sessionId: "held", owner: "me", now: 1, leaseMs: 1_000 });
     server.cut();
     await memory.commit([signalling("held", "sig-1")], 2);
-    await vi.waitFor(() => expect(heard).toEqual([{ sessionId: "held", awaited: false }]), PATIENCE);
+    await vi.waitFor(() => expect(received).toEqual([{ sessionId: "held", awaited: false }]), PATIENCE);
     await memory.commit([signalling("other", "sig-2")], 3);
-    await vi.waitFor(() => expect(heard[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
+    await vi.waitFor(() => expect(received[1]).toEqual({ sessionId: "other", awaited: true }), PATIENCE);
   });
 
   test("a coordinator that accepts connections and says nothing is unavailable, also to listeners (T1)", async () => {

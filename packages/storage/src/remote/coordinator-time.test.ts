@@ -13,7 +13,7 @@ describe("S3: the time of a coordinator", () => {
     machine.jump(HOUR_MS);
     const time = new CoordinatorTime(machine);
     expect(time.now()).toBe(machine.now());
-    time.heard(5_000, machine.monotonic());
+    time.received(5_000, machine.monotonic());
     expect(time.now()).toBe(5_000);
     machine.jump(HOUR_MS);
     machine.stall(10_000);
@@ -35,11 +35,11 @@ describe("S3: the time of a coordinator", () => {
   test("the time goes forward with an answer, and not back with an answer that took long", () => {
     const machine = new TestClock();
     const time = new CoordinatorTime(machine);
-    time.heard(5_000, 0);
+    time.received(5_000, 0);
     machine.stall(10_000);
-    time.heard(15_000, 9_000);
+    time.received(15_000, 9_000);
     expect(time.now()).toBe(15_000);
-    time.heard(5_100, 100); // Asked long ago, and answered at once.
+    time.received(5_100, 100); // Asked long ago, and answered at once.
     expect(time.now()).toBe(15_000);
   });
 
@@ -47,10 +47,10 @@ describe("S3: the time of a coordinator", () => {
   test("the time goes back as soon as an answer shows that it is ahead", () => {
     const machine = new TestClock();
     const time = new CoordinatorTime(machine);
-    time.heard(50_000, 0);
+    time.received(50_000, 0);
     machine.stall(1_000);
     expect(time.now()).toBe(50_980);
-    time.heard(45_000, machine.monotonic());
+    time.received(45_000, machine.monotonic());
     expect(time.now()).toBe(45_000);
     machine.stall(5_000);
     expect(time.now()).toBe(49_900);
@@ -70,19 +70,19 @@ describe("S3: the time of a coordinator", () => {
         const machine = new TestClock();
         const time = new CoordinatorTime(machine);
         let there = 1_000_000;
-        let told = -Infinity;
+        let reported = -Infinity;
         const pass = (ms: number): void => {
           machine.stall(ms);
           there += ms * rate;
         };
-        time.heard(there, machine.monotonic());
-        const questions: { askedAt: number; readAt: number; heardAt: number; time?: number }[] = [];
+        time.received(there, machine.monotonic());
+        const questions: { askedAt: number; readAt: number; receivedAt: number; time?: number }[] = [];
         for (const { passedMs, ask, setForwardMs, jumpMs } of steps) {
           machine.jump(jumpMs);
           there += setForwardMs;
           const now = machine.monotonic();
           if (ask !== null)
-            questions.push({ askedAt: now, readAt: now + ask.there, heardAt: now + ask.there + ask.back });
+            questions.push({ askedAt: now, readAt: now + ask.there, receivedAt: now + ask.there + ask.back });
           for (const end = now + passedMs; machine.monotonic() < end;) {
             pass(Math.min(100, end - machine.monotonic()));
             for (const question of questions) {
@@ -90,17 +90,17 @@ describe("S3: the time of a coordinator", () => {
                 question.time = Math.floor(there);
             }
             for (const question of questions.splice(0)) {
-              if (question.heardAt > machine.monotonic() || question.time === undefined)
+              if (question.receivedAt > machine.monotonic() || question.time === undefined)
                 questions.push(question);
-              else time.heard(question.time, question.askedAt);
+              else time.received(question.time, question.askedAt);
             }
             const said = time.now();
             expect(said).toBeLessThanOrEqual(there);
-            expect(said).toBeGreaterThanOrEqual(told);
-            told = said;
+            expect(said).toBeGreaterThanOrEqual(reported);
+            reported = said;
           }
         }
-        time.heard(Math.floor(there), machine.monotonic());
+        time.received(Math.floor(there), machine.monotonic());
         pass(4_000);
         expect(there - time.now()).toBeLessThanOrEqual(4_000 * (rate - 0.98) + 2);
       }),

@@ -16,7 +16,7 @@ import type { Clock } from "@holdfast/core";
 
 const RATE = 0.98;
 
-interface Heard {
+interface ReceivedTime {
   readonly time: number;
   /** By the monotonic clock. */
   readonly at: number;
@@ -24,7 +24,7 @@ interface Heard {
 
 export class CoordinatorTime {
   readonly #machine: Pick<Clock, "now" | "monotonic">;
-  #heard: Heard | undefined;
+  #received: ReceivedTime | undefined;
 
   constructor(machine: Pick<Clock, "now" | "monotonic">) {
     this.#machine = machine;
@@ -33,8 +33,8 @@ export class CoordinatorTime {
   /** Epoch milliseconds. */
   now(): number {
     // mutant: machine-time-used
-    if (this.#heard === undefined) return this.#machine.now();
-    return Math.floor(countedOn(this.#heard, this.#machine.monotonic()));
+    if (this.#received === undefined) return this.#machine.now();
+    return Math.floor(countedOn(this.#received, this.#machine.monotonic()));
   }
 
   /** How long ago it was this time there, by the last answer; 0 for a time to come. */
@@ -51,24 +51,24 @@ export class CoordinatorTime {
   async asking<Answer extends { readonly now: bigint }>(call: () => Promise<Answer>): Promise<Answer> {
     const askedAt = this.monotonic();
     const answer = await call();
-    this.heard(Number(answer.now), askedAt);
+    this.received(Number(answer.now), askedAt);
     return answer;
   }
 
   /** @param askedAt by the monotonic clock: at some moment since then it was this time there. */
-  heard(time: number, askedAt: number): void {
+  received(time: number, askedAt: number): void {
     const at = this.#machine.monotonic();
-    if (this.#heard === undefined || countedOn(this.#heard, at) < time) {
-      this.#heard = { time, at };
+    if (this.#received === undefined || countedOn(this.#received, at) < time) {
+      this.#received = { time, at };
       return;
     }
     // coordinator-time-5. `latest` is the latest time that it can be there now. The answer to a call that was
     // sent before the last answer came may be older than that answer.
     const latest = time + (at - askedAt) / RATE;
-    if (askedAt >= this.#heard.at && countedOn(this.#heard, at) > latest) this.#heard = { time, at };
+    if (askedAt >= this.#received.at && countedOn(this.#received, at) > latest) this.#received = { time, at };
   }
 }
 
-function countedOn({ time, at }: Heard, now: number): number {
+function countedOn({ time, at }: ReceivedTime, now: number): number {
   return time + (now - at) * RATE;
 }

@@ -140,8 +140,8 @@ test("remote-line-2: a call over a line that is cut is unavailable, and is not m
 });
 
 test("an error over a line keeps its code, and an unreadable error is unavailable", async () => {
-  const told = { code: "not_found", message: "no" };
-  let content = JSON.stringify(told);
+  const sent = { code: "not_found", message: "no" };
+  let content = JSON.stringify(sent);
   let isError = false;
   const { get, untilByLine } = await open((frame, line) => {
     if (isError && isCall(frame)) line.write(frameOf(frame.number, FrameKind.error, Buffer.from(content)));

@@ -67,7 +67,7 @@ export class RemoteStorage implements AgentStorage {
     this.#client = connection.client(StorageService);
     this.#stream = new ArrivalStream({
       openMs: connection.timeoutMs,
-      open: (signal, onHeard) => this.#openStream(signal, onHeard),
+      open: (signal, onReceived) => this.#openStream(signal, onReceived),
       held: () => this.#held.keys(),
     });
     this.reader = {
@@ -161,11 +161,11 @@ export class RemoteStorage implements AgentStorage {
 
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { arrivals } = await this.#ask(() => this.#client.arrivals({ sessionId, after: BigInt(after) }));
-    return this.heard(sessionId, decode<Arrivals>(arrivals));
+    return this.received(sessionId, decode<Arrivals>(arrivals));
   }
 
   /** Take note of a session's arrivals, however they became known here. */
-  heard(sessionId: string, arrivals: Arrivals): Arrivals {
+  received(sessionId: string, arrivals: Arrivals): Arrivals {
     if (isEnded(arrivals.session.status)) this.#held.delete(sessionId);
     return arrivals;
   }
@@ -231,13 +231,13 @@ export class RemoteStorage implements AgentStorage {
     return result === undefined ? undefined : decode<T>(result);
   }
 
-  async *#openStream(signal: AbortSignal, onHeard: () => void): AsyncIterable<Arrival> {
+  async *#openStream(signal: AbortSignal, onReceived: () => void): AsyncIterable<Arrival> {
     const { time } = this.#connection;
     const askedAt = time.monotonic();
-    for await (const told of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
-      const { sessionId, awaited, now } = told;
-      if (now !== undefined) time.heard(Number(now), askedAt);
-      onHeard();
+    for await (const message of this.#client.subscribe({}, { signal, timeoutMs: 0 })) {
+      const { sessionId, awaited, now } = message;
+      if (now !== undefined) time.received(Number(now), askedAt);
+      onReceived();
       if (sessionId !== "") yield { sessionId, awaited }; // Messages without a session tell the time, as the first one does.
     }
   }

@@ -501,31 +501,31 @@ describe("a process that died", () => {
 });
 
 describe("arrivals that another process stored", () => {
-  let heard: Arrival[];
+  let received: Arrival[];
 
   beforeEach(() => {
-    heard = [];
-    a.subscribe((arrival) => heard.push(arrival));
+    received = [];
+    a.subscribe((arrival) => received.push(arrival));
   });
 
   test("ST22: a holder is notified of a signal and of a cancel", async () => {
     await a.commit([creating("ses-1", FOR_EVER)], 0);
     await b.commit([signalling("ses-1", 1)], 1);
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
     await b.commit([{ type: "request_cancel", sessionId: "ses-1", mode: "graceful", graceMs: 10 }], 1);
-    await until(() => heard.length === 2);
-    expect(heard.every(({ sessionId }) => sessionId === "ses-1")).toBe(true);
+    await until(() => received.length === 2);
+    expect(received.every(({ sessionId }) => sessionId === "ses-1")).toBe(true);
   });
 
   test("ST22: an unclaimed session with something to do is named once, until something new happens", async () => {
     await b.commit([creating("ses-1")], 0);
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
     await b.commit([signalling("ses-1", 1)], 1);
-    await until(() => heard.length === 2);
+    await until(() => received.length === 2);
     // A look later there is nothing new, so the next arrival is of the other session.
     await b.commit([creating("ses-2")], 2);
-    await until(() => heard.length > 2);
-    expect(heard.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-1", "ses-2"]);
+    await until(() => received.length > 2);
+    expect(received.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-1", "ses-2"]);
   });
 
   test("ST22: a holder is notified when another process moves its session away", async () => {
@@ -533,7 +533,7 @@ describe("arrivals that another process stored", () => {
     const move = { sessionId: "ses-1", moveId: "mov-1" };
     await b.commit([{ type: "begin_move", ...move, to: "elsewhere" }], 2);
     await b.commit([{ type: "end_move", ...move, outcome: "moved" }], 3);
-    await until(() => heard.length > 0);
+    await until(() => received.length > 0);
     expect((await a.arrivals("ses-1", 0)).session.move).toMatchObject({ isDone: true });
   });
 
@@ -542,26 +542,26 @@ describe("arrivals that another process stored", () => {
     const leave = a.subscribe((arrival) => others.push(arrival));
     leave();
     await b.commit([creating("ses-1")], 0);
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
     expect(others).toEqual([]);
   });
 });
 
 describe("followers", () => {
   test("ST47: a follower is notified when another process creates, commits or deletes a session, also one that is unclaimed here", async () => {
-    let heard = 0;
-    const leave = a.follow("ses-1", () => heard++);
-    const hearsOf = async (work: () => Promise<unknown>): Promise<void> => {
-      const before = heard;
+    let received = 0;
+    const leave = a.follow("ses-1", () => received++);
+    const learnsOf = async (work: () => Promise<unknown>): Promise<void> => {
+      const before = received;
       await work();
-      await until(() => heard > before);
+      await until(() => received > before);
     };
-    await hearsOf(() => b.commit([creating("ses-1")], 0));
+    await learnsOf(() => b.commit([creating("ses-1")], 0));
     let token = 0;
-    await hearsOf(async () => void (token = await claim(b, "owner-1", 0)));
-    await hearsOf(() => b.commit([batch(token, 0)], 1));
-    await hearsOf(() => b.commit([batch(token, 1, { session: { status: "completed", output: "1" } })], 1));
-    await hearsOf(() => b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 1));
+    await learnsOf(async () => void (token = await claim(b, "owner-1", 0)));
+    await learnsOf(() => b.commit([batch(token, 0)], 1));
+    await learnsOf(() => b.commit([batch(token, 1, { session: { status: "completed", output: "1" } })], 1));
+    await learnsOf(() => b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 1));
     leave();
   });
 

@@ -20,9 +20,9 @@ export class DatabaseOffset {
     return this.#ms ?? 0;
   }
 
-  /** @param told the database's time at some moment between the question and the answer. */
-  heard(askedAt: number, told: number, answeredAt: number): void {
-    const [least, most] = [told - answeredAt, told - askedAt];
+  /** @param reported the database's time at some moment between the question and the answer. */
+  measured(askedAt: number, reported: number, answeredAt: number): void {
+    const [least, most] = [reported - answeredAt, reported - askedAt];
     const isBetter = this.#ms === undefined || least > this.#ms; // database-clock-2.
     if (isBetter || most < this.#ms!) this.#ms = least; // database-clock-1.
   }
@@ -38,7 +38,7 @@ export async function databaseClock(db: Database): Promise<() => number> {
       const [row] = await db.run({
         text: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
       });
-      offset.heard(askedAt, row?.["now"] as number, performance.now());
+      offset.measured(askedAt, row?.["now"] as number, performance.now());
     } finally {
       askAt = performance.now() + ASK_AGAIN_MS;
     }

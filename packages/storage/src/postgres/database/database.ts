@@ -66,8 +66,8 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-export interface Hearing {
-  readonly heard: (said: string) => void;
+export interface ListenHandlers {
+  readonly received: (said: string) => void;
   /** The connection is lost, and no more notices come. Not called after `close`. */
   readonly lost: () => void;
 }
@@ -195,7 +195,7 @@ export class Database {
   }
 
   /** @param channel a name that needs no quotes. */
-  async listen(channel: string, { heard, lost }: Hearing): Promise<Listening> {
+  async listen(channel: string, { received, lost }: ListenHandlers): Promise<Listening> {
     const client = new pg.Client({
       connectionString: this.#url,
       connectionTimeoutMillis: this.#connectTimeoutMs,
@@ -210,7 +210,7 @@ export class Database {
     };
     client.on("error", end);
     client.on("end", end);
-    client.on("notification", ({ payload }) => heard(payload ?? ""));
+    client.on("notification", ({ payload }) => received(payload ?? ""));
     try {
       await client.connect();
       await client.query(`LISTEN ${channel}`);

@@ -207,7 +207,7 @@ export class ArrivalPoll {
         if (this.#followed.delete(sessionId)) this.#options.followers.tell(sessionId);
         continue;
       }
-      this.#tellFollowers(head);
+      this.#notifyFollowers(head);
       const known = this.#watched.get(sessionId);
       if (known === undefined || head.version <= known.version) continue;
       const hasMoved = head.session.move?.isDone === true; // Nothing more arrives at it here.
@@ -226,7 +226,7 @@ export class ArrivalPoll {
     return this.#followed;
   }
 
-  #tellFollowers({ sessionId, lane, version }: Head): void {
+  #notifyFollowers({ sessionId, lane, version }: Head): void {
     const known = this.#followed.get(sessionId);
     if (known === undefined || version <= known.version) return;
     this.#followed.set(sessionId, { lane, version });

@@ -39,7 +39,7 @@ export class ChangeFeed {
       followers: this.#followers,
     });
     if (notices !== undefined)
-      this.#notices = new CommitNotices({ db, ...notices, heard: () => this.#poll.hurry() });
+      this.#notices = new CommitNotices({ db, ...notices, received: () => this.#poll.hurry() });
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
@@ -70,7 +70,7 @@ export class ChangeFeed {
   written(set: WorkingSet): void {
     this.#poll.note(set);
     this.announce(set.arrived);
-    if (this.#concernsOthers(set)) this.#notices?.tell();
+    if (this.#concernsOthers(set)) this.#notices?.send();
   }
 
   /** From here on, arrivals for the session are looked for. */

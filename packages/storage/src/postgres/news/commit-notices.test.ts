@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { channelOf, CommitNotices, type NoticeDatabase } from "./commit-notices.ts";
-import { Database, type Hearing, type Listening } from "../database/database.ts";
+import { Database, type ListenHandlers, type Listening } from "../database/database.ts";
 import type { PostgresStorage } from "../index.ts";
 import { EmptiedSchema } from "../testing/emptied.ts";
 import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
@@ -22,13 +22,13 @@ afterEach(async () => {
   await Promise.all(storages.splice(0).map((storage) => storage.close()));
 });
 
-async function openBoth(): Promise<{ a: PostgresStorage; b: PostgresStorage; heard: string[] }> {
+async function openBoth(): Promise<{ a: PostgresStorage; b: PostgresStorage; received: string[] }> {
   const a = await emptied.open({ pollMs: NEVER_MS });
   const b = await emptied.reopen({ pollMs: NEVER_MS });
   storages.push(a, b);
-  const heard: string[] = [];
-  a.subscribe(({ sessionId }: Arrival) => heard.push(sessionId));
-  return { a, b, heard };
+  const received: string[] = [];
+  a.subscribe(({ sessionId }: Arrival) => received.push(sessionId));
+  return { a, b, received };
 }
 
 function creating(sessionId: string, more: Partial<CreateSession> = {}): CreateSession {
@@ -42,70 +42,71 @@ const signalling = (sessionId: string, n: number) =>
 /** Vitest's own second is soon over where the machine is busy. */
 const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, interval: 10 });
 
-const heardOf = (heard: readonly string[], sessionId: string) => until(() => heard.includes(sessionId));
+const receivedOf = (received: readonly string[], sessionId: string) =>
+  until(() => received.includes(sessionId));
 
 test("a new session, and an arrival for a session held here, are noticed without polling", async () => {
-  const { a, b, heard } = await openBoth();
+  const { a, b, received } = await openBoth();
   await b.commit([creating("ses-1")], 0);
-  await heardOf(heard, "ses-1");
+  await receivedOf(received, "ses-1");
   await a.commit([creating("ses-2", { claimFor: { owner: "owner-1", leaseMs: Infinity } })], 0);
   // Many commits, sent as a few notices.
   for (let n = 0; n < 20; n++) await b.commit([creating(`ses-many-${n}`)], 1);
   await b.commit([signalling("ses-2", 1)], 2);
-  await heardOf(heard, "ses-2");
-  for (let n = 0; n < 20; n++) await heardOf(heard, `ses-many-${n}`);
+  await receivedOf(received, "ses-2");
+  for (let n = 0; n < 20; n++) await receivedOf(received, `ses-many-${n}`);
 });
 
 test("a listener whose connection is lost makes another one, and finds the changes stored in between", async () => {
-  const { b, heard } = await openBoth();
+  const { b, received } = await openBoth();
   await b.commit([creating("ses-1")], 0);
-  await heardOf(heard, "ses-1");
+  await receivedOf(received, "ses-1");
   await runSql(
     await sharedServerUrl(),
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast notices'",
   );
   await b.commit([creating("ses-2")], 1);
-  await heardOf(heard, "ses-2");
+  await receivedOf(received, "ses-2");
   await b.commit([creating("ses-3")], 2);
-  await heardOf(heard, "ses-3");
+  await receivedOf(received, "ses-3");
 });
 
 test("a commit that concerns no other process sends no notice", async () => {
   const a = await emptied.open();
   storages.push(a);
-  const told = await overhear(emptied.schema);
+  const sent = await overhear(emptied.schema);
   const [created] = await a.commit([creating("ses-1", { claimFor: { owner: "o", leaseMs: Infinity } })], 0);
   const { token } = created as { readonly token: number };
   const rest = { entries: [], consumed: [], session: { status: "completed" } } as const;
   await a.commit([{ type: "commit_batch", sessionId: "ses-1", token, firstSeq: 0, records: [], ...rest }], 1);
   await runSql(await sharedServerUrl(), `NOTIFY ${channelOf(emptied.schema)}, 'the end'`);
-  await until(() => told.includes("the end"));
-  expect(told).toEqual(["the end"]);
+  await until(() => sent.includes("the end"));
+  expect(sent).toEqual(["the end"]);
   await a.commit([creating("ses-2")], 2);
-  await until(() => told.length === 2);
+  await until(() => sent.length === 2);
 });
 
 describe("a notice to itself that a process does not get back", () => {
   test("it is found out, and warned of once, however often the process listens again", async () => {
     const db = new FakeDatabase();
-    const { warnings, heard, warned } = listenTo(db);
+    const { warnings, received, warned } = listenTo(db);
     await warned;
     expect(warnings).toEqual([expect.stringMatching(/notices do not reach this process.*pooler/)]);
-    db.hearing?.lost();
+    db.handlers?.lost();
     await db.listened(2);
     // It looked once after each beginning, and no notice made it look again.
-    await until(() => heard.mock.calls.length === 2);
+    await until(() => received.mock.calls.length === 2);
     await macrotasks(10);
     expect(warnings).toHaveLength(1);
-    expect(heard).toHaveBeenCalledTimes(2);
+    expect(received).toHaveBeenCalledTimes(2);
   });
 
   test("a notice of another process is still received after the warning", async () => {
     const db = new FakeDatabase();
-    const { heard, warned } = listenTo(db);
+    const { received, warned } = listenTo(db);
     await warned;
-    db.hearing?.heard("somebody else");
-    expect(heard).toHaveBeenCalledTimes(2);
+    db.handlers?.received("somebody else");
+    expect(received).toHaveBeenCalledTimes(2);
   });
 
   test("it has come back if it was there to be read, however busy this process was", async () => {
@@ -117,7 +118,7 @@ describe("a notice to itself that a process does not get back", () => {
     });
     let isRead = false;
     socket.far.on("data", (bytes) => {
-      db.hearing?.heard(bytes.toString());
+      db.handlers?.received(bytes.toString());
       isRead = true;
     });
     const { warnings } = listenTo(db);
@@ -142,25 +143,25 @@ test("a database that has no notices is not asked again", async () => {
 
 // ---- notices without a database ---------------------------------------------------------------------------
 
-/** Passes sent notices to `onTold` alone. */
+/** Passes sent notices to `onSent` alone. */
 class FakeDatabase implements NoticeDatabase {
-  hearing: Hearing | undefined;
+  handlers: ListenHandlers | undefined;
   #listeners = 0;
-  readonly #onTold: (said: unknown) => void;
+  readonly #onSent: (said: unknown) => void;
 
-  constructor(onTold: (said: unknown) => void = () => undefined) {
-    this.#onTold = onTold;
+  constructor(onSent: (said: unknown) => void = () => undefined) {
+    this.#onSent = onSent;
   }
 
   run(_: unknown, [, said]: readonly unknown[]): Promise<[]> {
-    this.#onTold(said);
+    this.#onSent(said);
     return Promise.resolve([]);
   }
 
-  listen(_: string, hearing: Hearing): Promise<Listening> {
+  listen(_: string, handlers: ListenHandlers): Promise<Listening> {
     this.#listeners++;
-    this.hearing = hearing;
-    return Promise.resolve({ close: async () => void (this.hearing = undefined) });
+    this.handlers = handlers;
+    return Promise.resolve({ close: async () => void (this.handlers = undefined) });
   }
 
   async listened(times: number): Promise<void> {
@@ -170,16 +171,16 @@ class FakeDatabase implements NoticeDatabase {
 
 function listenTo(db: NoticeDatabase) {
   const warnings: string[] = [];
-  const heard = vi.fn();
+  const received = vi.fn();
   const { promise: warned, resolve } = Promise.withResolvers<void>();
   const warn = (text: string): void => {
     warnings.push(text);
     resolve();
   };
-  const notices = new CommitNotices({ db, schema: "s", heard, warn, echoMs: 1 });
+  const notices = new CommitNotices({ db, schema: "s", received, warn, echoMs: 1 });
   notices.listen();
   onTestFinished(() => notices.close());
-  return { notices, warnings, heard, warned };
+  return { notices, warnings, received, warned };
 }
 
 async function macrotasks(count: number): Promise<void> {
@@ -202,14 +203,14 @@ async function loopback(): Promise<{ readonly near: Socket; readonly far: Socket
 
 /** All notices of a schema, whichever process sends them. */
 async function overhear(schema: string): Promise<string[]> {
-  const told: string[] = [];
+  const sent: string[] = [];
   const connecting = { connectionsMax: 1, connectTimeoutMs: 10_000 };
   const db = new Database({ url: await sharedServerUrl(), schema, ...connecting });
-  const hearing = { heard: (said: string) => void told.push(said), lost: () => undefined };
-  const listening = await db.listen(channelOf(schema), hearing);
+  const handlers = { received: (said: string) => void sent.push(said), lost: () => undefined };
+  const listening = await db.listen(channelOf(schema), handlers);
   onTestFinished(async () => {
     await listening.close();
     await db.close();
   });
-  return told;
+  return sent;
 }

@@ -14,7 +14,7 @@
 
 import { randomUUID } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Hearing, Listening, Row, Statement } from "../database/database.ts";
+import type { ListenHandlers, Listening, Row, Statement } from "../database/database.ts";
 import { sqlState } from "../database/pg-errors.ts";
 
 /** The least time between two notices. */
@@ -25,7 +25,7 @@ const ECHO_MS = 10_000;
 const AGAIN_MS = { least: 100, most: 10_000 };
 
 /** A notice need not survive anything, so it waits for no sync. */
-const TELL: Statement = {
+const SEND: Statement = {
   name: "tell",
   text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
 };
@@ -34,7 +34,7 @@ const TELL: Statement = {
 export interface NoticeDatabase {
   run(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** @param channel a name that needs no quotes. */
-  listen(channel: string, hearing: Hearing): Promise<Listening>;
+  listen(channel: string, handlers: ListenHandlers): Promise<Listening>;
 }
 
 /** A short name for any schema. Two schemas with the same number only poll more often. */
@@ -47,7 +47,7 @@ export interface CommitNoticesOptions {
   /** The schema that the notices are about. */
   readonly schema: string;
   /** Called at each notice of another process. */
-  readonly heard: () => void;
+  readonly received: () => void;
   /** Called once at most, with a warning for people. */
   readonly warn: (text: string) => void;
   readonly echoMs?: number;
@@ -59,7 +59,7 @@ export class CommitNotices {
   /** The content of this process's notices, so that it ignores its own. */
   readonly #self = randomUUID();
   readonly #probe = randomUUID();
-  #canTell = true;
+  #canSend = true;
   #canListen = true;
   #hasWarned = false;
   #hasMore = false;
@@ -76,8 +76,8 @@ export class CommitNotices {
   // ---- telling --------------------------------------------------------------------------------------------
 
   /** commit-notices-2. */
-  tell(): void {
-    if (!this.#canTell) return;
+  send(): void {
+    if (!this.#canSend) return;
     if (this.#pause !== undefined) {
       this.#hasMore = true;
       return;
@@ -87,7 +87,7 @@ export class CommitNotices {
       this.#pause = undefined;
       if (!this.#hasMore) return;
       this.#hasMore = false;
-      this.tell();
+      this.send();
     }, COALESCE_MS);
     this.#pause.unref();
   }
@@ -95,11 +95,11 @@ export class CommitNotices {
   /** Answers whether the notice was sent. */
   async #say(what: string): Promise<boolean> {
     try {
-      await this.#options.db.run(TELL, [this.#channel, what]);
+      await this.#options.db.run(SEND, [this.#channel, what]);
       return true;
     } catch (error) {
       // The server has no such thing; anything else passes.
-      if (isUnknownToServer(error)) this.#canTell = false;
+      if (isUnknownToServer(error)) this.#canSend = false;
       return false;
     }
   }
@@ -108,11 +108,11 @@ export class CommitNotices {
 
   listen(): void {
     if (this.#listening !== undefined || !this.#canListen) return;
-    let isHeard = false;
+    let isReceived = false;
     const listening = this.#options.db.listen(this.#channel, {
-      heard: (said) => {
-        if (said === this.#probe) isHeard = true;
-        else if (said !== this.#self) this.#options.heard();
+      received: (said) => {
+        if (said === this.#probe) isReceived = true;
+        else if (said !== this.#self) this.#options.received();
       },
       lost: () => this.#listenAgain(listening),
     });
@@ -121,10 +121,11 @@ export class CommitNotices {
       async () => {
         if (this.#listening !== listening) return;
         this.#againMs = AGAIN_MS.least;
-        this.#options.heard(); // commit-notices-3.
+        this.#options.received(); // commit-notices-3.
         if (!(await this.#say(this.#probe))) return;
         const judge = (): void => {
-          if (!isHeard && this.#listening === listening) this.#warn("a notice to itself did not come back");
+          if (!isReceived && this.#listening === listening)
+            this.#warn("a notice to itself did not come back");
         };
         // Only after arrived data is read: in a process that was busy for so long, the timer is due first.
         setTimeout(() => setImmediate(judge), this.#options.echoMs ?? ECHO_MS).unref();
@@ -168,7 +169,7 @@ export class CommitNotices {
 
   /** Tell nothing more. */
   async close(): Promise<void> {
-    this.#canTell = false;
+    this.#canSend = false;
     clearTimeout(this.#pause);
     await this.stop();
   }

@@ -152,15 +152,15 @@ class Server implements PostgresServer {
     // the server has ended.
     const script = '"$@" </dev/null 3<&- & child=$!; (read line <&3; kill -QUIT $child) & wait $child';
     const args = ["-c", `exec 3<&0; ${script}`, "sh", this.#binaries.postgres, "-D", this.#data, ...settings];
-    let heard = "";
+    let received = "";
     const shell = spawn("/bin/sh", args, { ...asUser(this.folder), stdio: ["pipe", "ignore", "pipe"] });
-    shell.stderr?.on("data", (bytes: Buffer) => (heard = (heard + bytes.toString()).slice(-4_000)));
+    shell.stderr?.on("data", (bytes: Buffer) => (received = (received + bytes.toString()).slice(-4_000)));
     for (const stream of [shell.stdin, shell.stderr]) {
       stream?.on("error", () => undefined);
       (stream as unknown as { unref?: () => void } | null)?.unref?.();
     }
     shell.unref();
-    return { shell, said: () => heard };
+    return { shell, said: () => received };
   }
 
   async restart(): Promise<void> {

@@ -15,14 +15,14 @@ const IO_ERROR = 10;
 let storage: SqliteStorage;
 /** Which statements fail, by their text and values, and with what. */
 let fault: ((sql: string, values: readonly SqlValue[]) => number | undefined) | undefined;
-let heard: Arrival[];
+let received: Arrival[];
 
 beforeEach(() => {
   fault = undefined;
-  heard = [];
+  received = [];
   const path = `${newFolder()}/test.db`;
   storage = new SqliteStorage({ driver: faulty(openForWriting(path, true)), path });
-  storage.subscribe((arrival) => heard.push(arrival));
+  storage.subscribe((arrival) => received.push(arrival));
 });
 
 afterEach(() => storage.close());
@@ -124,7 +124,7 @@ test("ST22: listeners are notified of stored changes, once, and of nothing that 
   await storage.commit([creating(1), creating(2), creating(3)], 1);
   fault = poisoned;
   await storage.commit([signalling(1, '"ok"'), signalling(2, '"poison"'), signalling(3, '"ok"')], 2);
-  expect(heard.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-3"]);
+  expect(received.map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-3"]);
 });
 
 test("a failing disk rejects the group as unknown, applies none of it, and the same group may be sent again", async () => {
@@ -136,7 +136,7 @@ test("a failing disk rejects the group as unknown, applies none of it, and the s
     name: "UnavailableError",
     code: "storage_unavailable",
   });
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   expect(await storage.load("ses-2")).toBeUndefined();
   expect(await storage.arrivals("ses-1", 0)).toMatchObject({ inbox: 0, signals: [] });
   const again = await storage.commit(group, 3);

@@ -165,14 +165,14 @@ export class Heads {
         : [this.#claimed, this.#recent];
     from.delete(sessionId);
     to.set(sessionId, head);
-    shed(this.#recent, this.#recentMax, (oldest) => this.letGo(oldest));
+    shed(this.#recent, this.#recentMax, (oldest) => this.evict(oldest));
   }
 
   /**
    * Drop the head of a session that nobody has claimed, except what is needed of its past claim
    * (sqlite-heads-2).
    */
-  letGo({ session, claim }: Head): void {
+  evict({ session, claim }: Head): void {
     const left = isEnded(session.status) ? { ...NO_CLAIM, token: claim.token } : releasedClaim(claim);
     this.forget(session.sessionId, left);
   }

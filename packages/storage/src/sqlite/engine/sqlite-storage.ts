@@ -332,9 +332,9 @@ export class SqliteStorage implements AgentStorage {
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
     // Wrapped, so that a function subscribed twice is called twice and unsubscribed once.
-    const told = (arrival: Arrival) => listener(arrival);
-    this.#listeners.add(told);
-    return () => void this.#listeners.delete(told);
+    const notify = (arrival: Arrival) => listener(arrival);
+    this.#listeners.add(notify);
+    return () => void this.#listeners.delete(notify);
   }
 
   follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
@@ -426,7 +426,7 @@ export class SqliteStorage implements AgentStorage {
       this.#dueIndex.note(head);
       // A removed session has no head any more, or another one if it was created again.
       const isAtHand = this.#heads.peek(head.session.sessionId) === head;
-      if (isAtHand && isEnded(head.session.status)) this.#heads.letGo(head);
+      if (isAtHand && isEnded(head.session.status)) this.#heads.evict(head);
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);

@@ -55,7 +55,7 @@ export class FileGuard {
   readonly #index: Kept | undefined;
   readonly #looking: NodeJS.Timeout;
   #error: HoldfastError | undefined;
-  #tell!: (error: HoldfastError) => void;
+  #report!: (error: HoldfastError) => void;
 
   /** @param driver has opened `file` for writing. */
   constructor(driver: SqlDriver, file: string) {
@@ -64,7 +64,7 @@ export class FileGuard {
     const [log] = keep(`${file}-wal`);
     this.#kept = [...keep(file), ...(log === undefined ? [] : [{ ...log, named: nameOf(log) }])];
     [this.#index] = keep(`${file}-shm`);
-    this.lost = new Promise((resolve) => (this.#tell = resolve));
+    this.lost = new Promise((resolve) => (this.#report = resolve));
     this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
@@ -103,7 +103,7 @@ export class FileGuard {
     const found = identityOf(path);
     if (found === identity) return;
     this.#error = path === this.#file ? this.#databaseLost(found) : this.#logLost(path, found);
-    this.#tell(this.#error);
+    this.#report(this.#error);
     throw this.#error;
   }
 

@@ -196,13 +196,13 @@ describe("through the owner", () => {
     const path = `${newFolder()}/test.db`;
     const owner = await ownerOf(path);
     await owner.commit([creating], 1);
-    const heard: Arrival[] = [];
-    owner.subscribe((arrival) => heard.push(arrival));
+    const received: Arrival[] = [];
+    owner.subscribe((arrival) => received.push(arrival));
     const client = (await connectSqliteStorage({ path }))!;
     expect(await client.commit([signalling("sig-1")], 2)).toEqual([
       { status: "stored", order: 1, awaited: true },
     ]);
-    expect(heard).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(received).toEqual([{ sessionId: "ses-1", awaited: true }]);
     await client.close();
   });
 

@@ -176,15 +176,15 @@ export class SocketStorage implements AgentStorage {
   }
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
-    const told = (arrival: Arrival) => listener(arrival);
-    this.#listeners.add(told);
+    const notify = (arrival: Arrival) => listener(arrival);
+    this.#listeners.add(notify);
     if (!this.#isSubscribed) {
       this.#isSubscribed = true;
       // Requests are done in order, so arrivals of all later requests are received. If the connection is
       // lost, the next request rejects.
       this.#ask("subscribe", {}).catch(() => {});
     }
-    return () => void this.#listeners.delete(told);
+    return () => void this.#listeners.delete(notify);
   }
 
   async close(): Promise<void> {
@@ -225,10 +225,10 @@ export class SocketStorage implements AgentStorage {
   #read(chunk: Buffer): void {
     const lines = this.#splitter.push(chunk);
     if (lines === "too_long") return void this.#socket.destroy();
-    for (const line of lines) this.#hear(line);
+    for (const line of lines) this.#receive(line);
   }
 
-  #hear(line: string): void {
+  #receive(line: string): void {
     const message = parse(line);
     if (this.#owner === undefined) {
       this.#greeted?.(isHello(message) ? message : this.#stranger());

@@ -89,7 +89,7 @@ export class Connection {
     this.#pump();
   }
 
-  tell(arrival: Arrival): void {
+  notify(arrival: Arrival): void {
     if (this.isSubscribed) this.write({ arrival });
   }
 

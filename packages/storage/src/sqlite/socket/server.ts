@@ -50,7 +50,7 @@ export class StorageServer {
       });
     });
     options.storage.subscribe((arrival) => {
-      for (const connection of this.#connections) connection.tell(arrival);
+      for (const connection of this.#connections) connection.notify(arrival);
     });
   }
 
