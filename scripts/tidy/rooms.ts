@@ -24,7 +24,8 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   proto: [["gen"], ["line.ts"], ["services.ts"]],
   runtime: [
-    ["loop", "agents", "sources", "node", "memory", "processes", "secrets"],
+    ["secrets"],
+    ["loop", "agents", "sources", "node", "memory", "processes"],
     ["tasks"],
     ["session"],
     ["isolation", "tracers"],
@@ -43,7 +44,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
-  runner: [["gateway"]],
+  runner: [["secrets", "gateway"]],
   holdfast: [["frame", "sdk"], ["tracing"], ["place"], ["view"], ["run"], ["ask"], ["commands"]],
   testkit: [["faulty-storage.ts", "test-runtime.ts", "scripted-model", "conformance"], ["crash"]],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

@@ -18,4 +18,5 @@ export {
   type TaskQueue,
 } from "./queued-tasks.ts";
 export { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
+export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

@@ -55,6 +55,7 @@ export function taskAgent(task: TaskDefinition): Agent {
   const name = taskAgentName(task.name);
   const attempt = defineTask({
     name,
+    ...(task.secrets === undefined ? {} : { secrets: task.secrets }),
     retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // task-agent-2.
     run: (queued: QueuedInput, context) => perform(task, queued, context),
     ...(task.endLost === undefined
@@ -141,6 +142,10 @@ class AskedContext implements TaskContext {
 
   get signal(): AbortSignal {
     return this.#context.signal;
+  }
+
+  secret(name: string): string {
+    return this.#context.secret(name);
   }
 
   streamToken(text: string): void {

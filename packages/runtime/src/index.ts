@@ -44,14 +44,15 @@ export {
   type LineMeaning,
   type StdinSignalsOptions,
 } from "./sources/stdin-signals.ts";
+export { attemptFailure } from "./tasks/attempt-failure.ts";
 export {
-  attemptFailure,
   LocalTaskExecutor,
   performTask,
   resolveConversations,
   traitsOf,
   type LocalTaskExecutorOptions,
 } from "./tasks/local-task-executor.ts";
+export { declaredSecretsOf, type SecretSource } from "./secrets/declared-secrets.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";

@@ -491,7 +491,7 @@ class LocalRuntime implements Runtime {
 
   #know(agent: Agent): void {
     if (!this.#sessions.know(agent)) return;
-    for (const task of agent.tasks) this.#local?.register(task);
+    this.#local?.registerAgent(agent);
     for (const child of agent.agents) this.#know(child);
   }
 

@@ -14,6 +14,7 @@ import type {
   UnsettledTask,
 } from "@holdfast/core";
 import { LocalTaskExecutor } from "./tasks/local-task-executor.ts";
+import { environmentSecrets } from "./node/node-ports.ts";
 import type { RuntimeOptions } from "./api/runtime-api.ts";
 
 /**
@@ -21,7 +22,7 @@ import type { RuntimeOptions } from "./api/runtime-api.ts";
  * program passes an executor of its own.
  */
 export function executorsOf(
-  { tasks, queue, concurrency }: RuntimeOptions,
+  { tasks, queue, concurrency, secrets = environmentSecrets }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
   checkLease: () => void,
@@ -33,6 +34,7 @@ export function executorsOf(
         clock,
         payloadChars,
         checkLease,
+        secrets,
         ...(concurrency === undefined ? {} : { concurrency }),
       });
   const here = isExecutor(tasks) ? tasks : local!;

@@ -95,10 +95,7 @@ const INPUT: ModelTaskInput = {
   tools: TOOLS,
 };
 
-interface Seen {
-  readonly tokens: string[];
-  readonly usage: unknown[];
-}
+type Seen = { readonly tokens: string[]; readonly usage: unknown[] };
 
 async function ask(
   source: ModelProvider,
@@ -112,6 +109,7 @@ async function ask(
     attempt: 1,
     idempotencyKey: "ses_1-0",
     signal: new AbortController().signal,
+    secret: () => "",
     streamToken: (text) => seen.tokens.push(text),
     progress: () => {},
     reportUsage: (usage) => seen.usage.push(usage),

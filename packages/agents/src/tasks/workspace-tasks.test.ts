@@ -38,6 +38,7 @@ async function attempt<I, O>(
     attempt: 1,
     idempotencyKey: "ses_1-1",
     signal: new AbortController().signal,
+    secret: () => "",
     streamToken: () => {},
     progress: () => {},
     reportUsage: () => {},

@@ -70,6 +70,7 @@ export const ERROR_TABLE = {
   session_paused: { exit: 1, http: 409, rpc: "failed_precondition" },
   session_lost: { exit: 1, http: 500, rpc: "unknown" },
   agent_error: { exit: 1, http: 500, rpc: "unknown" },
+  secret_missing: { exit: 5, http: 409, rpc: "failed_precondition" },
   agent_not_found: { exit: 3, http: 404, rpc: "not_found" },
   agent_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },
   config_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },
@@ -338,22 +339,34 @@ export interface RecordedError {
 const ERROR_TEXT_MAX = 8_192;
 const CAUSES_MAX = 4;
 
-/** Any thrown value as a recorded error. Never throws, whatever the value; long texts are cut with a mark. */
-export function recordError(thrown: unknown, depth = 0): RecordedError {
+/**
+ * Any thrown value as a recorded error. Never throws, whatever the value; long texts are cut with a mark.
+ *
+ * @param redact called for each text before it is cut, so that no part of a secret stays. Must not throw.
+ */
+export function recordError(
+  thrown: unknown,
+  redact: (text: string) => string = (text) => text,
+): RecordedError {
+  return recordedError(thrown, (text) => cut(redact(text)), 0);
+}
+
+function recordedError(thrown: unknown, read: (text: string) => string, depth: number): RecordedError {
   try {
-    if (typeof thrown !== "object" || thrown === null) return { name: "Error", message: cut(String(thrown)) };
+    if (typeof thrown !== "object" || thrown === null)
+      return { name: "Error", message: read(String(thrown)) };
     const fields = thrown as Record<string, unknown>;
     const { name, message, code, cause } = fields;
     const at = typeof fields["at"] === "string" ? fields["at"] : authorLine(thrown);
     const details = DETAILS.filter((field) => typeof fields[field] === "string");
     return {
-      name: typeof name === "string" && name !== "" ? cut(name) : "Error",
-      message: cut(typeof message === "string" ? message : JSON.stringify(thrown)),
-      ...(typeof code === "string" ? { code: cut(code) } : {}),
-      ...(at === undefined ? {} : { at: cut(at) }),
-      ...Object.fromEntries(details.map((field) => [field, cut(fields[field] as string)])),
+      name: typeof name === "string" && name !== "" ? read(name) : "Error",
+      message: read(typeof message === "string" ? message : JSON.stringify(thrown)),
+      ...(typeof code === "string" ? { code: read(code) } : {}),
+      ...(at === undefined ? {} : { at: read(at) }),
+      ...Object.fromEntries(details.map((field) => [field, read(fields[field] as string)])),
       ...(cause !== undefined && cause !== null && depth < CAUSES_MAX
-        ? { cause: recordError(cause, depth + 1) }
+        ? { cause: recordedError(cause, read, depth + 1) }
         : {}),
     };
   } catch {

@@ -12,6 +12,7 @@ import {
   type OptionRule,
   type OptionRules,
 } from "@holdfast/core/internal";
+import { isSecretName } from "../secrets/declared-secrets.ts";
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
@@ -25,6 +26,7 @@ const schema: OptionRule = {
   expected: "a Standard Schema, such as one of zod",
   fits: (value) => (isObject(value) || typeof value === "function") && "~standard" in value,
 };
+const secrets = listRule('a list of names of environment variables, such as "API_KEY"', isSecretName);
 const version: OptionRule = { expected: 'a text, such as "2"', fits: (value) => typeof value === "string" };
 export const tasksRule = listRule("a list of what defineTask gives", isTask);
 export const agentsRule = listRule("a list of what defineAgent gives", isAgentLike);
@@ -37,6 +39,7 @@ const TASK: OptionRules = {
   timeoutMs: ms(0),
   deadlineMs: ms(0),
   guardRepeats: flag,
+  secrets,
   cost: functionRule("a function of the input"),
   run: functionRule("run: (input, task) => output"),
   endLost: functionRule("a function of the input and the idempotency key"),
@@ -55,6 +58,7 @@ const AGENT: OptionRules = {
     expected: "tasks by the names of requests",
     fits: (value) => isObject(value) && Object.values(value).every(isTask),
   },
+  secrets,
   state: object("{ version: 1, initial: (input) => ({ … }) }"),
   checkpoint: { expected: '"every_turn"', fits: (value) => value === "every_turn" },
   run: functionRule("run: async (ctx, input) => output"),

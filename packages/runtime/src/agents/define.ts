@@ -35,6 +35,13 @@ export interface TaskContext {
    * effect, as in `task.signal.aborted`: after its process was suspended past its lease, it is aborted.
    */
   readonly signal: AbortSignal;
+  /**
+   * The value of a secret that the task declares, or for a function of `ctx.run` the agent. It is not recorded:
+   * in outputs, errors and progress it is replaced by `[secret]`.
+   *
+   * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
+   */
+  secret(name: string): string;
   /** Show text while it is made. Provisional: only the output is recorded. */
   streamToken(text: string): void;
   /** Show the progress of the task. Provisional. */
@@ -59,6 +66,8 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly guardRepeats?: boolean;
   /** The most an attempt with this input may cost: reserved from the budget before it starts, settled by `reportUsage`. */
   readonly cost?: (input: Input) => TaskCost;
+  /** Names of the secrets that the handler may read with `task.secret(name)`. */
+  readonly secrets?: readonly string[];
   readonly run: (input: Input, task: TaskContext) => Output | Promise<Output>;
   /**
    * End the work of a lost attempt that is not retried, because its process ended while it ran. The agent gets
@@ -92,6 +101,11 @@ export function defineTask<Input, Output>(
 
 interface AgentCommon<Input, Output> {
   readonly name: string;
+  /**
+   * Names of the secrets that the agent needs: those of its functions in `ctx.run`, and those of its executor.
+   * A command asks for a value that is missing before it starts. Tasks declare their own.
+   */
+  readonly secrets?: readonly string[];
   /** Recorded with each session. Raise it when the code changes what a running session would ask for. */
   readonly version?: string;
   readonly description?: string;
@@ -150,6 +164,7 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly tasks: readonly TaskDefinition[];
   readonly agents: readonly Agent[];
   readonly handlers: { readonly [request: string]: TaskDefinition };
+  readonly secrets: readonly string[];
   readonly state: StateDefinition | undefined;
   /** Whether the agent has the turn form, in which every call ends in a checkpoint. */
   readonly turns: boolean;
@@ -181,6 +196,7 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
     ] as readonly TaskDefinition[],
     agents: (definition.agents ?? []) as readonly Agent[],
     handlers: definition.handlers ?? {},
+    secrets: definition.secrets ?? [],
     state: checkState(name, definition.state as StateDefinition | undefined),
     turns: "turn" in definition,
     main: "turn" in definition ? turnMain(definition) : runMain(definition),

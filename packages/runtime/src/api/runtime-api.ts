@@ -22,6 +22,7 @@ import type {
 import type { Agent, TaskDefinition } from "../agents/define.ts";
 import type { Immediate } from "../loop/slice-loop.ts";
 import type { Settled } from "../session/session-outcome.ts";
+import type { SecretSource } from "../secrets/declared-secrets.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
 export interface RuntimeOptions {
@@ -37,6 +38,11 @@ export interface RuntimeOptions {
    */
   readonly queue?: TaskExecutor;
   readonly signals?: readonly SignalSource[];
+  /**
+   * Values of the secrets that agents and tasks declare, such as a map from their names. Environment variables
+   * by default. Not used by an executor of your own in `tasks`.
+   */
+  readonly secrets?: SecretSource;
   readonly tracer?: AgentTracer;
   readonly clock?: Clock;
   readonly random?: Random;

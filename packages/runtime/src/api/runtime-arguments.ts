@@ -43,6 +43,10 @@ const RUNTIME = {
   },
   queue: object("a task executor"),
   signals: listRule("a list of signal sources", isObject),
+  secrets: {
+    expected: "a map from the names of secrets to their values, or { get: (name) => value }",
+    fits: (value) => isObject(value) && typeof value["get"] === "function",
+  },
   tracer: object("a tracer"),
   clock: object("a clock"),
   random: object("a source of chance"),

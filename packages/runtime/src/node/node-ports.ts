@@ -1,7 +1,8 @@
-// The ports of a Node process: `systemClock`, `systemRandom` and `sha256`.
+// The ports of a Node process: `systemClock`, `systemRandom`, `sha256` and `environmentSecrets`.
 
 import { hash, randomBytes } from "node:crypto";
 import type { AgentStorage, AgentTracer, Clock, Hash, Random } from "@holdfast/core";
+import type { SecretSource } from "../secrets/declared-secrets.ts";
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -63,6 +64,9 @@ export const sha256: Hash = (text) => {
 };
 
 export const silentTracer: AgentTracer = { trace() {} };
+
+/** Secrets by the names of environment variables. Only declared names are asked for. */
+export const environmentSecrets: SecretSource = { get: (name) => process.env[name] };
 
 /** Whether to check for mistakes that cost a little to find. */
 export function isDevelopment(): boolean {

@@ -27,6 +27,12 @@ export interface RedactedStream {
   end(): Buffer;
 }
 
+/** As `RedactedStream`, for text. */
+export interface RedactedText {
+  write(chunk: string): string;
+  end(): string;
+}
+
 export class Redactor {
   readonly #secrets = new Set<string>();
   readonly #pieces: boolean;
@@ -77,12 +83,33 @@ export class Redactor {
     return JSON.stringify(this.value(JSON.parse(text)));
   }
 
+  /** A value that will be shown as JSON. A value that is none is returned as it is, because it cannot be shown. */
+  shown(value: unknown): unknown {
+    if (this.#secrets.size === 0) return value;
+    try {
+      const text = JSON.stringify(value);
+      const safe = this.json(text);
+      return safe === text ? value : JSON.parse(safe);
+    } catch {
+      return value;
+    }
+  }
+
   stream(): RedactedStream {
+    const text = this.textStream();
+    return {
+      write: (chunk) => Buffer.from(text.write(Buffer.from(chunk).toString("latin1")), "latin1"),
+      end: () => Buffer.from(text.end(), "latin1"),
+    };
+  }
+
+  textStream(): RedactedText {
     let held = "";
     /** How many of the held characters belong to a form that was found. */
     let covered = 0;
     let endedInSecret = false;
-    const pass = (text: string, isEnd: boolean): Buffer => {
+    const pass = (text: string, isEnd: boolean): string => {
+      if (this.#secrets.size === 0) return text;
       const forms = this.#forms();
       const found = forms.find(text) ?? new Uint8Array(text.length);
       found.fill(1, 0, covered);
@@ -92,15 +119,9 @@ export class Redactor {
       held = text.slice(to);
       covered = 0;
       while (covered < held.length && found[to + covered] === 1) covered++;
-      return Buffer.from(safe, "latin1");
+      return safe;
     };
-    return {
-      write: (chunk) => {
-        if (this.#secrets.size === 0 && held === "") return Buffer.from(chunk);
-        return pass(held + Buffer.from(chunk).toString("latin1"), false);
-      },
-      end: () => pass(held, true),
-    };
+    return { write: (chunk) => pass(held + chunk, false), end: () => pass(held, true) };
   }
 
   #forms(): FormTable {

@@ -12,6 +12,8 @@
 //   local-task-executor-5. A process that was suspended past its lease aborts its attempts before it starts
 //       one, reports one, or returns an abort signal. The reason is that handlers may resume before the timer
 //       of the lease does.
+//   local-task-executor-6. Values of declared secrets are replaced in outputs, errors, tokens and progress before
+//       they leave the attempt.
 
 import {
   ConflictError,
@@ -19,7 +21,6 @@ import {
   encodeJson,
   HoldfastError,
   LIMITS,
-  recordError,
   validate,
   type AttemptOutcome,
   type Clock,
@@ -33,7 +34,10 @@ import {
   type UnsettledTask,
 } from "@holdfast/core";
 import { ChurnMap, Fifo } from "@holdfast/core/internal";
-import type { TaskContext, TaskDefinition } from "../agents/define.ts";
+import type { Agent, TaskContext, TaskDefinition } from "../agents/define.ts";
+import { DeclaredSecrets, type SecretSource } from "../secrets/declared-secrets.ts";
+import type { RedactedText } from "../secrets/redactor.ts";
+import { attemptFailure } from "./attempt-failure.ts";
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -43,6 +47,8 @@ export interface LocalTaskExecutorOptions {
   readonly clock: Clock;
   /** Aborts every attempt when the lease could have passed on (local-task-executor-5). Must not throw. */
   readonly checkLease?: () => void;
+  /** Values of declared secrets; none by default. */
+  readonly secrets?: SecretSource;
 }
 
 /**
@@ -53,6 +59,7 @@ const HANDLERS_END_MS = 10_000;
 
 export class LocalTaskExecutor implements TaskExecutor {
   readonly #tasks = new Map<string, TaskDefinition>();
+  readonly #secrets: DeclaredSecrets;
   readonly #clock: Clock;
   readonly #concurrency: number;
   readonly #host: AttemptHost;
@@ -70,7 +77,9 @@ export class LocalTaskExecutor implements TaskExecutor {
     payloadChars = LIMITS.payloadChars,
     clock,
     checkLease = () => {},
+    secrets = new Map(),
   }: LocalTaskExecutorOptions) {
+    this.#secrets = new DeclaredSecrets(secrets);
     this.#clock = clock;
     this.#concurrency = concurrency;
     this.#host = {
@@ -78,6 +87,7 @@ export class LocalTaskExecutor implements TaskExecutor {
       payloadChars,
       checkLease,
       heeding: this.#heeding,
+      secrets: this.#secrets,
       ended: (attempt, outcome) => {
         checkLease();
         this.#running.delete(attempt.number);
@@ -98,6 +108,13 @@ export class LocalTaskExecutor implements TaskExecutor {
       });
     }
     this.#tasks.set(task.name, task);
+    this.#secrets.declare(task);
+  }
+
+  /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
+  registerAgent(agent: Pick<Agent, "tasks" | "secrets">): void {
+    for (const task of agent.tasks) this.register(task);
+    this.#secrets.declareAgent(agent);
   }
 
   describe(kind: string): TaskTraits | undefined {
@@ -156,6 +173,7 @@ interface AttemptHost {
   readonly payloadChars: number;
   readonly checkLease: () => void;
   readonly heeding: Set<UnsettledTask>;
+  readonly secrets: DeclaredSecrets;
   /** Called once. */
   ended(attempt: Attempt, outcome: AttemptOutcome): void;
 }
@@ -170,6 +188,8 @@ class Attempt implements RunningAttempt, TaskContext {
   #performing: Promise<void> | undefined;
   #controller: AbortController | undefined;
   #abortReason: string | undefined;
+  /** Tokens in which a secret may begin are held back until it is known. */
+  #tokens: RedactedText | undefined;
   #cancelTimeout: (() => void) | undefined;
   #ended = false;
 
@@ -230,12 +250,23 @@ class Attempt implements RunningAttempt, TaskContext {
     return this.#controller.signal;
   }
 
+  secret(name: string): string {
+    return this.#host.secrets.of(this.#request.closure === undefined ? this.#definition : undefined, name);
+  }
+
   streamToken(text: string): void {
-    if (this.#isTold()) this.#request.onDelta({ type: "token", text });
+    if (!this.#isTold()) return;
+    this.#tokens ??= this.#host.secrets.redactor.textStream();
+    this.#showToken(this.#tokens.write(text));
+  }
+
+  #showToken(text: string): void {
+    if (text !== "") this.#request.onDelta({ type: "token", text });
   }
 
   progress(data: unknown): void {
-    if (this.#isTold()) this.#request.onDelta({ type: "progress", data });
+    if (!this.#isTold()) return;
+    this.#request.onDelta({ type: "progress", data: this.#host.secrets.redactor.shown(data) });
   }
 
   reportUsage(usage: TokenUsage): void {
@@ -291,7 +322,8 @@ class Attempt implements RunningAttempt, TaskContext {
       const output = closure === undefined ? await this.#performDefined() : await closure(this);
       outcome = { status: "completed", output: this.#encode(output) };
     } catch (thrown) {
-      outcome = attemptFailure(thrown);
+      const { redactor } = this.#host.secrets;
+      outcome = attemptFailure(thrown, (text) => redactor.text(text)); // local-task-executor-6.
       // A handler that throws at once does so within `start`, and `onEnd` is never called within that.
       await Promise.resolve();
     }
@@ -300,7 +332,8 @@ class Attempt implements RunningAttempt, TaskContext {
 
   #encode(output: unknown): string | undefined {
     const { kind } = this.#request;
-    const text = encodeJson(output, `output of task "${kind}"`);
+    const encoded = encodeJson(output, `output of task "${kind}"`);
+    const text = encoded === undefined ? undefined : this.#host.secrets.redactor.json(encoded);
     const { payloadChars } = this.#host;
     if (text !== undefined && text.length > payloadChars) {
       throw new HoldfastError(
@@ -343,6 +376,7 @@ class Attempt implements RunningAttempt, TaskContext {
 
   #end(outcome: AttemptOutcome): void {
     if (this.#ended) return;
+    if (this.#tokens !== undefined && this.#abortReason === undefined) this.#showToken(this.#tokens.end());
     this.#ended = true;
     this.#cancelTimeout?.();
     this.#host.ended(this, outcome);
@@ -377,42 +411,6 @@ export async function performTask(
 
 function abortError(reason: string): DOMException {
   return new DOMException(`the task was aborted: ${reason}`, "AbortError");
-}
-
-/** Codes of errors that a retry cannot fix. */
-const FINAL_CODES: ReadonlySet<string> = new Set([
-  "not_json",
-  "invalid_input",
-  "invalid_output",
-  "limit_exceeded",
-  "unknown_task_kind",
-  "usage",
-  "policy_denied",
-  "model_auth",
-]);
-
-/** The outcome of an attempt that threw this. Never throws. */
-export function attemptFailure(thrown: unknown): Extract<AttemptOutcome, { readonly status: "failed" }> {
-  const error = recordError(thrown);
-  const final =
-    error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
-  const retryAfterMs = retryAfterOf(thrown);
-  return {
-    status: "failed",
-    error,
-    retryable: !final,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  };
-}
-
-/** The delay before a retry that a thrown value asks for. Never throws, whatever was thrown. */
-function retryAfterOf(thrown: unknown): number | undefined {
-  try {
-    const ms = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
-    return typeof ms === "number" && Number.isFinite(ms) && ms > 0 ? ms : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Put the entries in the place of each `ctx.conversation()` in a task's input. */

@@ -1,0 +1,100 @@
+// `DeclaredSecrets`: the secrets that the agents and tasks of a runtime declare by name, and their values.
+//
+//   declared-secrets-1. A handler gets only secrets that were declared for it. A task's handler gets those of its
+//       task, and a function of `ctx.run` gets those of the agents of this runtime.
+//   declared-secrets-2. A value is read when it is asked for. Only the redactor keeps it, which replaces it in
+//       everything that is recorded or shown.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { Redactor } from "./redactor.ts";
+
+/** Where values of secrets come from: a map from names, or anything that answers in the same way. */
+export interface SecretSource {
+  /** The value, if there is one. Called whenever it is needed. Must not throw. */
+  get(name: string): string | undefined;
+}
+
+/** The name of an environment variable, because that is one of the places of a value. */
+export function isSecretName(name: unknown): name is string {
+  return typeof name === "string" && /^[A-Za-z_]\w{0,99}$/.test(name);
+}
+
+/** The part of a definition that declares secrets. */
+export interface Declares {
+  readonly secrets?: readonly string[];
+}
+
+export interface DeclaringAgent extends Declares {
+  readonly tasks: readonly Declares[];
+  readonly agents: readonly DeclaringAgent[];
+}
+
+/** Every name that these agents, the agents below them and these tasks declare, in order. */
+export function declaredSecretsOf(
+  agents: readonly DeclaringAgent[],
+  tasks: readonly Declares[] = [],
+): readonly string[] {
+  const names = new Set<string>();
+  const seen = new Set<DeclaringAgent>();
+  const visit = (agent: DeclaringAgent): void => {
+    if (seen.has(agent)) return;
+    seen.add(agent);
+    for (const declaring of [agent, ...agent.tasks])
+      for (const name of declaring.secrets ?? []) names.add(name);
+    agent.agents.forEach(visit);
+  };
+  agents.forEach(visit);
+  for (const { secrets = [] } of tasks) for (const name of secrets) names.add(name);
+  return [...names].toSorted();
+}
+
+export class DeclaredSecrets {
+  readonly redactor = new Redactor();
+  readonly #source: SecretSource;
+  /** Names that functions of `ctx.run` may read. */
+  readonly #ofAgents = new Set<string>();
+
+  constructor(source: SecretSource) {
+    this.#source = source;
+  }
+
+  /** A handler may also know the value from elsewhere, so that it is redacted from here on. */
+  declare({ secrets = [] }: Declares): void {
+    for (const name of secrets) this.#read(name);
+  }
+
+  declareAgent(agent: Declares): void {
+    this.declare(agent);
+    for (const name of agent.secrets ?? []) this.#ofAgents.add(name);
+  }
+
+  /**
+   * The value for a handler (declared-secrets-1).
+   *
+   * @param task the definition of the handler's task; `undefined` for a function of `ctx.run`.
+   * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
+   */
+  of(task: (Declares & { readonly name: string }) | undefined, name: string): string {
+    const isDeclared = task === undefined ? this.#ofAgents.has(name) : task.secrets?.includes(name) === true;
+    if (!isDeclared) {
+      const fix = `secrets: [${JSON.stringify(name)}]`;
+      throw new UsageError(`the secret ${name} is not declared`, {
+        at: task === undefined ? "a function of ctx.run" : `task "${task.name}"`,
+        fix: task === undefined ? `defineAgent({ ${fix} })` : `defineTask({ ${fix} })`,
+      });
+    }
+    const value = this.#read(name);
+    if (value !== undefined) return value;
+    throw new HoldfastError("secret_missing", `the secret ${name} has no value in this process`, {
+      expected: "a value from the source of secrets, by default the environment",
+      fix: `set the environment variable ${name}, or pass createRuntime({ secrets })`,
+    });
+  }
+
+  #read(name: string): string | undefined {
+    const value = this.#source.get(name);
+    if (value === undefined || value === "") return undefined;
+    this.redactor.add(value); // declared-secrets-2.
+    return value;
+  }
+}

@@ -1,0 +1,47 @@
+// `attemptFailure`: a thrown value as the outcome of an attempt, and whether another attempt can help.
+
+import { recordError, type AttemptOutcome } from "@holdfast/core";
+
+/** Codes of errors that a retry cannot fix. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  "not_json",
+  "invalid_input",
+  "invalid_output",
+  "limit_exceeded",
+  "unknown_task_kind",
+  "usage",
+  "policy_denied",
+  "model_auth",
+  "secret_missing",
+]);
+
+/**
+ * The outcome of an attempt that threw this. Never throws.
+ *
+ * @param redact as for `recordError`.
+ */
+export function attemptFailure(
+  thrown: unknown,
+  redact?: (text: string) => string,
+): Extract<AttemptOutcome, { readonly status: "failed" }> {
+  const error = recordError(thrown, redact);
+  const final =
+    error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
+  const retryAfterMs = retryAfterOf(thrown);
+  return {
+    status: "failed",
+    error,
+    retryable: !final,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+/** The delay before a retry that a thrown value asks for. Never throws, whatever was thrown. */
+function retryAfterOf(thrown: unknown): number | undefined {
+  try {
+    const ms = (thrown as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+    return typeof ms === "number" && Number.isFinite(ms) && ms > 0 ? ms : undefined;
+  } catch {
+    return undefined;
+  }
+}
