@@ -10,7 +10,7 @@
 //   task-agent-4. The handler does not begin after the task's deadline, even if no process is left to cancel
 //       this session.
 
-import { HoldfastError, recordError, type RecordedError, type TokenUsage } from "@holdfast/core";
+import { HoldfastError, recordError, UsageError, type RecordedError, type TokenUsage } from "@holdfast/core";
 import {
   attemptFailure,
   defineAgent,
@@ -146,6 +146,14 @@ class AskedContext implements TaskContext {
 
   secret(name: string): string {
     return this.#context.secret(name);
+  }
+
+  signalSession(): Promise<void> {
+    return Promise.reject(
+      new UsageError(`task ${this.taskId} was queued by another process and cannot signal its session`, {
+        fix: "register the task at the runner that has its agent",
+      }),
+    );
   }
 
   streamToken(text: string): void {

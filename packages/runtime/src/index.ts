@@ -45,14 +45,9 @@ export {
   type StdinSignalsOptions,
 } from "./sources/stdin-signals.ts";
 export { attemptFailure } from "./tasks/attempt-failure.ts";
-export {
-  LocalTaskExecutor,
-  performTask,
-  resolveConversations,
-  traitsOf,
-  type LocalTaskExecutorOptions,
-} from "./tasks/local-task-executor.ts";
+export { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
 export { declaredSecretsOf, type SecretSource } from "./secrets/declared-secrets.ts";
+export { performTask, resolveConversations, traitsOf } from "./tasks/task-call.ts";
 export { MemoryStorage } from "./memory/memory-storage.ts";
 export { limitProcessMemory } from "./node/process-memory.ts";
 export { clockFor, sha256, silentTracer, systemClock, systemRandom } from "./node/node-ports.ts";

@@ -130,7 +130,6 @@ class LocalRuntime implements Runtime {
   readonly #aliveness = new ProcessHold();
   #closing: Promise<void> | undefined;
   readonly #closers: (() => void | Promise<void>)[] = [];
-
   readonly #strictBounds: boolean;
   readonly #warn = (sessionId: string, message: string): void =>
     this.#world.trace?.({ type: "warned", sessionId, at: this.#clock.now(), message });
@@ -164,9 +163,10 @@ class LocalRuntime implements Runtime {
     this.#dispatched = options.dispatched;
     this.#timers = new Timers(this.#clock);
     this.#idleTimers = new Timers(this.#clock, true);
-    const executors = executorsOf(options, this.#clock, this.#limits.payloadChars, () =>
-      this.#leases.check(),
-    );
+    const executors = executorsOf(options, this.#clock, this.#limits.payloadChars, {
+      checkLease: () => this.#leases.check(),
+      signal: (...asked) => this.signal(...asked),
+    });
     ({ executor: this.#executor, local: this.#local } = executors);
     const immediate = options.immediate ?? setImmediate;
     this.#committer = new GroupCommitter(this.#storage, this.#clock, immediate);

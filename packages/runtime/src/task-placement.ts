@@ -13,8 +13,8 @@ import type {
   TaskTraits,
   UnsettledTask,
 } from "@holdfast/core";
-import { LocalTaskExecutor } from "./tasks/local-task-executor.ts";
 import { environmentSecrets } from "./node/node-ports.ts";
+import { LocalTaskExecutor, type LocalTaskExecutorOptions } from "./tasks/local-task-executor.ts";
 import type { RuntimeOptions } from "./api/runtime-api.ts";
 
 /**
@@ -25,7 +25,7 @@ export function executorsOf(
   { tasks, queue, concurrency, secrets = environmentSecrets }: RuntimeOptions,
   clock: Clock,
   payloadChars: number,
-  checkLease: () => void,
+  host: Pick<LocalTaskExecutorOptions, "checkLease" | "signal">,
 ): { readonly executor: TaskExecutor; readonly local: LocalTaskExecutor | undefined } {
   const local = isExecutor(tasks)
     ? undefined
@@ -33,8 +33,8 @@ export function executorsOf(
         tasks: tasks ?? [],
         clock,
         payloadChars,
-        checkLease,
         secrets,
+        ...host,
         ...(concurrency === undefined ? {} : { concurrency }),
       });
   const here = isExecutor(tasks) ? tasks : local!;

@@ -97,6 +97,8 @@ const INPUT: ModelTaskInput = {
 
 type Seen = { readonly tokens: string[]; readonly usage: unknown[] };
 
+const IDS = { sessionId: "ses_1", taskId: "ses_1-0", attempt: 1, idempotencyKey: "ses_1-0" };
+
 async function ask(
   source: ModelProvider,
   input = INPUT,
@@ -104,12 +106,10 @@ async function ask(
 ): Promise<{ reply: ModelReply } & Seen> {
   const seen: Seen = { tokens: [], usage: [] };
   const reply = await modelTask(source).run(input, {
-    sessionId: "ses_1",
-    taskId: "ses_1-0",
-    attempt: 1,
-    idempotencyKey: "ses_1-0",
+    ...IDS,
     signal: new AbortController().signal,
     secret: () => "",
+    signalSession: async () => {},
     streamToken: (text) => seen.tokens.push(text),
     progress: () => {},
     reportUsage: (usage) => seen.usage.push(usage),

@@ -39,6 +39,7 @@ async function attempt<I, O>(
     idempotencyKey: "ses_1-1",
     signal: new AbortController().signal,
     secret: () => "",
+    signalSession: async () => {},
     streamToken: () => {},
     progress: () => {},
     reportUsage: () => {},

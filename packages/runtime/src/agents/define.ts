@@ -42,6 +42,14 @@ export interface TaskContext {
    * @throws UsageError for a name that is not declared, HoldfastError `secret_missing` without a value.
    */
   secret(name: string): string;
+  /**
+   * Signal the session of this task. The signal is stored when the promise resolves, and it outlives the
+   * attempt. With a `dedupKey`, a repetition by another attempt stores nothing.
+   *
+   * @throws HoldfastError when the attempt has ended or storage refuses, UsageError for a task that another
+   * process queued.
+   */
+  signalSession(name: string, payload?: unknown, options?: { readonly dedupKey?: string }): Promise<void>;
   /** Show text while it is made. Provisional: only the output is recorded. */
   streamToken(text: string): void;
   /** Show the progress of the task. Provisional. */

@@ -21,12 +21,12 @@ import {
   encodeJson,
   HoldfastError,
   LIMITS,
-  validate,
+  UsageError,
   type AttemptOutcome,
   type Clock,
-  type ConversationEntry,
   type LostAttempt,
   type RunningAttempt,
+  type SignalReceipt,
   type TaskAttempt,
   type TaskExecutor,
   type TaskTraits,
@@ -38,6 +38,7 @@ import type { Agent, TaskContext, TaskDefinition } from "../agents/define.ts";
 import { DeclaredSecrets, type SecretSource } from "../secrets/declared-secrets.ts";
 import type { RedactedText } from "../secrets/redactor.ts";
 import { attemptFailure } from "./attempt-failure.ts";
+import { performTask, resolveConversations, traitsOf } from "./task-call.ts";
 
 export interface LocalTaskExecutorOptions {
   readonly tasks?: readonly TaskDefinition[];
@@ -49,6 +50,13 @@ export interface LocalTaskExecutorOptions {
   readonly checkLease?: () => void;
   /** Values of declared secrets; none by default. */
   readonly secrets?: SecretSource;
+  /** Stores a signal to a session, for `signalSession`; without it there is none. */
+  readonly signal?: (
+    sessionId: string,
+    name: string,
+    payload: unknown,
+    options: { readonly dedupKey?: string },
+  ) => Promise<SignalReceipt>;
 }
 
 /**
@@ -78,6 +86,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     clock,
     checkLease = () => {},
     secrets = new Map(),
+    signal,
   }: LocalTaskExecutorOptions) {
     this.#secrets = new DeclaredSecrets(secrets);
     this.#clock = clock;
@@ -86,6 +95,7 @@ export class LocalTaskExecutor implements TaskExecutor {
       clock,
       payloadChars,
       checkLease,
+      signal,
       heeding: this.#heeding,
       secrets: this.#secrets,
       ended: (attempt, outcome) => {
@@ -172,6 +182,7 @@ interface AttemptHost {
   readonly clock: Clock;
   readonly payloadChars: number;
   readonly checkLease: () => void;
+  readonly signal: LocalTaskExecutorOptions["signal"];
   readonly heeding: Set<UnsettledTask>;
   readonly secrets: DeclaredSecrets;
   /** Called once. */
@@ -252,6 +263,18 @@ class Attempt implements RunningAttempt, TaskContext {
 
   secret(name: string): string {
     return this.#host.secrets.of(this.#request.closure === undefined ? this.#definition : undefined, name);
+  }
+
+  async signalSession(
+    name: string,
+    payload?: unknown,
+    options: { readonly dedupKey?: string } = {},
+  ): Promise<void> {
+    if (!this.#isTold()) throw abortError(this.#abortReason ?? "its attempt has ended");
+    if (this.#host.signal === undefined) throw new UsageError("a task cannot signal its session here");
+    const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
+    const receipt = await this.#host.signal(this.sessionId, name, shown, options);
+    if (receipt.status === "refused") throw new HoldfastError("session_ended", receipt.reason);
   }
 
   streamToken(text: string): void {
@@ -383,50 +406,6 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 }
 
-/** The traits of a task that a session needs before it schedules the task. */
-export function traitsOf(task: TaskDefinition): TaskTraits {
-  if (task.cost === undefined) return task;
-  const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
-  return {
-    ...(retry === undefined ? {} : { retry }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
-    ...(guardRepeats === undefined ? {} : { guardRepeats }),
-    cost: (input) => cost(decodeJson(input)),
-  };
-}
-
-/** Call a task's handler between its schemas. */
-export async function performTask(
-  definition: TaskDefinition,
-  given: unknown,
-  context: TaskContext,
-): Promise<unknown> {
-  const { name, input, output } = definition;
-  const accepted =
-    input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
-  const made = await definition.run(accepted, context);
-  return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
-}
-
 function abortError(reason: string): DOMException {
   return new DOMException(`the task was aborted: ${reason}`, "AbortError");
-}
-
-/** Put the entries in the place of each `ctx.conversation()` in a task's input. */
-export async function resolveConversations(
-  value: unknown,
-  load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
-): Promise<unknown> {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
-  const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0] === "$conversation") {
-    const leaf = (value as { $conversation: unknown }).$conversation;
-    return load(typeof leaf === "number" ? leaf : null);
-  }
-  const members = Object.entries(value).map(
-    async ([key, item]) => [key, await resolveConversations(item, load)] as const,
-  );
-  return Object.fromEntries(await Promise.all(members));
 }

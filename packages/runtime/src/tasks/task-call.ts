@@ -1,0 +1,48 @@
+// The parts of a call of a defined task: its traits, its schemas, and the conversations in its input.
+
+import { decodeJson, validate, type ConversationEntry, type TaskTraits } from "@holdfast/core";
+import type { TaskContext, TaskDefinition } from "../agents/define.ts";
+
+/** The traits of a task that a session needs before it schedules the task. */
+export function traitsOf(task: TaskDefinition): TaskTraits {
+  if (task.cost === undefined) return task;
+  const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
+  return {
+    ...(retry === undefined ? {} : { retry }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...(guardRepeats === undefined ? {} : { guardRepeats }),
+    cost: (input) => cost(decodeJson(input)),
+  };
+}
+
+/** Call a task's handler between its schemas. */
+export async function performTask(
+  definition: TaskDefinition,
+  given: unknown,
+  context: TaskContext,
+): Promise<unknown> {
+  const { name, input, output } = definition;
+  const accepted =
+    input === undefined ? given : await validate(input, given, `input of task "${name}"`, "invalid_input");
+  const made = await definition.run(accepted, context);
+  return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
+}
+
+/** Put the entries in the place of each `ctx.conversation()` in a task's input. */
+export async function resolveConversations(
+  value: unknown,
+  load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
+): Promise<unknown> {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === "$conversation") {
+    const leaf = (value as { $conversation: unknown }).$conversation;
+    return load(typeof leaf === "number" ? leaf : null);
+  }
+  const members = Object.entries(value).map(
+    async ([key, item]) => [key, await resolveConversations(item, load)] as const,
+  );
+  return Object.fromEntries(await Promise.all(members));
+}
