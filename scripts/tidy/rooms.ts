@@ -30,7 +30,8 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["session"],
     ["isolation", "tracers"],
     ["api"],
-    ["sessions", "requests", "schedules"],
+    ["sessions"],
+    ["requests", "schedules"],
   ],
   storage: [
     ["journal-parts.ts", "verify-report.ts", "sqlite-tracer", "remote"],

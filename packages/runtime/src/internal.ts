@@ -1,6 +1,7 @@
 // For the sibling packages, their tests and tools; not for users.
 
 export { checkBounds } from "./agents/bounds.ts";
+export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";

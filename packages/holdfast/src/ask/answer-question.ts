@@ -36,8 +36,8 @@ export async function answerQuestion(
       const repeated = `the question already has an answer, which is kept: ${plainLine(prompt, TEXT_CHARS)}`;
       return {
         name,
-        send: (runtime, sessionId, signalId) =>
-          runtime.answer(sessionId, payload, { question: found.id, signalId }),
+        send: (requests, sessionId, signalId) =>
+          requests.answer(sessionId, payload, { question: found.id, signalId }),
         said: `${said}: ${plainLine(prompt, TEXT_CHARS)}`,
         repeated,
         compare: (recorded) => {

@@ -2,7 +2,7 @@
 // owns its database.
 
 import { isEnded, type Session, type StorageReader } from "@holdfast/core";
-import { createRuntime, type Runtime } from "@holdfast/runtime";
+import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
 import type { Io } from "../frame/command.ts";
 import { readBelow, walk, walkUp } from "../view/session-tree.ts";
 import { withSession, type Access } from "../place/find-session.ts";
@@ -12,22 +12,17 @@ import { isIdle } from "./send-signal.ts";
 export interface Requests {
   readonly session: Session;
   readonly access: Access;
-  readonly runtime: Runtime;
+  readonly requests: SessionRequests;
 }
 
 export async function withRequests(
   database: Database,
   id: string,
-  work: (requests: Requests) => Promise<number>,
+  work: (asking: Requests) => Promise<number>,
 ): Promise<number> {
-  return withSession(database, id, async (session, access) => {
-    const runtime = createRuntime({ storage: access.storage, adopt: false, development: false });
-    try {
-      return await work({ session, access, runtime });
-    } finally {
-      await runtime.close();
-    }
-  });
+  return withSession(database, id, (session, access) =>
+    work({ session, access, requests: requestsOver(access.storage) }),
+  );
 }
 
 /**

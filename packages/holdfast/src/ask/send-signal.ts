@@ -15,7 +15,7 @@ import {
   type SignalReceipt,
   type StorageReader,
 } from "@holdfast/core";
-import { createRuntime, type Runtime } from "@holdfast/runtime";
+import { requestsOver, type SessionRequests } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { withSession, type Access } from "../place/find-session.ts";
 import { guardOwner } from "../place/owner-guard.ts";
@@ -39,7 +39,7 @@ export type PendingSignals = ReadonlySet<string>;
 export interface Message {
   /** The name of the signal. */
   readonly name: string;
-  readonly send: (runtime: Runtime, sessionId: string, signalId: string) => Promise<SignalReceipt>;
+  readonly send: (requests: SessionRequests, sessionId: string, signalId: string) => Promise<SignalReceipt>;
   /** The text for a signal that was stored. */
   readonly said: string;
   /** The text for a signal that was already stored. */
@@ -59,7 +59,7 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
   for (let n = 1; ; n++) {
     try {
       return await withSession(findDatabase(args, io), sending.id, async (session, access) => {
-        // A runtime would wait for an owner that is gone.
+        // A commit would wait for an owner that is gone.
         const storage = access.role === "client" ? guardOwner(access.storage).storage : access.storage;
         const { reader } = storage;
         const isSent = chosen !== undefined && (await isStored(reader, session.sessionId, signalId));
@@ -112,20 +112,15 @@ async function send(
   message: Message,
   signalId: string,
 ): Promise<"stored" | "duplicate"> {
-  const runtime = createRuntime({ storage, adopt: false, development: false });
-  try {
-    const receipt = await message.send(runtime, sessionId, signalId);
-    if (receipt.status === "duplicate" && message.compare !== undefined) {
-      const pending = await storage.reader.pendingSignals(sessionId);
-      message.compare(pending.find(({ name }) => name === message.name)?.payload);
-    }
-    if (receipt.status !== "refused") return receipt.status;
-    const now = await storage.reader.session(sessionId);
-    if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
-    throw new ConflictError("session_ended", receipt.reason);
-  } finally {
-    await runtime.close();
+  const receipt = await message.send(requestsOver(storage), sessionId, signalId);
+  if (receipt.status === "duplicate" && message.compare !== undefined) {
+    const pending = await storage.reader.pendingSignals(sessionId);
+    message.compare(pending.find(({ name }) => name === message.name)?.payload);
   }
+  if (receipt.status !== "refused") return receipt.status;
+  const now = await storage.reader.session(sessionId);
+  if (now !== undefined && isEnded(now.status)) throw sessionEnded(now);
+  throw new ConflictError("session_ended", receipt.reason);
 }
 
 interface Sent {

@@ -43,14 +43,14 @@ export const budget: Command = {
     const { parseBudget } = await import("../view/budget-text.ts");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
     const { resumeHint, withRequests } = await import("../ask/request-session.ts");
-    return withRequests(database, id, async ({ session, runtime, access }) => {
+    return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;
       const asked = [text === undefined ? [] : `--raise ${quoted(text)}`, releases ? "--release-lost" : []];
       checkOwnBudget(session, asked.flat().join(" "), io);
       if (limits !== undefined) await checkRaise(session.account!, limits);
       let status: SessionStatus = session.status;
-      if (releases) status = await runtime.releaseLost(sessionId);
-      if (limits !== undefined) status = await runtime.setBudget(sessionId, limits);
+      if (releases) status = await requests.releaseLost(sessionId);
+      if (limits !== undefined) status = await requests.setBudget(sessionId, limits);
       const now = (await access.storage.reader.session(sessionId)) ?? session;
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
       await tell(now, access.storage.reader, io, resume);

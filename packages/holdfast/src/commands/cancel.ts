@@ -24,43 +24,36 @@ export const cancel: Command = {
     const reason = args.text("reason");
     const { findDatabase } = await import("../place/project.ts");
     const { withSession } = await import("../place/find-session.ts");
-    const { createRuntime } = await import("@holdfast/runtime");
+    const { requestsOver } = await import("@holdfast/runtime/internal");
     const { isIdle } = await import("../ask/send-signal.ts");
     return withSession(findDatabase(args, io), id, async (session, access) => {
       const { sessionId } = session;
       const { storage } = access;
-      const runtime = createRuntime({ storage, adopt: false, development: false });
-      try {
-        const receipt = await runtime.cancel(sessionId, {
-          hard,
-          ...(reason === undefined ? {} : { reason }),
-        });
-        const status = (await storage.reader.session(sessionId))?.status ?? session.status;
-        const resume =
-          isEnded(status) || !(await isIdle(access, [sessionId]))
-            ? undefined
-            : io.call(`resume ${sessionId}`);
-        io.result(
-          {
-            sessionId,
-            status: receipt.status,
-            sessionStatus: status,
-            ...(resume === undefined ? {} : { resume }),
-          },
-          "",
-        );
-        // Success: what was asked for is so already, and a script that repeats it must not fail.
-        if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
-        else if (isEnded(status))
-          io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
-        else
-          io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
-        if (resume !== undefined)
-          io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
-        return 0;
-      } finally {
-        await runtime.close();
-      }
+      const receipt = await requestsOver(storage).cancel(sessionId, {
+        hard,
+        ...(reason === undefined ? {} : { reason }),
+      });
+      const status = (await storage.reader.session(sessionId))?.status ?? session.status;
+      const resume =
+        isEnded(status) || !(await isIdle(access, [sessionId])) ? undefined : io.call(`resume ${sessionId}`);
+      io.result(
+        {
+          sessionId,
+          status: receipt.status,
+          sessionStatus: status,
+          ...(resume === undefined ? {} : { resume }),
+        },
+        "",
+      );
+      // Success: what was asked for is so already, and a script that repeats it must not fail.
+      if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
+      else if (isEnded(status))
+        io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
+      else
+        io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
+      if (resume !== undefined)
+        io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
+      return 0;
     });
   },
 };

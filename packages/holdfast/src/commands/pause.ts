@@ -19,9 +19,9 @@ export const pause: Command = {
     const id = takeOnly(args.positionals, "the session's id", pause.usage);
     const { findDatabase } = await import("../place/project.ts");
     const { withRequests } = await import("../ask/request-session.ts");
-    return withRequests(findDatabase(args, io), id, async ({ session, runtime }) => {
+    return withRequests(findDatabase(args, io), id, async ({ session, requests }) => {
       const { sessionId } = session;
-      const status = isEnded(session.status) ? session.status : await runtime.pause(sessionId);
+      const status = isEnded(session.status) ? session.status : await requests.pause(sessionId);
       if (isEnded(status)) {
         throw new ConflictError(
           "session_ended",

@@ -42,8 +42,8 @@ export const signal: Command = {
       id,
       choose: () => ({
         name,
-        send: (runtime, sessionId, signalId) =>
-          runtime.signal(sessionId, name, payload, {
+        send: (requests, sessionId, signalId) =>
+          requests.signal(sessionId, name, payload, {
             signalId,
             ...(dedupKey === undefined ? {} : { dedupKey }),
           }),

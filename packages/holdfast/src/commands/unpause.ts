@@ -17,10 +17,10 @@ export const unpause: Command = {
     const { findDatabase } = await import("../place/project.ts");
     const { resumeHint, withRequests } = await import("../ask/request-session.ts");
     const database = findDatabase(args, io);
-    return withRequests(database, id, async ({ session, runtime, access }) => {
+    return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;
       const before = session.status;
-      const status = isEnded(before) ? before : await runtime.unpause(sessionId);
+      const status = isEnded(before) ? before : await requests.unpause(sessionId);
       if (isEnded(status))
         throw new ConflictError(
           "session_ended",

@@ -7,23 +7,21 @@ import {
   ConflictError,
   encodeJson,
   HoldfastError,
+  LIMITS,
   mintId,
   toHoldfastError,
   UsageError,
+  type AgentStorage,
   type Budget,
-  type Change,
-  type ChangeResult,
   type Clock,
   type Limits,
   type PauseSession,
   type Random,
   type ResumeSession,
-  type Session,
   type SessionStatus,
   type SetBudget,
   type SignalReceipt,
   type SignalSource,
-  type StoredSignal,
 } from "@holdfast/core";
 import {
   answerKey,
@@ -32,8 +30,12 @@ import {
   openQuestion,
   refuseAnswer,
   refuseIfLarge,
+  refuseSignalName,
 } from "@holdfast/core/internal";
+import { GroupCommitter } from "../loop/group-committer.ts";
+import { clockFor, systemRandom } from "../node/node-ports.ts";
 import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
+import { findSession } from "../sessions/find-session.ts";
 import type {
   AnswerOptions,
   CancelOptions,
@@ -43,16 +45,20 @@ import type {
 } from "../api/runtime-api.ts";
 
 export interface SessionRequestsHost {
+  readonly storage: AgentStorage;
+  readonly committer: GroupCommitter;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
-  commit(change: Change): Promise<ChangeResult>;
-  /** @throws NotFoundError */
-  find(sessionId: string): Promise<Session>;
-  /** The stored signals of a session that are not read. */
-  pendingSignals(sessionId: string): Promise<readonly Pick<StoredSignal, "name">[]>;
-  /** Look for due sessions at this time. */
-  lookAt(at: number): void;
+  /** Look for due sessions at this time, in a process that drives sessions. */
+  lookAt?(at: number): void;
+}
+
+/** The requests to the sessions of a storage, in a process that drives none. */
+export function requestsOver(storage: AgentStorage): SessionRequests {
+  const clock = clockFor(storage);
+  const committer = new GroupCommitter(storage, clock);
+  return new SessionRequests({ storage, committer, clock, random: systemRandom(), limits: LIMITS });
 }
 
 export class SessionRequests {
@@ -67,27 +73,38 @@ export class SessionRequests {
     answer: unknown,
     { question, ...options }: AnswerOptions = {},
   ): Promise<SignalReceipt> {
-    const session = await this.#host.find(sessionId);
-    const pending = question === undefined ? await this.#host.pendingSignals(sessionId) : [];
+    const { reader } = this.#host.storage;
+    const session = await findSession(reader, sessionId);
+    const pending = question === undefined ? await reader.pendingSignals(sessionId) : [];
     const wait = openQuestion(session, question, new Set(pending.map(({ name }) => name)));
     if (wait === undefined) return { status: "refused", reason: noSuchQuestion(session, question) };
     refuseAnswer(wait, answer);
-    return this.send(sessionId, wait.name, answer, { ...options, dedupKey: answerKey(wait) });
+    return this.#send(sessionId, wait.name, answer, { ...options, dedupKey: answerKey(wait) });
   }
 
-  async send(
+  async signal(
+    sessionId: string,
+    name: string,
+    payload?: unknown,
+    options: SignalOptions = {},
+  ): Promise<SignalReceipt> {
+    refuseSignalName(name);
+    return this.#send(sessionId, name, payload, options);
+  }
+
+  async #send(
     sessionId: string,
     name: string,
     payload: unknown,
     { dedupKey, signalId }: SignalOptions,
   ): Promise<SignalReceipt> {
-    const text = this.payloadText(name, payload);
-    const result = await this.#host.commit({
+    const { committer, clock, random, limits } = this.#host;
+    const result = await committer.commit({
       type: "send_signal",
       sessionId,
-      signalId: signalId ?? mintId("sig", this.#host.clock.now(), () => this.#host.random.u32()),
+      signalId: signalId ?? mintId("sig", clock.now(), () => random.u32()),
       name,
-      payload: text,
+      payload: payloadText(name, payload, limits),
       ...(dedupKey === undefined ? {} : { dedupKey }),
     });
     switch (result.status) {
@@ -112,7 +129,7 @@ export class SessionRequests {
     { hard = false, graceMs: patienceMs = this.#host.limits.cancelGraceMs, reason }: CancelOptions = {},
   ): Promise<CancelReceipt> {
     const graceMs = checkGrace(patienceMs, "a session");
-    const result = await this.#host.commit({
+    const result = await this.#host.committer.commit({
       type: "request_cancel",
       sessionId,
       mode: hard ? "hard" : "graceful",
@@ -122,7 +139,7 @@ export class SessionRequests {
     switch (result.status) {
       case "requested":
         // The session ends at the deadline at the latest, even if its agent does not.
-        if (!hard) this.#host.lookAt(this.#host.clock.now() + graceMs);
+        if (!hard) this.#host.lookAt?.(this.#host.clock.now() + graceMs);
         return { status: "requested", sessionStatus: result.sessionStatus };
       case "ended":
         return { status: "already_ended", sessionStatus: result.sessionStatus };
@@ -135,9 +152,17 @@ export class SessionRequests {
     }
   }
 
+  pause(sessionId: string): Promise<SessionStatus> {
+    return this.#ask({ type: "pause_session", sessionId }, "pausing");
+  }
+
+  unpause(sessionId: string): Promise<SessionStatus> {
+    return this.#ask({ type: "resume_session", sessionId }, "resuming");
+  }
+
   /** Commit a change that affects only the status of a session. Answers the new status. */
-  async ask(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
-    const result = await this.#host.commit(change);
+  async #ask(change: PauseSession | ResumeSession | SetBudget, doing: string): Promise<SessionStatus> {
+    const result = await this.#host.committer.commit(change);
     switch (result.status) {
       case "requested":
         return result.sessionStatus;
@@ -156,20 +181,21 @@ export class SessionRequests {
   }
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
-    return this.ask({ type: "set_budget", sessionId, limits: checkBudget(limits) }, "raising the budget");
+    return this.#ask({ type: "set_budget", sessionId, limits: checkBudget(limits) }, "raising the budget");
   }
 
   releaseLost(sessionId: string): Promise<SessionStatus> {
     const change = { type: "set_budget", sessionId, limits: {}, releaseLost: true } as const;
-    return this.ask(change, "releasing what was lost");
+    return this.#ask(change, "releasing what was lost");
   }
+}
 
-  payloadText(name: string, payload: unknown): string | undefined {
-    const what = `payload of signal "${name}"`;
-    const text = encodeJson(payload, what);
-    refuseIfLarge(text, what, this.#host.limits.payloadChars);
-    return text;
-  }
+/** @throws UsageError when it is no JSON or too large. */
+export function payloadText(name: string, payload: unknown, limits: Limits): string | undefined {
+  const what = `payload of signal "${name}"`;
+  const text = encodeJson(payload, what);
+  refuseIfLarge(text, what, limits.payloadChars);
+  return text;
 }
 
 /** Send the signals that a source receives. Answers a function that closes the source. */

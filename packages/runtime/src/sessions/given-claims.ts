@@ -10,6 +10,7 @@ import { toHoldfastError, type Clock } from "@holdfast/core";
 import type { GivenClaim } from "../api/runtime-api.ts";
 import { alarm, type Timers } from "../loop/timers.ts";
 import type { LiveSessions } from "./live-sessions.ts";
+import type { ClaimTerms } from "./live-sessions-host.ts";
 
 const RELEASE_MS = 5_000;
 
@@ -18,6 +19,8 @@ export interface GivenClaimsHost {
   readonly timers: Timers;
   readonly sessions: LiveSessions;
   readonly claimAgeMs: number;
+  /** As in `LiveSessionsHost`. */
+  claimTerms(): ClaimTerms;
 }
 
 export class GivenClaims {
@@ -28,8 +31,9 @@ export class GivenClaims {
   }
 
   drive({ token, snapshot, claimedAt }: GivenClaim): void {
-    const { clock, timers, sessions, claimAgeMs } = this.#host;
+    const { clock, timers, sessions, claimAgeMs, claimTerms } = this.#host;
     const { sessionId } = snapshot.session;
+    claimTerms();
     // mutant: old-claim-used
     if (clock.monotonic() - claimedAt > claimAgeMs) return sessions.release(sessionId, token); // given-claims-1.
     sessions.drive(snapshot, token).catch((error: unknown) => {

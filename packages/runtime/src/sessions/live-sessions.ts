@@ -32,6 +32,7 @@ import {
 } from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
+import { findSession } from "./find-session.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "../session/session-claim.ts";
@@ -134,10 +135,8 @@ export class LiveSessions {
   }
 
   /** The session as it is stored. @throws NotFoundError */
-  async find(sessionId: string): Promise<Session> {
-    const session = await this.#host.storage.reader.session(sessionId);
-    if (session === undefined) throw sessionNotFound(sessionId);
-    return session;
+  find(sessionId: string): Promise<Session> {
+    return findSession(this.#host.storage.reader, sessionId);
   }
 
   /**

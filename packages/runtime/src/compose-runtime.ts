@@ -1,0 +1,291 @@
+// `composeRuntime`: makes the parts of a runtime from its options and connects them.
+//
+// The parts name each other only inside functions, which are called when all parts exist.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  LIMITS,
+  toHoldfastError,
+  type AgentStorage,
+  type AgentTracer,
+  type Clock,
+  type Limits,
+  type Random,
+  type TaskExecutor,
+} from "@holdfast/core";
+import { UNKNOWN_VERSION } from "@holdfast/core/internal";
+import type { Agent } from "./agents/define.ts";
+import type { RuntimeOptions, ScheduleOptions } from "./api/runtime-api.ts";
+import { installDevelopmentChecks } from "./isolation/development-checks.ts";
+import { watchStrayRejections } from "./isolation/stray-rejections.ts";
+import { GroupCommitter } from "./loop/group-committer.ts";
+import { SliceLoop, type Immediate } from "./loop/slice-loop.ts";
+import { Timers } from "./loop/timers.ts";
+import { clockFor, isDevelopment, sha256, silentTracer, systemRandom } from "./node/node-ports.ts";
+import { RunRequests } from "./requests/run-requests.ts";
+import { openSource, SessionRequests } from "./requests/session-requests.ts";
+import { ScheduleKeeper, type ScheduleKeeperHost } from "./schedules/schedule-keeper.ts";
+import { Schedules } from "./schedules/schedules.ts";
+import type { DriverWorld, RunningCode } from "./session/driver-environment.ts";
+import { arrivalsHere } from "./session/inbox.ts";
+import { DueSessions } from "./sessions/due-sessions.ts";
+import { GivenClaims } from "./sessions/given-claims.ts";
+import { LeaseKeeper } from "./sessions/lease-keeper.ts";
+import { LiveSessions } from "./sessions/live-sessions.ts";
+import type { ClaimTerms } from "./sessions/live-sessions-host.ts";
+import { warmLimits } from "./sessions/warm-sessions.ts";
+import { executorsOf } from "./task-placement.ts";
+import { awaitConversation } from "./tasks/conversation.ts";
+import { guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
+
+const WARM_MS = 30_000;
+
+/** The parts that `LocalRuntime` calls. */
+export interface RuntimeParts {
+  readonly storage: AgentStorage;
+  readonly tracer: AgentTracer;
+  readonly executor: TaskExecutor;
+  readonly timers: readonly Timers[];
+  readonly leases: LeaseKeeper;
+  readonly committer: GroupCommitter;
+  readonly sessions: LiveSessions;
+  readonly given: GivenClaims;
+  readonly due: DueSessions;
+  readonly requests: SessionRequests;
+  readonly runs: RunRequests;
+  readonly schedules: Schedules;
+  readonly keeper: ScheduleKeeper | undefined;
+  /** Each is called once, when the runtime closes or vanishes. */
+  readonly closers: (() => void | Promise<void>)[];
+}
+
+/** The ports of a runtime: those in the options, otherwise those of a Node process. */
+interface Ports {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  readonly tracer: AgentTracer;
+  readonly owner: string;
+  readonly development: boolean;
+  readonly immediate: Immediate;
+}
+
+function portsOf(options: RuntimeOptions): Ports {
+  const random = options.random ?? systemRandom();
+  return {
+    clock: options.clock ?? clockFor(options.storage),
+    random,
+    limits: { ...LIMITS, ...options.limits },
+    development: options.development ?? isDevelopment(),
+    immediate: options.immediate ?? setImmediate,
+    tracer: options.tracer ?? silentTracer,
+    owner: options.owner ?? `process ${process.pid} (${random.u32().toString(36)})`,
+  };
+}
+
+/** @throws UsageError when `renewMs` is too long for the lease, or two agents have one name and version. */
+export function composeRuntime(options: RuntimeOptions): RuntimeParts {
+  const { storage, watchdog, dispatched, adopt = true, leaseMs = Infinity, renewMs } = options;
+  const ports = portsOf(options);
+  const { clock, random, limits, tracer, owner, immediate } = ports;
+  const code: CodeHere = { running: new AsyncLocalStorage(), outsideCalls: new Map() };
+  const timers = new Timers(clock);
+  const idleTimers = new Timers(clock, true);
+  const committer = new GroupCommitter(storage, clock, immediate);
+  const leases: LeaseKeeper = new LeaseKeeper({
+    clock,
+    leaseMs,
+    renewMs,
+    renew: () => storage.renew({ owner, sessionIds: sessions.held, now: clock.now(), leaseMs }),
+    isHolding: () => sessions.isHolding,
+    letGo: () => sessions.letGoOfAll(),
+    watch: (letGoInMs) => watchdog?.expectLetGo(letGoInMs),
+  });
+  const checkLease = (): void => leases.check();
+  const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
+    checkLease,
+    signal: (...asked) => requests.signal(...asked),
+  });
+  const world: DriverWorld = makeWorld(options, ports, {
+    timers,
+    committer,
+    executor,
+    checkLease,
+    code,
+    sessions: () => sessions,
+    noteWaiting: (sessionId, bytes) => due.noteWaiting(sessionId, bytes),
+  });
+  const warn = (sessionId: string, message: string): void =>
+    world.trace?.({ type: "warned", sessionId, at: clock.now(), message });
+  const claimTerms = (): ClaimTerms => {
+    leases.claiming(dispatched?.claimAgeMs);
+    return { owner, leaseMs };
+  };
+  const lookAt = (at: number): void => due.lookAt(at);
+  const sessions = new LiveSessions({
+    storage,
+    committer,
+    world,
+    claimTerms,
+    adopt,
+    dispatched: dispatched !== undefined,
+    watchdog,
+    lookAt,
+    left: (sessionId) => due.forget(sessionId),
+    warn,
+  });
+  const due: DueSessions = new DueSessions({
+    storage,
+    clock,
+    timers,
+    idleTimers,
+    sessions,
+    warmMs: options.warmMs ?? WARM_MS,
+    warm: warmLimits(options),
+    adopt,
+    lookEveryMs: leases.renewMs,
+    warn,
+  });
+  const given = new GivenClaims({
+    clock,
+    timers,
+    sessions,
+    claimTerms,
+    claimAgeMs: dispatched?.claimAgeMs ?? Infinity,
+  });
+  const know = (agent: Agent): void => {
+    if (!sessions.know(agent)) return;
+    local?.registerAgent(agent);
+    for (const child of agent.agents) know(child);
+  };
+  const storing = { storage, committer, clock, random, limits };
+  const requests: SessionRequests = new SessionRequests({ ...storing, lookAt });
+  const strictBounds = options.strictBounds ?? false;
+  const runs = new RunRequests({
+    ...storing,
+    sessions,
+    claimTerms,
+    lookAt,
+    know,
+    warn,
+    watchdog,
+    strictBounds,
+  });
+  for (const agent of options.agents ?? []) know(agent);
+  void storage.lost?.then((error) => sessions.storageLost(error));
+  const closers = [
+    storage.subscribe(({ sessionId, awaited }) => sessions.arrived(sessionId, awaited)),
+    ...watchCode(code, world, warn),
+    ...(options.signals ?? []).map((source) => openSource(source, (...asked) => requests.signal(...asked))),
+  ];
+  const keeper = keeperOf(options.schedules, (firing) => ({
+    ...storing,
+    options: firing,
+    agents: sessions.agents,
+    know,
+    goOn: (sessionId) => runs.goOn(sessionId),
+    failedToRun: (sessionId, error) => sessions.failedToRun(sessionId, error),
+    warn,
+  }));
+  return {
+    storage,
+    tracer,
+    executor,
+    timers: [timers, idleTimers],
+    leases,
+    committer,
+    sessions,
+    given,
+    due,
+    requests,
+    runs,
+    schedules: new Schedules(storing),
+    keeper,
+    closers,
+  };
+}
+
+/** The code of sessions that runs in this process. */
+interface CodeHere {
+  readonly running: AsyncLocalStorage<RunningCode>;
+  /** The line at which each session's agent last made a non-deterministic call. */
+  readonly outsideCalls: Map<string, string>;
+}
+
+/** The parts that drivers use. */
+interface WorldParts extends Pick<DriverWorld, "timers" | "executor" | "checkLease" | "noteWaiting"> {
+  readonly committer: GroupCommitter;
+  readonly code: CodeHere;
+  readonly sessions: () => LiveSessions;
+}
+
+function makeWorld(
+  { storage, dispatched, watchdog, prices, machine }: RuntimeOptions,
+  { clock, random, limits, tracer, development, immediate }: Ports,
+  { committer, code, sessions, ...parts }: WorldParts,
+): DriverWorld {
+  const { running, outsideCalls } = code;
+  return {
+    ...parts,
+    loop: new SliceLoop(committer.flush, watchdog, immediate),
+    immediate,
+    clock,
+    hash: sha256,
+    limits,
+    development,
+    random: () => random.u32(),
+    submit: (change, onResult, onError) => committer.submit({ change, onResult, onError }),
+    arrivals: (sessionId, after) => arrivalsHere(storage, sessionId, after),
+    find: (sessionId) => storage.reader.session(sessionId),
+    conversation: (...asked) =>
+      awaitConversation({ storage, clock, unstored: (...of) => sessions().unstored(...of) }, ...asked),
+    prices,
+    describeAgent: (name) => {
+      const elsewhere = dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
+      return sessions().agents.describe(name) ?? elsewhere;
+    },
+    machine,
+    agentNames: () => sessions().agents.names,
+    spawned: (sessionIds) => sessions().children.spawned(sessionIds),
+    settled: (payers) => sessions().settlements.settled(payers),
+    asked: (...asked) => sessions().settlements.asked(...asked),
+    trace: guardedTrace(tracer),
+    traceparent: guardedTraceparent(tracer),
+    enter: (whose, fn) => running.run(whose, fn),
+    whereabouts: (sessionId) => ({
+      task: running.getStore()?.task,
+      outsideCall: outsideCalls.get(sessionId),
+    }),
+    departed: (driver, departure) => {
+      outsideCalls.delete(driver.sessionId);
+      sessions().departed(driver, departure);
+    },
+  };
+}
+
+/** Report stray rejections, and in development the calls that an agent must not make. */
+function watchCode(
+  { running, outsideCalls }: CodeHere,
+  { loop, development }: DriverWorld,
+  warn: (sessionId: string, message: string) => void,
+): readonly (() => void)[] {
+  const rejections = watchStrayRejections(running, (sessionId, reason) => {
+    const { message } = toHoldfastError(reason);
+    warn(sessionId, `a promise of the agent was rejected and nobody handled it: ${message}`);
+  });
+  if (!development) return [rejections];
+  const calls = installDevelopmentChecks({
+    currentSession: () => (loop.inSlice ? running.getStore()?.sessionId : undefined),
+    warn,
+    onOutsideCall: (sessionId, line) => void outsideCalls.set(sessionId, line),
+  });
+  return [rejections, calls];
+}
+
+function keeperOf(
+  firing: RuntimeOptions["schedules"],
+  host: (options: ScheduleOptions) => ScheduleKeeperHost,
+): ScheduleKeeper | undefined {
+  if (firing === undefined || firing === false) return undefined;
+  return new ScheduleKeeper(host(firing === true ? {} : firing));
+}

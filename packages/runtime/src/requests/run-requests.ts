@@ -1,0 +1,235 @@
+// `RunRequests`: the requests that begin or resume sessions, and run them in this process.
+//
+//   run-requests-1. Each answers after the session is stored.
+
+import {
+  BEHAVIOUR_FLAGS,
+  checkBudget,
+  encodeJson,
+  forkSession,
+  HoldfastError,
+  isEnded,
+  isSessionId,
+  JOURNAL_FORMAT,
+  mintId,
+  toHoldfastError,
+  UsageError,
+  validate,
+  type ChangeResult,
+  type CreateSession,
+  type JsonText,
+  type ScheduledAction,
+} from "@holdfast/core";
+import { readOrigin, refuseIfLarge, refuseNewerSession, refuseSignalName } from "@holdfast/core/internal";
+import { checkBounds, deadlineOf } from "../agents/bounds.ts";
+import type { Agent } from "../agents/define.ts";
+import type {
+  ForkOptions,
+  ImportOptions,
+  ResumeOptions,
+  ScheduleRequest,
+  StartOptions,
+} from "../api/runtime-api.ts";
+import type { Watchdog } from "../isolation/watchdog.ts";
+import { tooLarge } from "../session/session-claim.ts";
+import type { LiveSessions } from "../sessions/live-sessions.ts";
+import type { ClaimTerms } from "../sessions/live-sessions-host.ts";
+import { refuseOtherFork } from "./fork-requests.ts";
+import { readSessionFile, storeImported } from "./session-file.ts";
+import { payloadText, unexpected, type SessionRequestsHost } from "./session-requests.ts";
+
+export interface RunRequestsHost extends SessionRequestsHost {
+  readonly sessions: LiveSessions;
+  readonly watchdog: Watchdog | undefined;
+  readonly strictBounds: boolean;
+  claimTerms(): ClaimTerms;
+  /** Take sessions of this agent, and of the agents that it names, from now on. @throws ConflictError */
+  know(agent: Agent): void;
+  warn(sessionId: string, message: string): void;
+}
+
+/** A stored session. */
+export interface Stored {
+  readonly sessionId: string;
+  /** False when it existed before. */
+  readonly created: boolean;
+}
+
+export class RunRequests {
+  readonly #host: RunRequestsHost;
+
+  constructor(host: RunRequestsHost) {
+    this.#host = host;
+  }
+
+  async start(
+    agent: Agent,
+    input: unknown,
+    { sessionId: wanted, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions,
+  ): Promise<Stored> {
+    const { clock, random, strictBounds, claimTerms, know, warn } = this.#host;
+    const sessionId = this.#idOf(wanted);
+    const unbounded = checkBounds(agent, { budget, timeoutMs }, strictBounds);
+    know(agent);
+    const text = await this.#inputText(agent.name, agent.input, input);
+    const { name, version } = agent;
+    const creation: CreateSession = {
+      type: "create_session",
+      sessionId,
+      agent: {
+        name,
+        version,
+        ...(file === undefined ? {} : { file }),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      },
+      input: text,
+      seed: random.u32(),
+      flags: BEHAVIOUR_FLAGS,
+      format: JOURNAL_FORMAT,
+      ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+      ...(persistence === "full" ? {} : { persistence }),
+      ...deadlineOf(clock.now(), Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
+      claimFor: claimTerms(),
+    };
+    const made = await this.#create(agent, creation);
+    const { status } = made;
+    if (status === "invalid" && made.isTooLarge === true)
+      throw tooLarge(sessionId, made.reason, "start it again");
+    if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
+    if (status === "exists") await this.goOn(sessionId);
+    else if (unbounded !== undefined) warn(sessionId, unbounded);
+    return { sessionId, created: status === "created" };
+  }
+
+  /**
+   * K4a: with a watchdog, which may end the process in the first slice, the session is stored before its agent
+   * runs. An ephemeral session is stored first too, as it cannot restart (K11).
+   */
+  async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
+    const { sessions, committer, watchdog } = this.#host;
+    const isStoredFirst = watchdog !== undefined || creation.persistence === "ephemeral";
+    if (!isStoredFirst) return sessions.create(agent, creation);
+    const { claimFor: _, ...unclaimed } = creation;
+    const result = await committer.commit(unclaimed);
+    if (result.status === "created") await sessions.activate(creation.sessionId);
+    return result;
+  }
+
+  /** Run a session that exists already, unless another process runs it. */
+  async goOn(sessionId: string): Promise<void> {
+    const { sessions } = this.#host;
+    try {
+      const session = await sessions.find(sessionId);
+      if (isEnded(session.status) || session.status === "paused") return;
+      await sessions.activate(sessionId, session);
+    } catch (thrown) {
+      const error = toHoldfastError(thrown);
+      if (error.code === "session_claimed") return;
+      sessions.failedToRun(sessionId, error); // We may hold its claim, and then no other process would run it.
+      throw error;
+    }
+  }
+
+  async fork(
+    originId: string,
+    { at, tasks = "rerun", sessionId: wanted, run = true, ...options }: ForkOptions,
+  ): Promise<Stored> {
+    this.refuseIfClosed();
+    const { storage, committer, sessions, clock, random, lookAt } = this.#host;
+    const sessionId = this.#idOf(wanted);
+    const origin = await sessions.find(originId);
+    const { name } = origin.agent;
+    const agent = sessions.agents.latest(name);
+    const input =
+      options.input === undefined
+        ? {}
+        : { input: { text: await this.#inputText(name, agent?.input, options.input) } };
+    const change = forkSession(await readOrigin(storage.reader, origin), {
+      sessionId,
+      ...(at === undefined ? {} : { at }),
+      ...input,
+      tasks,
+      seed: random.u32(),
+      now: clock.now(),
+    });
+    try {
+      const result = await committer.commit(change);
+      if (result.status === "invalid") throw new HoldfastError("internal", result.reason);
+      if (result.status === "exists") refuseOtherFork(await sessions.find(sessionId), change);
+      if (run && agent !== undefined) await this.goOn(sessionId);
+      return { sessionId, created: result.status === "created" };
+    } catch (error) {
+      // The fork may be stored although its answer was lost, and no arrival announces it.
+      lookAt?.(clock.now());
+      throw error;
+    }
+  }
+
+  async import(
+    file: AsyncIterable<Uint8Array>,
+    { name = "the file", sessionId }: ImportOptions,
+  ): Promise<Stored> {
+    this.refuseIfClosed();
+    const { storage, committer } = this.#host;
+    const change = await readSessionFile(file, name, sessionId);
+    await storeImported(storage.reader, (storing) => committer.commit(storing), change, name);
+    return { sessionId: change.sessionId, created: true };
+  }
+
+  async resume(sessionId: string, { acceptDrift = false }: ResumeOptions): Promise<Stored> {
+    this.refuseIfClosed();
+    const { sessions, watchdog, committer } = this.#host;
+    const session = await sessions.find(sessionId);
+    refuseNewerSession(session);
+    if (acceptDrift || session.status === "paused") sessions.acceptDrift(sessionId, acceptDrift);
+    if (session.status === "paused") {
+      watchdog?.clear(sessionId); // A person has read the reason, and wants to try again.
+      await committer.commit({ type: "resume_session", sessionId });
+    }
+    if (!isEnded(session.status)) await sessions.activate(sessionId);
+    return { sessionId, created: false };
+  }
+
+  /** The action of a schedule, with its input or payload as text. */
+  async actionOf<Input, Output>(request: ScheduleRequest<Input, Output>): Promise<ScheduledAction> {
+    this.refuseIfClosed();
+    const { start, signal } = request;
+    if (start === undefined) {
+      const { sessionId, name, payload } = signal;
+      refuseSignalName(name);
+      return { type: "signal", sessionId, name, payload: payloadText(name, payload, this.#host.limits) };
+    }
+    const { agent, input, file, budget } = start;
+    checkBounds(agent, { budget }, this.#host.strictBounds);
+    this.#host.know(agent as unknown as Agent);
+    const text = await this.#inputText(agent.name, agent.input, input);
+    const { name, version } = agent;
+    return {
+      type: "start",
+      agent: { name, version, ...(file === undefined ? {} : { file }) },
+      input: text,
+      ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
+    };
+  }
+
+  refuseIfClosed(): void {
+    if (!this.#host.sessions.closed) return;
+    throw new UsageError("the runtime is closed", { fix: "make another with createRuntime()" });
+  }
+
+  #idOf(wanted = mintId("ses", this.#host.clock.now(), () => this.#host.random.u32())): string {
+    if (isSessionId(wanted)) return wanted;
+    throw new UsageError(`"${wanted}" cannot be a session id`, {
+      expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
+    });
+  }
+
+  /** The input after its schema (defaults, conversions), as it is recorded and as the agent sees it. */
+  async #inputText(name: string, schema: Agent["input"], input: unknown): Promise<JsonText | undefined> {
+    const what = `input of agent "${name}"`;
+    const text = encodeJson(await validate(schema, input, what, "invalid_input"), what);
+    refuseIfLarge(text, what, this.#host.limits.payloadChars);
+    this.refuseIfClosed(); // A schema may have taken its time.
+    return text;
+  }
+}
