@@ -14,7 +14,7 @@ export interface Child {
   /** The next message of this type; others before it are dropped. @throws Error when the child ends first. */
   next(type: string): Promise<ChildMessage>;
   /** From now on messages of this type go here, as they come, and to nobody who asks for the next. */
-  hear(type: string, listener: (message: ChildMessage) => void): void;
+  onMessage(type: string, listener: (message: ChildMessage) => void): void;
   send(message: object): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
@@ -70,7 +70,7 @@ export function startChild(
         await new Promise<void>((resolve) => (wake = resolve));
       }
     },
-    hear: (type, listener) => void listeners.set(type, listener),
+    onMessage: (type, listener) => void listeners.set(type, listener),
     send: (message) => void child.send(message),
     kill: () => {
       child.kill("SIGKILL");

@@ -3,7 +3,7 @@
 const API = "packages/coordinator/src/api/";
 const LOST_ANSWERS = "packages/coordinator/src/dispatch/lost-answers.test.ts";
 const SCOPE = "packages/coordinator/src/behaviour/scope.test.ts";
-const BROUGHT_IN = "packages/coordinator/src/behaviour/brought-in.test.ts";
+const IMPORTED = "packages/coordinator/src/behaviour/imported-sessions.test.ts";
 
 export const COORDINATOR_MUTANTS = [
   {
@@ -19,7 +19,7 @@ export const COORDINATOR_MUTANTS = [
     marker: "schedule-refers-to-foreign",
     part: "[effect]",
     becomes: "[]",
-    tests: [BROUGHT_IN],
+    tests: [IMPORTED],
     test: "a session of a user's schedule is not below another user's session, and sees none",
   },
   {
@@ -27,7 +27,7 @@ export const COORDINATOR_MUTANTS = [
     marker: "foreign-session-read",
     part: "held.placement?.owner === session.placement?.owner &&",
     becomes: "",
-    tests: [BROUGHT_IN],
+    tests: [IMPORTED],
     test: "a runner reads nothing of another user's session that one of its own named before it was there",
   },
   {

@@ -8,7 +8,7 @@ import { firingName, readCron } from "@holdfast/runtime/internal";
 import type { CoordinatorOptions, CoordinatorReport } from "../fleet.ts";
 import { cpuMicros, nowMs } from "../measure.ts";
 import { withPlace, withStorage } from "../storages.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { storage: kind, folder, runners, leaseMs, after } = optionsOf<CoordinatorOptions>();
 const begin =
@@ -29,7 +29,7 @@ await begin(async ({ storage, place, statements }) => {
   const registrations: string[] = [];
   for (let i = 0; i < runners; i++)
     registrations.push(await coordinator.createToken({ kind: "registration", name: `runner-${i}` }));
-  tell("listening", { url: `http://127.0.0.1:${port}`, adminToken, registrations, place });
+  notifyParent("listening", { url: `http://127.0.0.1:${port}`, adminToken, registrations, place });
   const peak = watchCpu();
   process.on("message", () => {
     const { user, system } = process.cpuUsage();
@@ -46,7 +46,7 @@ await begin(async ({ storage, place, statements }) => {
       noted: [...noted],
     };
     noted.clear();
-    tell("report", { report });
+    notifyParent("report", { report });
   });
   await once(process, "disconnect");
   await coordinator.close();

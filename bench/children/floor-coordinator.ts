@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { withFloor, type Floor, type Row } from "../floors.ts";
 import type { StorageKind } from "../storages.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { storage: kind, folder } = optionsOf<{ storage: StorageKind; folder: string }>();
 
@@ -15,8 +15,8 @@ await withFloor(kind, folder, async (floor) => {
   server.on("stream", (stream) => void answer(floor, stream));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  tell("listening", { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
-  process.on("message", () => tell("report", { rows: floor.count }));
+  notifyParent("listening", { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  process.on("message", () => notifyParent("report", { rows: floor.count }));
   await once(process, "disconnect");
   process.exit();
 });

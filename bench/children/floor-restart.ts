@@ -2,12 +2,12 @@
 
 import { openFloor } from "../floors.ts";
 import { assertDone } from "../measure.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { place, steps } = optionsOf<{ place: string; steps: number }>();
 const { floor, read } = await openFloor(place);
 const rows = await read(1);
 assertDone("whether the floor has its rows", rows.length >= steps, true);
-tell("running");
+notifyParent("running");
 await floor.keep(1, rows.length, '{"output":true}');
 process.once("disconnect", () => process.exit());

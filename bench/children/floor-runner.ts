@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { FloorWork } from "../fleet.ts";
 import { Floor, keepInOrder } from "../floors.ts";
 import { eachOf, gaps, nowMs } from "../measure.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { url, index } = optionsOf<{ url: string; index: number }>();
 const connection = connect(url);
@@ -20,7 +20,7 @@ let used = 0;
 
 process.on("message", (message) => void work(message as FloorWork));
 process.once("disconnect", () => process.exit());
-tell("ready");
+notifyParent("ready");
 
 async function work({ sessions, steps, width }: FloorWork): Promise<void> {
   const first = index * 1_000_000 + used;
@@ -31,5 +31,5 @@ async function work({ sessions, steps, width }: FloorWork): Promise<void> {
     await keepInOrder(floor, first + session, steps, () => marks.push(nowMs()));
     stepMs.push(...gaps(marks));
   });
-  tell("done", { stepMs });
+  notifyParent("done", { stepMs });
 }

@@ -4,9 +4,9 @@ import type { FreshReport, FreshRun } from "../fresh.ts";
 import { median, percentile } from "../measure.ts";
 import { runParallel, runParallelFloor } from "../workloads/parallel.ts";
 import { runSessions, runSessionsFloor } from "../workloads/sessions.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
-tell("ran", await runFresh(optionsOf<FreshRun>()));
+notifyParent("ran", await runFresh(optionsOf<FreshRun>()));
 
 async function runFresh(run: FreshRun): Promise<FreshReport> {
   if (run.workload === "W2") {

@@ -1,7 +1,7 @@
 // Measures how the cost of each operation grows, where no other workload has left garbage.
 
 import { measureGrowth, type GrowthRun } from "../workloads/growth.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
-for await (const cost of measureGrowth(optionsOf<GrowthRun>())) tell("measured", { cost });
-tell("measured", { cost: null });
+for await (const cost of measureGrowth(optionsOf<GrowthRun>())) notifyParent("measured", { cost });
+notifyParent("measured", { cost: null });

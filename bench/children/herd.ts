@@ -4,7 +4,7 @@ import { startRunner } from "@holdfast/runner";
 import { defineAgent } from "@holdfast/runtime";
 import { eachOf } from "../measure.ts";
 import type { HerdOptions } from "../workloads/herd.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { url, registrations, folder, first } = optionsOf<HerdOptions>();
 const released = Promise.withResolvers<void>();
@@ -15,12 +15,12 @@ const held = defineAgent({
   run: async (ctx) => {
     for (const step of ["before", "during", "after"]) {
       await ctx.run(step, async () => {
-        tell("step", { sessionId: ctx.sessionId, step });
+        notifyParent("step", { sessionId: ctx.sessionId, step });
         if (step === "during") await released.promise;
       });
     }
     await ctx.waitForSignal("end");
-    tell("resumed", { sessionId: ctx.sessionId });
+    notifyParent("resumed", { sessionId: ctx.sessionId });
   },
 });
 
@@ -42,7 +42,7 @@ await eachOf(registrations.length, 4, async (i) => {
 });
 process.on("message", (message: { readonly release?: boolean }) => {
   if (message.release === true) released.resolve();
-  else tell("report", { received });
+  else notifyParent("report", { received });
 });
 process.once("disconnect", () => process.exit());
-tell("ready");
+notifyParent("ready");

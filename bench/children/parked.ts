@@ -6,7 +6,7 @@ import { openSqliteFloor, withFloor } from "../floors.ts";
 import { assertDone, cpuMicros, eachOf, nowMs, until } from "../measure.ts";
 import { databaseBytes, withStorage, type OpenStorage } from "../storages.ts";
 import type { ParkedOptions, ParkedReport } from "../workloads/parked.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const options = optionsOf<ParkedOptions>();
 /** Sessions on their way at once, while they are started. */
@@ -49,7 +49,7 @@ await withStorage(options.storage, options.folder, async (open) => {
       floorBytesPerParked: open.file === undefined ? null : await floorBytes(count),
       ...wakes,
     };
-    tell("measured", { report });
+    notifyParent("measured", { report });
   }
   await runtime.close();
 });

@@ -3,7 +3,7 @@
 import { get, type IncomingMessage } from "node:http";
 import type { ReadersOptions } from "../workloads/streams.ts";
 import { nowMs } from "../measure.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { url, token, sessionIds } = optionsOf<ReadersOptions>();
 const seen: [key: string, at: number][] = [];
@@ -12,7 +12,7 @@ let open = 0;
 for (const sessionId of sessionIds) watch(sessionId);
 process.on("message", (message: { readonly stuck?: number; readonly sessionId?: string }) => {
   const { stuck, sessionId } = message;
-  if (stuck === undefined || sessionId === undefined) return tell("seen", { seen: seen.splice(0) });
+  if (stuck === undefined || sessionId === undefined) return notifyParent("seen", { seen: seen.splice(0) });
   for (let i = 0; i < stuck; i++)
     connect(sessionId, (response) => void response.pause().on("error", () => {}));
 });
@@ -21,7 +21,7 @@ process.once("disconnect", () => process.exit());
 function watch(sessionId: string): void {
   connect(sessionId, (response) => {
     if (response.statusCode !== 200) throw new Error(`a reader was answered ${response.statusCode}`);
-    if (++open === sessionIds.length) tell("open");
+    if (++open === sessionIds.length) notifyParent("open");
     let rest = "";
     response.setEncoding("utf8").on("data", (text: string) => {
       const at = nowMs();

@@ -3,19 +3,19 @@
 
 import { createRuntime, defineAgent, type AgentContext } from "@holdfast/runtime";
 import { openPlace } from "../storages.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
-const { place, steps, checkpointEvery, standsBy } = optionsOf<{
+const { place, steps, checkpointEvery, isStandby } = optionsOf<{
   place: string;
   steps: number;
   checkpointEvery: number;
-  standsBy?: boolean;
+  isStandby?: boolean;
 }>();
 const SESSION_ID = "ses_restart";
 
 function step(i: number): number | Promise<number> {
   if (i < steps) return i;
-  tell("running");
+  notifyParent("running");
   return new Promise(() => {});
 }
 
@@ -36,9 +36,9 @@ const agent =
 // Killed at the parent's pleasure; without a parent there is nobody to go on for.
 process.once("disconnect", () => process.exit());
 const runtime = createRuntime({ storage: await openPlace(place), agents: [agent] });
-if (standsBy === true) {
+if (isStandby === true) {
   await runtime.recover();
-  tell("standing-by");
+  notifyParent("standing-by");
 } else {
   const session = await runtime.start(agent, undefined, { sessionId: SESSION_ID });
   if (!session.created) await runtime.resume(SESSION_ID);

@@ -5,7 +5,7 @@ import { startRunner } from "@holdfast/runner";
 import { defineAgent } from "@holdfast/runtime";
 import type { RunnerOptions } from "../fleet.ts";
 import { nowMs } from "../measure.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { url, token, folder, name, maxRuns } = optionsOf<RunnerOptions>();
 
@@ -51,7 +51,7 @@ const pong = defineAgent({
     let sum = 0;
     for (let i = 0; i < rounds; i++) {
       sum += await ctx.waitForSignal<number>("ping");
-      tell("pong", { sessionId: ctx.sessionId });
+      notifyParent("pong", { sessionId: ctx.sessionId });
     }
     return sum;
   },
@@ -63,7 +63,7 @@ const ticking = defineAgent({
   run: async (ctx, { stepMs }: { stepMs: number }) => {
     for (let i = 0; ; i++) {
       await ctx.run("step", async () => {
-        tell("step", { step: i });
+        notifyParent("step", { step: i });
         await sleep(stepMs);
       });
     }
@@ -84,7 +84,7 @@ const runner = await startRunner({
 });
 process.on("message", () => {
   const { user, system } = process.cpuUsage();
-  tell("report", { cpuMicros: user + system, held: runner.health().held });
+  notifyParent("report", { cpuMicros: user + system, held: runner.health().held });
 });
 process.once("disconnect", () => void runner.stop().then(() => process.exit()));
-tell("ready");
+notifyParent("ready");

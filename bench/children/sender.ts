@@ -5,7 +5,7 @@ import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { connectSqliteStorage } from "@holdfast/storage/sqlite";
 import { nowMs } from "../measure.ts";
 import { readPlace } from "../postgres.ts";
-import { optionsOf, tell } from "./parent.ts";
+import { optionsOf, notifyParent } from "./parent.ts";
 
 const { place } = optionsOf<{ place: string }>();
 const database = readPlace(place);
@@ -26,8 +26,8 @@ process.on("message", (message) => {
   } as const;
   void storage.commit([change], Date.now()).then(([result]) => {
     if (result?.status !== "stored") throw new Error(`the signal was ${result?.status}`);
-    tell("sent", { at: sentAt });
+    notifyParent("sent", { at: sentAt });
   });
 });
 process.once("disconnect", () => void storage.close());
-tell("ready");
+notifyParent("ready");

@@ -31,7 +31,7 @@ function failOver(bench: Bench, leaseMs: number): Promise<number> {
   return withFleet(bench, { runners: 2, leaseMs }, async ({ client, runners }) => {
     let last = { step: -1, runner: -1, at: 0 };
     for (const [runner, child] of runners.entries()) {
-      child.hear("step", ({ step, at }) => {
+      child.onMessage("step", ({ step, at }) => {
         last = { step: step as number, runner, at };
       });
     }

@@ -200,7 +200,7 @@ async function measurePingPong(
   const { ours } = sides;
   const answered = new Map<string, () => void>();
   for (const runner of ours.runners)
-    runner.hear("pong", ({ sessionId }) => answered.get(sessionId as string)?.());
+    runner.onMessage("pong", ({ sessionId }) => answered.get(sessionId as string)?.());
   const runOurs = timed(ours, async () => {
     const tripMs: number[] = [];
     await eachOf(sessions, sessions, async () => {

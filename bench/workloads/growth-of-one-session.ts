@@ -42,12 +42,12 @@ function signals(name: string, nameOf: (i: number) => string, areAwaited: boolea
           run: async (ctx) => {
             if (areAwaited) return (await ctx.all(names.map((each) => ctx.waitForSignal(each)))).length;
             await ctx.waitForSignal("go");
-            let heard = 0;
+            let received = 0;
             for (const each of names) {
               await ctx.waitForSignal(each);
-              heard++;
+              received++;
             }
-            return heard;
+            return received;
           },
         });
         const handle = await runtime.start(agent);

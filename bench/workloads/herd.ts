@@ -215,10 +215,10 @@ async function startHerd(
     const first = i * share;
     const options = { url, registrations: registrations.slice(first, first + share), folder: own, first };
     const child = startChild("herd", options satisfies HerdOptions);
-    child.hear("step", ({ sessionId, step }) => {
+    child.onMessage("step", ({ sessionId, step }) => {
       steps.push({ sessionId: sessionId as string, step: step as string });
     });
-    child.hear("resumed", ({ sessionId, at }) => waiting.get(sessionId as string)?.(at));
+    child.onMessage("resumed", ({ sessionId, at }) => waiting.get(sessionId as string)?.(at));
     children.push(child);
   }
   await Promise.all(children.map((child) => child.next("ready")));

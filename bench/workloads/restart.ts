@@ -68,7 +68,7 @@ async function measureTakeover(bench: Bench, steps: number): Promise<Measured> {
   let holder = startChild("restart", options);
   await holder.next("running");
   for (let i = 0; i < bench.repeats; i++) {
-    const successor = startChild("restart", { ...options, standsBy: true });
+    const successor = startChild("restart", { ...options, isStandby: true });
     await successor.next("standing-by");
     const killedAt = nowMs();
     await holder.kill();

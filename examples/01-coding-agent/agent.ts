@@ -6,15 +6,15 @@ import { createCodingAgent, workspacesByRoot } from "@holdfast/agents";
 import { chooseModelAgain, SCRIPT_NOTICE, SCRIPT_REMINDER } from "./model.ts";
 
 /** Whether somebody has said already that the model is a script. */
-export const notice = { isTold: false };
+export const notice = { isShown: false };
 
 export default createCodingAgent({
   workspace: workspacesByRoot(),
   model: (wanted) => {
     const model = chooseModelAgain(process.env, wanted);
-    if (model.isScripted && !notice.isTold)
+    if (model.isScripted && !notice.isShown)
       process.stderr.write(`${wanted === undefined ? SCRIPT_NOTICE : SCRIPT_REMINDER}\n`);
-    notice.isTold = true;
+    notice.isShown = true;
     return model;
   },
 });

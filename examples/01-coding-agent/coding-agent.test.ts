@@ -73,7 +73,7 @@ describe("the coding agent, from its first question to its commit", () => {
     return { report, asked, sessionId: handle.sessionId };
   }
 
-  async function expectMended(commit: string | null): Promise<void> {
+  async function expectFixed(commit: string | null): Promise<void> {
     const workspace = await openWorkspace({ root: repo });
     expect((await workspace.execute(["node", "--test"])).end).toEqual({ type: "exit", exitCode: 0 });
     expect(await git(repo, "rev-parse", "HEAD")).toBe(commit);
@@ -89,7 +89,7 @@ describe("the coding agent, from its first question to its commit", () => {
       filesChanged: ["src/discount.js", "src/money.js"],
     });
     expect(asked).toBe(1);
-    await expectMended(report.commit);
+    await expectFixed(report.commit);
     const testRuns = shown.split("\n").filter((line) => line.includes("npm test"));
     expect(testRuns.map((line) => /exit code \d/.exec(line)?.[0])).toEqual([
       "exit code 1",
@@ -105,7 +105,7 @@ describe("the coding agent, from its first question to its commit", () => {
     const { report, asked } = await work(scriptedModel(server.url), { refuseFirst: "name the file" });
     expect(asked).toBe(2);
     expect(report).toMatchObject({ status: "completed", turns: 9 });
-    await expectMended(report.commit);
+    await expectFixed(report.commit);
   });
 
   test("a server that is down, slow to recover and cuts its answers changes nothing but the time", async () => {
@@ -118,7 +118,7 @@ describe("the coding agent, from its first question to its commit", () => {
       },
     });
     expect(report).toMatchObject({ status: "completed", turns: 8 });
-    await expectMended(report.commit);
+    await expectFixed(report.commit);
   });
 
   test("a key is in nothing that is recorded, shown, committed or given to commands", async () => {

@@ -67,7 +67,7 @@ async function main(): Promise<number> {
   }
   // Before anything else is asked for or stored: is it there?
   const own = repo === undefined ? undefined : await openWorkspace({ root: resolve(repo) });
-  const model = tellModel(own !== undefined);
+  const model = announceModel(own !== undefined);
   const input = { repo: repo === undefined ? await freshCopy() : resolve(repo) };
   const workspace = own ?? (await openWorkspace({ root: input.repo }));
   say(`Repository: ${workspace.describe()}`);
@@ -84,9 +84,9 @@ function parseOptions(): { readonly repo?: string; readonly help?: boolean } {
 }
 
 /** Names the model and the spending limit before any work. */
-function tellModel(isOwnRepository: boolean): ModelProvider {
+function announceModel(isOwnRepository: boolean): ModelProvider {
   const model = chooseModel(process.env);
-  notice.isTold = true;
+  notice.isShown = true;
   if (!model.isScripted) {
     const { tokens, turns } = CODING_LIMITS;
     const cap = model.isPriced
@@ -150,8 +150,8 @@ async function runSession(
     const handle = await runtime.start(agent, input, { file: join(here, "agent.ts"), budget });
     say(`Session: ${handle.sessionId}`);
     const report = await Promise.race([handle.result(), stopped.promise, parked.promise]);
-    if (report === "parked") return tellParked(handle);
-    if (report !== "stopped") return tellReport(report, handle);
+    if (report === "parked") return reportParked(handle);
+    if (report !== "stopped") return reportResult(report, handle);
     question.abort();
     say(
       `\nStopped. Everything that was committed is kept. Go on with:\n  ${command(`resume ${handle.sessionId}`)}`,
@@ -175,14 +175,14 @@ async function approveScript(runtime: Runtime, sessionId: string): Promise<void>
   await runtime.answer(sessionId, { approved: true });
 }
 
-function tellParked({ sessionId }: SessionHandle): number {
+function reportParked({ sessionId }: SessionHandle): number {
   say("There is no terminal to ask a person on. Nothing is changed before the plan is approved:");
   say(`  ${command(`approve ${sessionId}`)}`);
   say(`  ${command(`resume ${sessionId}`)}`);
   return 0;
 }
 
-function tellReport(report: CodingReport, { sessionId }: SessionHandle): number {
+function reportResult(report: CodingReport, { sessionId }: SessionHandle): number {
   const { status, summary, commit, filesChanged, turns, model, usage } = report;
   const cost = usage.costMicroUsd === 0 ? "" : `, ${dollars(usage.costMicroUsd)}`;
   say("");

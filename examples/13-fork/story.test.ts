@@ -9,8 +9,8 @@ describe("a story, told in two ways", () => {
   let project: Project;
   beforeEach(async () => {
     project = new Project();
-    const told = await project.run("run", FILE, "--session", "tale", "--input", '{"hero": "Ada"}');
-    expect(JSON.parse(told.stdout)).toEqual(["Ada sets out.", "Ada gets lost.", "Ada comes home."]);
+    const first = await project.run("run", FILE, "--session", "tale", "--input", '{"hero": "Ada"}');
+    expect(JSON.parse(first.stdout)).toEqual(["Ada sets out.", "Ada gets lost.", "Ada comes home."]);
   });
   afterEach(() => project.dispose());
 

@@ -43,7 +43,7 @@ export function noImportCycles(tree: Tree): readonly Violation[] {
   const edges = new Map(tree.sources.map((source) => [source.file, relativeTargets(source)]));
   const violations: Violation[] = [];
   const done = new Set<string>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
     const at = path.indexOf(file);
     if (at >= 0) {
@@ -51,8 +51,9 @@ export function noImportCycles(tree: Tree): readonly Violation[] {
         step.replace(/^packages\/([^/]+)\/src\//, "$1: "),
       );
       // One cycle per file is enough to begin with; the next run shows the next.
-      if (!told.has(file)) violations.push({ file, what: `files import each other: ${cycle.join(" → ")}` });
-      told.add(file);
+      if (!reported.has(file))
+        violations.push({ file, what: `files import each other: ${cycle.join(" → ")}` });
+      reported.add(file);
       return;
     }
     if (done.has(file)) return;

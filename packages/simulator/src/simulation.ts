@@ -121,7 +121,7 @@ class Simulation {
         this.#clients.look(row);
       },
       born: (row) => this.#born(row),
-      claimed: (...told) => this.#site.claimed?.(...told),
+      claimed: (...claimed) => this.#site.claimed?.(...claimed),
     });
     this.#effects = new Effects({
       dice: dice("tasks"),

@@ -100,8 +100,8 @@ export class EventReader {
       const expected = this.records.length;
       if (Number(id) !== expected)
         throw new Error(`${this.#options.sessionId}: event ${id} came where ${expected} was to come`); // event-reader-2.
-      const told = JSON.parse(record!) as { readonly record: unknown };
-      this.records.push(JSON.stringify(told.record));
+      const parsed = JSON.parse(record!) as { readonly record: unknown };
+      this.records.push(JSON.stringify(parsed.record));
       this.#options.onRecord?.(expected);
     }
     return events.at(-1) ?? "";

@@ -54,10 +54,10 @@ describe("faults that pass", () => {
   test("a listener hears of a signal whose reply was lost: it is stored", async () => {
     const storage = faultyStorage(new MemoryStorage(), at(2, "reply_lost"));
     await storage.commit([creating("ses-1")], 1);
-    const heard: Arrival[] = [];
-    storage.subscribe((arrival) => heard.push(arrival));
+    const received: Arrival[] = [];
+    storage.subscribe((arrival) => received.push(arrival));
     await expect(storage.commit([signalling("ses-1", "sig-1")], 1)).rejects.toThrow();
-    expect(heard).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(received).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 });
 
@@ -102,27 +102,27 @@ describe("faults that kill", () => {
 
   // The neighbours' commits were on their way when the process died. The first would have succeeded, and the second would have failed.
   test("calls in flight inside the dead storage never settle, not even by failing", async () => {
-    const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
+    const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();
     const slow = faultyStorage(inner, { ...at(2, "before"), latency: () => hold });
     const storage = faultyStorage(slow, at(3, "crash_before"));
     const underWay = [storage.commit([creating("ses-1")], 1), storage.commit([creating("ses-2")], 1)];
     void storage.commit([creating("ses-3")], 1);
     await storage.died;
-    letGo();
+    release();
     expect(await settles(Promise.race(underWay))).toBe(false);
     expect(await sessionIds(inner), "what had left the process goes on without it").toEqual(["ses-1"]);
   });
 
   test("a commit that had not left the process when it died is never applied", async () => {
-    const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
+    const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const inner = new MemoryStorage();
     const latency = async ({ number }: CommitCall) => (number === 1 ? hold : undefined);
     const storage = faultyStorage(inner, { ...at(2, "crash_before"), latency });
     const held = storage.commit([creating("ses-1")], 1);
     void storage.commit([creating("ses-2")], 1);
     await storage.died;
-    letGo();
+    release();
     expect(await settles(held)).toBe(false);
     expect(await sessionIds(inner)).toEqual([]);
   });
@@ -131,25 +131,25 @@ describe("faults that kill", () => {
     const inner = new MemoryStorage();
     await inner.commit([creating("ses-1")], 1);
     const storage = faultyStorage(inner, at(1, "crash_after"));
-    const heard: Arrival[] = [];
-    storage.subscribe((arrival) => heard.push(arrival));
+    const received: Arrival[] = [];
+    storage.subscribe((arrival) => received.push(arrival));
     void storage.commit([signalling("ses-1", "sig-1")], 1);
     await storage.died;
     await inner.commit([signalling("ses-1", "sig-2")], 1);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     expect(await inner.reader.pendingSignals("ses-1")).toHaveLength(2);
   });
 
   test("closing the dead settles and leaves the storage inside open", async () => {
     const inner = new MemoryStorage();
-    const heard: Arrival[] = [];
-    inner.subscribe((arrival) => heard.push(arrival));
+    const received: Arrival[] = [];
+    inner.subscribe((arrival) => received.push(arrival));
     const storage = faultyStorage(inner, at(1, "crash_after"));
     void storage.commit([creating("ses-1")], 1);
     await storage.died;
     await storage.close();
     await inner.commit([signalling("ses-1", "sig-1")], 1);
-    expect(heard).toHaveLength(1);
+    expect(received).toHaveLength(1);
   });
 
   test("a torn call is written and then damaged where the subject can do that", async () => {
@@ -191,13 +191,13 @@ test("calls are counted and described, also those that fail", async () => {
 });
 
 test("latency holds one call back, and a later one may overtake it", async () => {
-  const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>();
   const storage = faultyStorage(new MemoryStorage(), {
     latency: async ({ number }) => (number === 1 ? hold : undefined),
   });
   const slow = storage.commit([creating("ses-1", { input: "1" })], 1);
   expect(statuses(await storage.commit([creating("ses-1", { input: "2" })], 1))).toEqual(["created"]);
-  letGo();
+  release();
   expect(statuses(await slow)).toEqual(["exists"]);
 });
 
@@ -205,11 +205,11 @@ test("an optional method exists when the storage inside has it, and dies with th
   const inner = storageWith(new MemoryStorage(), { groupsMax: 3, now: () => 7 });
   const storage = faultyStorage(inner);
   expect({ ...storage, now: storage.now?.() }).toMatchObject({ groupsMax: 3, now: 7 });
-  const heard: string[] = [];
-  storage.follow?.("ses-1", () => void heard.push("of ses-1"));
+  const received: string[] = [];
+  storage.follow?.("ses-1", () => void received.push("of ses-1"));
   await storage.commit([creating("ses-1")], 1);
-  expect(heard).toHaveLength(1);
+  expect(received).toHaveLength(1);
   storage.kill();
   await inner.commit([signalling("ses-1", "sig-1")], 1);
-  expect(heard).toHaveLength(1);
+  expect(received).toHaveLength(1);
 });

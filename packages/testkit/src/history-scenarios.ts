@@ -307,10 +307,10 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     async run(ctx) {
       for (let n = 0; n < 9; n++) await ctx.scheduleTask(poll, "x");
       const held = ctx.scheduleTask(poll, "x");
-      const told = held.catch((error: Error) => error.name);
+      const refusedWith = held.catch((error: Error) => error.name);
       await ctx.waitForSignal("go");
       held.cancel();
-      return told;
+      return refusedWith;
     },
     async course(handle) {
       await turns(200);

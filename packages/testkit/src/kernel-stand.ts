@@ -225,9 +225,9 @@ export class KernelStand {
   async deliverAllOwn(): Promise<Standstill | undefined> {
     let last: Standstill | undefined;
     while (this.kernel.fault === undefined && !this.kernel.turn.closed) {
-      const stands = await this.deliverOwn();
-      if (stands === undefined) return last;
-      last = stands;
+      const standstill = await this.deliverOwn();
+      if (standstill === undefined) return last;
+      last = standstill;
     }
     return last;
   }

@@ -41,7 +41,7 @@ import type { inspectRepositoryTask, RepositoryFacts } from "./inspect-repositor
 import { noteCall, noteIdleReply } from "./loop-guard.ts";
 import {
   ASK_FOR_PLAN,
-  ASK_TO_GO_ON,
+  ASK_TO_CONTINUE,
   CUT_OFF,
   firstMessage,
   planRefused,
@@ -151,12 +151,12 @@ export class CodingTurn {
     this.#state = { ...this.#state, guard: verdict.guard };
     if (verdict.stop !== undefined) return this.#stop(verdict.stop);
     const { plan } = this.#state;
-    if (reply.finishReason === "length") return this.#goOn(CUT_OFF);
-    if (plan === null) return this.#goOn(ASK_FOR_PLAN);
+    if (reply.finishReason === "length") return this.#continueWith(CUT_OFF);
+    if (plan === null) return this.#continueWith(ASK_FOR_PLAN);
     if (repository.testCommand === undefined || this.#state.written.length === 0)
-      return this.#goOn(ASK_TO_GO_ON);
+      return this.#continueWith(ASK_TO_CONTINUE);
     const tests = await this.#runTests(repository.testCommand);
-    if (!tests.isPassed) return this.#goOn(testsStillFail(tests.text));
+    if (!tests.isPassed) return this.#continueWith(testsStillFail(tests.text));
     return this.#commit({ summary: reply.text.trim() || plan.summary, commitMessage: plan.summary });
   }
 
@@ -321,7 +321,7 @@ export class CodingTurn {
     return { isPassed, text: cutText(renderCommand(output)) };
   }
 
-  #goOn(message: string): Turn {
+  #continueWith(message: string): Turn {
     this.#append({ role: "user", content: message });
     return { state: this.#state };
   }

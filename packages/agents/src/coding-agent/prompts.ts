@@ -32,7 +32,7 @@ export function firstMessage(task: string | undefined, tests: string | undefined
 }
 
 export const ASK_FOR_PLAN = "Nothing was called. Read on, or call propose_plan when you know what to do.";
-export const ASK_TO_GO_ON =
+export const ASK_TO_CONTINUE =
   "Nothing was called. Continue with the next step, or call finish when the work is done.";
 export const CUT_OFF = "Your reply was cut off because it was too long. Continue in smaller steps.";
 

@@ -124,7 +124,7 @@ class AiSdkProvider implements ModelProvider {
     });
     const collected = new ReplyCollector(request, onText);
     for await (const part of untilAborted(stream, signal, silence.signal)) {
-      if (part.type !== "start") silence.heard(); // "start" is the SDK's own and says nothing about the server.
+      if (part.type !== "start") silence.received(); // "start" is the SDK's own and says nothing about the server.
       collected.add(part);
     }
     return this.#price(collected.reply());
@@ -182,7 +182,7 @@ class SilenceWatch {
   }
 
   /** A flood may keep timers from firing, so the whole time is looked at here as well. */
-  heard(): void {
+  received(): void {
     if (performance.now() > this.#endsAt) this.#expire(this.#tooLong);
     clearTimeout(this.#timer);
     this.#timer = this.#start(

@@ -29,14 +29,14 @@ afterEach(async () => {
 test.each(["graceful", "hard"] as const)(
   "%s: every child's agent is told or ended, and no process of theirs is left",
   async (mode) => {
-    let told = 0;
+    let aborted = 0;
     const { shell } = defineWorkspaceTasks(workspace);
     const child = defineAgent({
       name: "runs-a-command",
       tasks: [shell],
       run: async (ctx) => {
         const command = ctx.scheduleTask(shell, { command: "sleep 3600 & sleep 3600" });
-        await ctx.waitForSignal("never").catch(() => told++);
+        await ctx.waitForSignal("never").catch(() => aborted++);
         command.cancel();
         return command.catch(() => "cancelled");
       },
@@ -53,7 +53,7 @@ test.each(["graceful", "hard"] as const)(
     await until(async () => (await processesIn(root)) >= 2 * CHILDREN);
     await handle.cancel({ hard: mode === "hard" });
     await until(async () => (await processesIn(root)) === 0);
-    expect(told).toBe(mode === "graceful" ? CHILDREN : 0);
+    expect(aborted).toBe(mode === "graceful" ? CHILDREN : 0);
     expect((await handle.settled()).status).toBe("cancelled");
     for (let n = 0; n < CHILDREN; n++)
       expect((await runtime.handle(`${handle.sessionId}-${n}`).session()).status).toBe("cancelled");

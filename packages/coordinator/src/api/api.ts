@@ -1,7 +1,7 @@
 // `createApi` serves every service of the contract on one port, as gRPC, gRPC-Web, Connect, REST and
 // server-sent events.
 //
-// The API knows the contract, but not what a service does. A request passes the gates, is matched to its
+// The API knows the contract, but not what a service does. A request passes the request guards, is matched to its
 // protocol and becomes a call. This file alone turns errors into answers of that protocol.
 
 import { performance } from "node:perf_hooks";
@@ -20,7 +20,7 @@ import type {
 import type { Authenticate } from "../call/caller.ts";
 import { Calls, type Implementations } from "./calls.ts";
 import { answer, refuse, setCommonHeaders, type Exchange } from "./exchange.ts";
-import { checkHead, type GatePolicy } from "./gates.ts";
+import { checkHead, type GuardPolicy } from "./request-guards.ts";
 import { API_LIMITS, type ApiLimits } from "./limits.ts";
 import { listen, type Listener, type ListenOptions } from "./listener.ts";
 import { openApi } from "./openapi.ts";
@@ -81,7 +81,7 @@ export function serveApi(options: ApiOptions): Api {
       const closing = new AbortController();
       const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
       const origins = new Set((options.origins ?? []).map((origin) => origin.toLowerCase()));
-      const policy: GatePolicy = { hosts, origins, headerBytes: limits.headerBytes };
+      const policy: GuardPolicy = { hosts, origins, headerBytes: limits.headerBytes };
       const common = { calls, limits, closing: closing.signal };
       const serveRpc = createRpc({ ...common, onError });
       const serve = async (exchange: Exchange): Promise<void> => {

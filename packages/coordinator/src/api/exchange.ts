@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { HoldfastError } from "@holdfast/core";
-import { tooLarge } from "./gates.ts";
+import { tooLarge } from "./request-guards.ts";
 import { plainMessage } from "./grpc-message.ts";
 import { headersOf, Refusal, toConnectError, toProblem } from "../call/refusal.ts";
 

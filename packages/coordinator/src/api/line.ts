@@ -31,7 +31,7 @@ import {
 import { constants, type Http2ServerRequest, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import { METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
-import { tooLarge } from "./gates.ts";
+import { tooLarge } from "./request-guards.ts";
 import type { ApiLimits } from "./limits.ts";
 import { newRequestId, Refusal, toConnectError } from "../call/refusal.ts";
 import { answerOf, BINARY, OVER, type UnaryOptions } from "./unary.ts";

@@ -57,7 +57,7 @@ export async function listen(
     // The head is a part of its request. Node does not start if the head may take longer.
     headersTimeout: Math.min(limits.headerMs, limits.requestMs),
     requestTimeout: limits.requestMs,
-    requireHostHeader: false, // The gate checks it and explains the refusal (gates-1).
+    requireHostHeader: false, // The request guard checks it and explains the refusal (request-guards-1).
     connectionsCheckingInterval: Math.min(1000, limits.headerMs),
   };
   const underWay = new UnderWay();

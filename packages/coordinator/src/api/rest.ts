@@ -15,7 +15,7 @@ import type { Calls } from "./calls.ts";
 import type { Method, Rule } from "./contract.ts";
 import { applyLastEventId, sendEvents } from "./event-stream.ts";
 import { answer, readAll, type Exchange } from "./exchange.ts";
-import { checkBody, checkJsonType, valuesOf } from "./gates.ts";
+import { checkBody, checkJsonType, valuesOf } from "./request-guards.ts";
 import { factsOf, findField, valueOf } from "./fields.ts";
 import { readBody, readTexts } from "./json-read.ts";
 import { writeMessage } from "./json-write.ts";

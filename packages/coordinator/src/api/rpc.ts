@@ -19,7 +19,7 @@ import { contextValuesOf, identify, requestIdOf } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import { methodOf, METHODS } from "./contract.ts";
 import type { Exchange } from "./exchange.ts";
-import { checkBody } from "./gates.ts";
+import { checkBody } from "./request-guards.ts";
 import { createLines } from "./line.ts";
 import { encodeTrailers } from "./grpc-message.ts";
 import type { ApiLimits } from "./limits.ts";

@@ -23,7 +23,7 @@ import { toHoldfastError, type HoldfastError } from "@holdfast/core";
 import { identify } from "../call/caller.ts";
 import type { Calls } from "./calls.ts";
 import { answer, readAll, refuse, type Exchange } from "./exchange.ts";
-import { isJsonType } from "./gates.ts";
+import { isJsonType } from "./request-guards.ts";
 import { parseBody } from "./json-read.ts";
 import { Refusal } from "../call/refusal.ts";
 

@@ -90,7 +90,7 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   await refuseWrong(request, findStrictBounds(args, io).value);
   return withStorage(findDatabase(args, io), async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });
-    return tellPut(await put(storage, request), io);
+    return reportPut(await put(storage, request), io);
   });
 }
 
@@ -118,7 +118,7 @@ async function addSignal(
         { fix: "name another session" },
       );
     }
-    return tellPut(await put(storage, requestFor(sessionId)), io);
+    return reportPut(await put(storage, requestFor(sessionId)), io);
   });
 }
 
@@ -164,7 +164,7 @@ function refuseOtherFile(
   }
 }
 
-function tellPut(schedule: Schedule, io: Io): number {
+function reportPut(schedule: Schedule, io: Io): number {
   const { scheduleId, timeZone, nextAt } = schedule;
   io.result(scheduleJson(schedule), scheduleId);
   io.note(`${whatItDoes(schedule)}, next at ${zonedTime(nextAt, timeZone)}`);

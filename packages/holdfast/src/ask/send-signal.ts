@@ -67,7 +67,7 @@ export async function sendSignal(args: Arguments, io: Io, sending: Sending): Pro
         const pending = await reader.pendingSignals(session.sessionId);
         chosen ??= await sending.choose(session, new Set(pending.map(({ name }) => name)), reader);
         const status = isSent ? "stored" : await send(storage, session, chosen, signalId);
-        return tell(io, access, { session, message: chosen, status });
+        return report(io, access, { session, message: chosen, status });
       });
     } catch (error) {
       if (chosen === undefined || !isLost(error)) throw error;
@@ -129,7 +129,7 @@ interface Sent {
   readonly status: "stored" | "duplicate";
 }
 
-async function tell(io: Io, access: Access, { session, message, status }: Sent): Promise<number> {
+async function report(io: Io, access: Access, { session, message, status }: Sent): Promise<number> {
   const { sessionId } = session;
   const { name, said, repeated } = message;
   const isWaiting = isAwaited(session, name);

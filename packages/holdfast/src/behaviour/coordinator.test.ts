@@ -78,12 +78,12 @@ describe("holdfast coordinator", () => {
     });
     expect(other.claims ?? []).toEqual([]);
     expect(await call(second.url, runner.token, "storage/renew", renew)).toMatchObject({ sessions: 1 });
-    const told = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
+    const polled = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
       ...poll,
       pollId: "p2",
       free: 0,
     });
-    expect(told.arrivals).toMatchObject([{ sessionId }]);
+    expect(polled.arrivals).toMatchObject([{ sessionId }]);
     const done = await call(
       second.url,
       runner.token,
@@ -181,7 +181,7 @@ describe("holdfast coordinator", () => {
     ];
     for (const [content, says] of refused) {
       writeFileSync(file, content);
-      const told = ((): string => {
+      const polled = ((): string => {
         try {
           return `it was taken: ${JSON.stringify(readCoordinatorFile(file))}`;
         } catch (error) {
@@ -189,9 +189,9 @@ describe("holdfast coordinator", () => {
           return `${code} ${message} ${at} ${got} ${expected}`;
         }
       })();
-      expect(told, content.slice(0, 60)).toMatch(/^config_invalid /);
-      expect(told, content.slice(0, 60)).toContain(says);
-      expect(told).not.toContain("u:pass");
+      expect(polled, content.slice(0, 60)).toMatch(/^config_invalid /);
+      expect(polled, content.slice(0, 60)).toContain(says);
+      expect(polled).not.toContain("u:pass");
     }
     const unfit: readonly (readonly [content: string, says: string])[] = [
       ['{"prot": 1}', "did you mean port?"],

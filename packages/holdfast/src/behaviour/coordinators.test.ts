@@ -48,9 +48,9 @@ test("O14: a second coordinator continues the sessions of the first, also after 
   const { sessionId: one } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
   const { claims } = await waiting;
   expect(claims).toMatchObject([{ sessionId: one }]);
-  const told = result(first, one);
+  const reported = result(first, one);
   expect((await finish(second, claims[0])).results).toMatchObject([{ status: "committed" }]);
-  expect(await told).toMatchObject({ output: `told by ${one}` });
+  expect(await reported).toMatchObject({ output: `told by ${one}` });
 
   // Given to the runner by one that dies before it has heard of it again.
   const { sessionId: two } = await call(second.url, admin, "sessions", { agent: "greeter", input: 2 });

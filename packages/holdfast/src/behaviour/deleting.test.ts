@@ -54,9 +54,9 @@ describe("in a terminal", () => {
     expect(refused.code).toBe(6);
     expect(refused.stderr).toContain("error[E_SESSION_HAS_CHILDREN]: session p has children");
     expect(refused.stderr).toContain("holdfast delete p --subtree");
-    const goesOn = await project.run("delete", "p", "--subtree");
-    expect(goesOn.code).toBe(6);
-    expect(goesOn.stderr).toMatch(/session p-\d below p is /);
+    const unfinished = await project.run("delete", "p", "--subtree");
+    expect(unfinished.code).toBe(6);
+    expect(unfinished.stderr).toMatch(/session p-\d below p is /);
     for (const id of ["p-0", "p-1"]) await project.run("cancel", id, "--hard");
     expect(await project.json("delete", "p", "--subtree")).toEqual({ sessionId: "p", sessions: 3 });
     expect(await listed()).toEqual([]);

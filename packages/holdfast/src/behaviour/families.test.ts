@@ -83,7 +83,7 @@ describe("in a terminal", () => {
   });
   afterEach(() => project.dispose());
 
-  const letGo = (): void => writeFileSync(project.path("go"), "");
+  const release = (): void => writeFileSync(project.path("go"), "");
   const statusOf = async (id: string) => (await project.json<{ status: string }>("show", id)).status;
 
   test("a root session's successor is named, and continues with the command that is shown", async () => {
@@ -111,7 +111,7 @@ describe("in a terminal", () => {
     const storage = await openSqliteStorage({ path: project.path(".holdfast/holdfast.db") });
     const { agent, ...rest } = (await storage.reader.session("w"))!;
     const { file: _file, ...named } = agent;
-    const bring = (sessionId: string, above: string): Change => {
+    const put = (sessionId: string, above: string): Change => {
       const parent = { sessionId: above, child: 0, onEnd: "leave" } as const;
       const row = {
         status: "submitted",
@@ -124,7 +124,7 @@ describe("in a terminal", () => {
       const session = { ...rest, ...row, sessionId, agent: named, parent };
       return { type: "import_session", sessionId, session, records: [], entries: [] };
     };
-    const results = await storage.commit([bring("p", "q"), bring("q", "p")], 1);
+    const results = await storage.commit([put("p", "q"), put("q", "p")], 1);
     await storage.close();
     expect(results).toEqual([{ status: "created" }, { status: "created" }]);
     const { code, stderr } = await project.run("resume", "p");
@@ -144,7 +144,7 @@ describe("in a terminal", () => {
       const { stdout: listed } = await project.run("list");
       expect(listed).toMatch(/\nf {2,}waiting.*the end of child f-0; the end of child f-2/);
       expect(listed).toMatch(/\n {2}f-0 {2,}working .*\n {2}f-2 {2,}working/);
-      letGo();
+      release();
 
       const { code, stdout } = await project.run("resume", "f");
 
@@ -157,7 +157,7 @@ describe("in a terminal", () => {
     });
 
     test("a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on", async () => {
-      letGo();
+      release();
       const { code, stderr } = await project.run(
         "run",
         "family.ts",
@@ -216,7 +216,7 @@ describe("in a terminal", () => {
     ])(
       "the commands that a used-up budget of %s prints work as they are",
       async (_whose, file, budget, options) => {
-        letGo();
+        release();
         const started = ["run", file, "--session", "f", "--budget", budget, ...options];
         const { code, stderr } = await project.run(...started);
         expect(code).toBe(9);
@@ -224,9 +224,9 @@ describe("in a terminal", () => {
         expect(raise).toMatch(/^holdfast budget \S+ --raise /);
         const raised = await project.shell(raise!);
         expect(raised).toMatchObject({ code: 0 });
-        const told = [...others, ...commandsIn(raised.stderr)];
-        expect(told.length).toBeGreaterThan(0);
-        for (const command of new Set(told)) expect(await project.shell(command)).toMatchObject({ code: 0 });
+        const calls = [...others, ...commandsIn(raised.stderr)];
+        expect(calls.length).toBeGreaterThan(0);
+        for (const command of new Set(calls)) expect(await project.shell(command)).toMatchObject({ code: 0 });
         expect(
           await project.shell(`holdfast result f ${options.map((part) => `'${part}'`).join(" ")}`),
         ).toMatchObject({ code: 0 });
@@ -234,7 +234,7 @@ describe("in a terminal", () => {
     );
 
     test("a raise of a child without a budget is answered with the same raise of the session that pays", async () => {
-      letGo();
+      release();
       await project.run("run", "family.ts", "--session", "f", "--budget", "250tokens");
       const { code, stderr } = await project.run("budget", "f-0", "--raise", "1000tokens");
       expect(code).toBe(2);
@@ -256,7 +256,7 @@ describe("in a terminal", () => {
       const running = project.start(["run", "family.ts", "--session", "f"]);
       while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
       await project.run("pause", "f-0");
-      letGo();
+      release();
       expect(await running.finished).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/continue with: holdfast unpause f-0\nand then: holdfast resume f\n$/),
@@ -330,7 +330,7 @@ describe("in a terminal", () => {
       while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
       const { stderr } = await project.run("cancel", "f", "--reason", "enough");
       expect(stderr).toContain("and all below it");
-      letGo();
+      release();
       expect(await running.finished).toMatchObject({ code: 6, stderr: expect.stringContaining("enough") });
       expect(await statusOf("f-0")).toBe("cancelled");
       expect((await project.run("list")).stdout).toContain("its parent ended or was cancelled");
@@ -494,7 +494,7 @@ describe("in a terminal", () => {
       [["--ttl", "soon"], "no time span"],
     ])("%j is refused before anything is written", async (options, message) => {
       const { code, stderr } = await project.run("run", "wait.ts", "--session", "w", ...options);
-      expect({ code, isTold: stderr.includes(message) }).toEqual({ code: 2, isTold: true });
+      expect({ code, isReported: stderr.includes(message) }).toEqual({ code: 2, isReported: true });
       expect(await project.json("list")).toEqual([]);
     });
   });

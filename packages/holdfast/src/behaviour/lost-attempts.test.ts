@@ -19,7 +19,7 @@ const work = defineTask({
 export default defineAgent({ name: "worker", tasks: [work], run: async (ctx) => ctx.scheduleTask(work, 7) });
 `;
 
-interface Told {
+interface Reported {
   readonly status: string;
   readonly accounts: readonly [{ readonly limits: readonly { readonly [name: string]: unknown }[] }];
 }
@@ -55,13 +55,13 @@ describe("a budget whose attempts were lost in crashes", () => {
     expect(shown.stdout).toMatch(/cost +\$0\.0025 +\$0\.002 +\$0\.002 +\$0\.00 +\$0\.0005/);
     expect(shown.stderr).toContain("holdfast budget s --release-lost");
     expect((await project.run("show", "s")).stdout).toContain("tokens 200 of 250 (200 for lost attempts)");
-    const told = await project.json<Told>("budget", "s");
-    expect(told.accounts[0].limits).toMatchObject([
+    const reported = await project.json<Reported>("budget", "s");
+    expect(reported.accounts[0].limits).toMatchObject([
       { limit: "maxCostMicroUsd", spent: 2_000, lost: 2_000 },
       { limit: "maxTokens", spent: 200, lost: 200 },
     ]);
 
-    const released = await project.json<Told>("budget", "s", "--release-lost");
+    const released = await project.json<Reported>("budget", "s", "--release-lost");
     expect(released).toMatchObject({ status: "working", resume: "holdfast resume s" });
     expect(released.accounts[0].limits).toMatchObject([
       { spent: 0, lost: 0, left: 2_500 },
@@ -72,7 +72,7 @@ describe("a budget whose attempts were lost in crashes", () => {
 
     writeFileSync(project.path("go"), "");
     expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "7\n" });
-    const { accounts } = await project.json<Told>("budget", "s");
+    const { accounts } = await project.json<Reported>("budget", "s");
     expect(accounts[0].limits).toMatchObject([
       { spent: 300, lost: 0 },
       { spent: 30, lost: 0 },
@@ -82,9 +82,15 @@ describe("a budget whose attempts were lost in crashes", () => {
   test("one call raises the budget and releases its lost part", async () => {
     await crash("run", "worker.ts", "--session", "s", "--budget", "250tokens");
     await crash("resume", "s");
-    const before = await project.json<Told>("budget", "s");
+    const before = await project.json<Reported>("budget", "s");
     expect(before.accounts[0].limits).toMatchObject([{ spent: 100, lost: 100, reserved: 100 }]);
-    const { accounts } = await project.json<Told>("budget", "s", "--release-lost", "--raise", "300tokens");
+    const { accounts } = await project.json<Reported>(
+      "budget",
+      "s",
+      "--release-lost",
+      "--raise",
+      "300tokens",
+    );
     expect(accounts[0].limits).toMatchObject([{ max: 300, spent: 0, lost: 0, reserved: 100, left: 200 }]);
   });
 });

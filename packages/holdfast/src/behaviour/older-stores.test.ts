@@ -209,7 +209,7 @@ async function whileTimePasses<T>(clock: TestClock, promise: Promise<T>): Promis
 }
 
 /** Bring each session to its end, and check what it made of what had been stored. */
-async function goOn(storage: AgentStorage, withLedger: boolean): Promise<void> {
+async function continueSession(storage: AgentStorage, withLedger: boolean): Promise<void> {
   const wakeAt = (await storage.reader.session(SESSIONS.timer))!.wakeAt!;
   const { runtime, clock, attempts } = run(storage, wakeAt - SLEEP_MS / 2);
   await runtime.recover();
@@ -342,7 +342,7 @@ describe.each(Object.entries(KINDS))("%s", (kind, newPlace) => {
       expect(await place.version()).toBe(versionsOf(kind).at(-1)! + 1);
       await expectWhole(storage.reader, hasLedger(kind, version));
       await expectSound(place);
-      await goOn(storage, hasLedger(kind, version));
+      await continueSession(storage, hasLedger(kind, version));
       await expectSound(place);
       await storage.close();
 

@@ -38,7 +38,7 @@ export const budget: Command = {
     const releases = args.has("release-lost");
     if (text === undefined && !releases) {
       const { withReaderOf } = await import("../place/find-session.ts");
-      return withReaderOf(database, id, async (session, reader) => tell(session, reader, io));
+      return withReaderOf(database, id, async (session, reader) => report(session, reader, io));
     }
     const { parseBudget } = await import("../view/budget-text.ts");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
@@ -53,7 +53,7 @@ export const budget: Command = {
       if (limits !== undefined) status = await requests.setBudget(sessionId, limits);
       const now = (await access.storage.reader.session(sessionId)) ?? session;
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
-      await tell(now, access.storage.reader, io, resume);
+      await report(now, access.storage.reader, io, resume);
       if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
       if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
@@ -100,7 +100,7 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
 }
 
 /** The accounts that pay for a session. */
-async function tell(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
+async function report(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
   const { accountLines, limitStandings } = await import("../view/budget-text.ts");
   const accounts = [];
   const lines: string[] = [];

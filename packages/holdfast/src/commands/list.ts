@@ -73,7 +73,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
   const { asTrees, cancelText, walk } = await import("../view/session-tree.ts");
   const { pauseAdvice } = await import("../view/pause-advice.ts");
   const isElsewhere = database.coordinator !== undefined;
-  const standsOn = (session: Session): string => {
+  const waitOf = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
     const paused = pauseAdvice(session, io, isElsewhere);
     const waitsFor = standings(session, { io, now })
@@ -99,7 +99,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
     statusText(session),
     plainLine(session.agent.name, 40),
     `${duration(now - session.updatedAt)} ago`,
-    standsOn(session),
+    waitOf(session),
   ]);
   const lines = table([["SESSION", "STATUS", "AGENT", "UPDATED", "WAITS FOR"], ...rows]);
   return lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");

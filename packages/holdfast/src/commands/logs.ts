@@ -36,7 +36,7 @@ export const logs: Command = {
       const tail = new JournalTail(reader, sessionId);
       const now = Date.now();
       let at = "";
-      let isEndTold = false;
+      let isEndShown = false;
       // A fault stands in the session's row, not in its journal.
       const showLast = (line: string, when: number | undefined): void => {
         const time = when === undefined ? "" : localTime(when);
@@ -49,16 +49,16 @@ export const logs: Command = {
         const isCancelled = session?.status === "cancelled";
         await tail.advance((event) => {
           if (event.at !== undefined) at = localTime(event.at);
-          isEndTold = event.type === "complete" || event.type === "fail";
+          isEndShown = event.type === "complete" || event.type === "fail";
           const line =
-            isEndTold && isCancelled
+            isEndShown && isCancelled
               ? cancelledLine(session.cancel?.reason, io.results)
               : eventLine(event, io.results, { now, sessionId });
           const number = String(event.seq).padStart(4);
           if (io.isJson || line !== undefined)
             io.show(event, `${io.results.paint.dim(`${number}  ${at.padEnd(19)}`)}  ${line ?? ""}`);
         });
-        const last = session === undefined || isEndTold ? undefined : standingLine(session, io.results);
+        const last = session === undefined || isEndShown ? undefined : standingLine(session, io.results);
         if (session === undefined || isEnded(session.status)) {
           if (session !== undefined && io.isJson) io.show(resultOf(session), "");
           else if (last !== undefined) showLast(last, session?.endedAt);

@@ -21,8 +21,8 @@ export const result: Command = {
       Promise.resolve(found),
     );
     if (isEnded(session.status)) {
-      const { tellEnd } = await import("../view/session-end.ts");
-      return tellEnd(session, io);
+      const { showEnd } = await import("../view/session-end.ts");
+      return showEnd(session, io);
     }
     const { movedAway } = await import("../view/moved-session.ts");
     const moved = movedAway(session, io);

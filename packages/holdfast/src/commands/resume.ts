@@ -31,8 +31,8 @@ export const resume: Command = {
     const database = findDatabase(args, io);
     const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
-      const { tellEndedBefore } = await import("../view/session-end.ts");
-      return tellEndedBefore(session, io);
+      const { showEndedBefore } = await import("../view/session-end.ts");
+      return showEndedBefore(session, io);
     }
     const agent = await agentOf(session, database, args, io);
     const { sessionId } = session;

@@ -127,8 +127,8 @@ export const run: Command = {
     }
 
     if (found !== undefined && isEnded(found.status)) {
-      const { tellEndedBefore } = await import("../view/session-end.ts");
-      return tellEndedBefore(found, io);
+      const { showEndedBefore } = await import("../view/session-end.ts");
+      return showEndedBefore(found, io);
     }
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");

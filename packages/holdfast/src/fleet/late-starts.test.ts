@@ -25,7 +25,7 @@ test("a task is not done once more when the session went on with another attempt
   await vi.waitFor(() => expect(hanging.late).not.toEqual([]), PATIENCE);
   await first.stop();
 
-  hanging.goOn();
+  hanging.resume();
   await fleet.runner({ agents: [asks] });
   await fleet.runner({ tasks: [work] });
   expect(await outputOf(fleet, sessionId)).toBe(2);
@@ -40,12 +40,12 @@ test("a task is not done once more when its second start was answered, and its o
   const hanging = hangingStorage();
   fleet = await openFleet(hanging);
   const { work, begun } = counted();
-  await fleet.runner({ agents: [goesOn] });
+  await fleet.runner({ agents: [continuing] });
   await fleet.runner({ tasks: [work] });
   const sessionId = await startSession(fleet, { agent: "goes-on" });
   await vi.waitFor(() => expect(hanging.late).not.toEqual([]), PATIENCE);
 
-  hanging.goOn();
+  hanging.resume();
   await vi.waitFor(() => expect(begun).toEqual([1]), PATIENCE);
   await standing(fleet, sessionId, { status: "waiting" });
   await vi.waitFor(nothingIsLeft, PATIENCE);
@@ -69,7 +69,7 @@ test("a task is not done when it was withdrawn before its start was answered", a
   await vi.waitFor(async () => expect(await hasCheckpoint(sessionId)).toBe(true), PATIENCE);
 
   // It is made once more, to be taken back.
-  hanging.goOn();
+  hanging.resume();
   await vi.waitFor(() => expect(hanging.started).toBe(1), PATIENCE);
   await vi.waitFor(nothingIsLeft, PATIENCE);
   expect(new Set(await hanging.applyLate())).toEqual(new Set(["duplicate"]));
@@ -99,7 +99,7 @@ test("a task that a session asks for otherwise when it starts over takes the pla
   await vi.waitFor(nothingIsLeft, PATIENCE);
 });
 
-const goesOn = defineAgent({
+const continuing = defineAgent({
   name: "goes-on",
   run: async (ctx) => {
     const done = await ctx.scheduleTask("work", null);
@@ -165,7 +165,7 @@ function hangingStorage() {
     get started() {
       return started;
     },
-    goOn: (): void => void (isHanging = false),
+    resume: (): void => void (isHanging = false),
     async applyLate(): Promise<readonly ChangeResult["status"][]> {
       return (await inner.commit(late, Date.now())).map(({ status }) => status);
     },

@@ -59,7 +59,7 @@ test(
       const enough = Math.min(RECONNECTS, reconnects + RECONNECTS_PER_LIFE);
       while (!haveBeen(enough)) await wait(AGAIN_MS);
       if (problem !== undefined) throw problem;
-      await startAnew(life % 2 === 1 ? "SIGKILL" : "SIGTERM");
+      await restart(life % 2 === 1 ? "SIGKILL" : "SIGTERM");
     }
     for (const writer of writers) writer.end();
     await Promise.all(writing);
@@ -155,7 +155,7 @@ class Writer {
   }
 }
 
-async function startAnew(signal: NodeJS.Signals): Promise<void> {
+async function restart(signal: NodeJS.Signals): Promise<void> {
   coordinator.process.kill(signal);
   await coordinator.process.finished;
   coordinator = await startCoordinator(project, { port: Number(new URL(coordinator.url).port) });

@@ -114,14 +114,14 @@ function shown(code: string, exitCode: number, message: string, { at, got, expec
 function kindOf(code: keyof typeof ERROR_TABLE, cause: unknown): { shownCode: string; exitCode: number } {
   if (code === "session_failed") {
     for (const { code: recorded } of chainOf(cause)) {
-      const shownCode = OTHERS_MEND.find((candidate) => candidate === recorded);
+      const shownCode = FIXED_BY_OTHERS.find((candidate) => candidate === recorded);
       if (shownCode !== undefined) return { shownCode, exitCode: ERROR_TABLE[shownCode].exit };
     }
   }
   return { shownCode: code, exitCode: ERROR_TABLE[code].exit };
 }
 
-const OTHERS_MEND = [
+const FIXED_BY_OTHERS = [
   "model_auth",
   "model_unavailable",
   "policy_denied",

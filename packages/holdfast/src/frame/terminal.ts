@@ -112,14 +112,14 @@ export function processTerminal(): Terminal {
       lastWords(text) {
         lastWords = text;
       },
-      call: (commandLine, where = told({ db, url })) =>
+      call: (commandLine, where = whereFlags({ db, url })) =>
         [called, commandLine, where].filter(Boolean).join(" "),
       onStop(listener) {
         const signals = Object.keys(STOP_EXIT) as StopSignal[];
         const listeners = signals.map((signal) => [signal, () => listener(signal)] as const);
-        for (const [signal, heard] of listeners) process.on(signal, heard);
+        for (const [signal, handler] of listeners) process.on(signal, handler);
         return () => {
-          for (const [signal, heard] of listeners) process.off(signal, heard);
+          for (const [signal, handler] of listeners) process.off(signal, handler);
         };
       },
       stopNow(signal) {
@@ -222,7 +222,7 @@ export function calledAs(env: Environment, file: string | undefined, cwd: string
 }
 
 /** As this call was told where sessions are. */
-function told(flags: { readonly db: string | undefined; readonly url: string | undefined }): string {
+function whereFlags(flags: { readonly db: string | undefined; readonly url: string | undefined }): string {
   const given = Object.entries(flags).filter((flag): flag is [string, string] => flag[1] !== undefined);
   return given.map(([name, value]) => `--${name} ${quoted(value)}`).join(" ");
 }

@@ -8,7 +8,7 @@
 import { existsSync } from "node:fs";
 import { HoldfastError, type AgentStorage } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { tellWarnings, withStorage, type Access } from "./find-session.ts";
+import { showWarnings, withStorage, type Access } from "./find-session.ts";
 import { guardOwner, type GuardedStorage } from "./owner-guard.ts";
 import type { Database } from "./project.ts";
 
@@ -20,7 +20,7 @@ export async function acrossOwners<T>(
 ): Promise<T> {
   for (let isFirst = true; ; isFirst = false) {
     const attempt = async (access: Access): Promise<T | undefined> => {
-      tellWarnings(access, io);
+      showWarnings(access, io);
       if (access.role !== "client") return work(access.storage);
       const owner = guardOwner(access.storage);
       try {

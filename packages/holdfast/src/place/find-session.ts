@@ -215,7 +215,7 @@ function sessionNotFound(id: string, database?: Database): NotFoundError {
 }
 
 /** Tell what a person should know about how the file was found. */
-export function tellWarnings(access: Access, io: Io): void {
+export function showWarnings(access: Access, io: Io): void {
   if (access.role !== "owner") return;
   for (const warning of access.storage.warnings)
     io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${warning}`));

@@ -63,7 +63,7 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       // Nobody is called by the address of all; a certificate is for a name.
       const named = where.tls === undefined ? undefined : file.hosts?.[0];
       const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
-      tellStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
+      reportStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
       const end = await Promise.race([stopped, ...(storage.lost === undefined ? [] : [storage.lost])]);
       if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
       return STOP_EXIT[end];
@@ -157,7 +157,7 @@ interface Started {
   readonly isNew: boolean;
 }
 
-function tellStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: Started): void {
+function reportStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: Started): void {
   if (io.isJson) return io.result({ type: "listening", url, storage, adminTokenFile }, "");
   io.note(
     `${io.notes.symbols.begin} the coordinator listens on ${io.notes.paint.bold(url)}, over ${storage}`,

@@ -51,7 +51,7 @@ import type { GuardedStorage } from "../place/owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
 import { pauseAdvice } from "../view/pause-advice.ts";
 import { plainLine, quoted } from "../frame/plain-text.ts";
-import { resultOf, tellEnd, tellEndedBefore } from "../view/session-end.ts";
+import { resultOf, showEnd, showEndedBefore } from "../view/session-end.ts";
 import { StdinListener } from "./stdin-listener.ts";
 import { adviceBelow, findPausedBelow, type PausedBelow } from "../view/stuck-tree.ts";
 
@@ -212,7 +212,7 @@ class Life {
     if (outcome.type === "owner_gone") return undefined;
     this.#pump();
     await this.#pumping;
-    return this.#tell(outcome, await this.#session(), before);
+    return this.#report(outcome, await this.#session(), before);
   }
 
   /** How it comes to an end here; nothing when it is another process that runs it (drive-3). */
@@ -378,7 +378,7 @@ class Life {
     const looked = Promise.withResolvers<Outcome>();
     const look = async (): Promise<void> => {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
-      else if (options.parks && (await this.#standsStill()))
+      else if (options.parks && (await this.#isQuiescent()))
         looked.resolve({ type: "parked", paused: await this.#pausedBelow(true) });
     };
     let before: PausedBelow | undefined;
@@ -412,7 +412,7 @@ class Life {
   }
 
   /** It and those below that run here wait, and nothing that has arrived already will wake any of them (drive-5). */
-  async #standsStill(): Promise<boolean> {
+  async #isQuiescent(): Promise<boolean> {
     const { options, storage } = this.#parts;
     const session = await this.#session();
     if (session === undefined || !(await this.#waits(session))) return false;
@@ -458,7 +458,7 @@ class Life {
     return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
   }
 
-  #tell(
+  #report(
     outcome: Exclude<Outcome, { type: "owner_gone" }>,
     session: Session | undefined,
     before: Session | undefined,
@@ -469,8 +469,8 @@ class Life {
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
       return before !== undefined && isEnded(before.status)
-        ? tellEndedBefore(session, io)
-        : tellEnd(session, io, performance.now() - startedAt);
+        ? showEndedBefore(session, io)
+        : showEnd(session, io, performance.now() - startedAt);
     const moved = session === undefined ? undefined : movedAway(session, io);
     if (moved !== undefined) return io.complain(moved); // However that was noticed.
     const hint = this.#resumeHint();
@@ -479,11 +479,11 @@ class Life {
     if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
     // For scripts: ID=$(holdfast run FILE --park).
     else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
-    const code = this.#tellOpen(outcome, session);
+    const code = this.#reportOpen(outcome, session);
     if (below !== undefined) return this.#adviseBelow(below, hint, code);
-    const goOn =
+    const resumeCommand =
       options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
-    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : goOn;
+    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : resumeCommand;
     if (options.database === undefined) return code;
     const isRemote = options.database.coordinator !== undefined;
     const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
@@ -508,7 +508,7 @@ class Life {
     return code;
   }
 
-  #tellOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
+  #reportOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
     const { io, options } = this.#parts;
     switch (outcome.type) {
       case "parked":
@@ -531,7 +531,7 @@ class Life {
         const { settled } = outcome;
         const error =
           settled.status === "paused"
-            ? this.#asTold(settled.fault, session)
+            ? this.#asReported(settled.fault, session)
             : settled.status === "released"
               ? settled.error
               : undefined;
@@ -544,7 +544,7 @@ class Life {
   }
 
   /** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
-  #asTold(fault: HoldfastError, session: Session | undefined): HoldfastError {
+  #asReported(fault: HoldfastError, session: Session | undefined): HoldfastError {
     if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
     const fix = "run it again with a higher --budget; the session was ephemeral and is lost";
     const isGone = this.#parts.options.database === undefined;

@@ -38,7 +38,7 @@ export async function agentOf(session: Session, database: Database, args: Argume
     name,
     onSlow: () => io.note("the agent is still loading"),
   });
-  tellVersion(agent.version, version, io);
+  reportVersion(agent.version, version, io);
   return agent;
 }
 
@@ -60,7 +60,7 @@ function refuseWithoutFile({ sessionId, agent }: Session): never {
   });
 }
 
-function tellVersion(now: string, then: string, io: Io): void {
+function reportVersion(now: string, then: string, io: Io): void {
   if (now === then) return;
   io.note(
     io.notes.paint.yellow(

@@ -36,7 +36,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
   const options = await optionsOf(args, io);
   process.chdir(options.workspace); // Where agents work: files they name are looked for there.
   const tracer = await wantedTracer(findTraces(args, io), io);
-  const watcher = { trace: (event: TraceEvent) => tellTrace(event, io, args.has("verbose")) };
+  const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
   const giveUp = new AbortController();
   const stopped = Promise.withResolvers<StopSignal>();
   const release = io.onStop(
@@ -51,7 +51,7 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
       {
         ...options,
         signal: giveUp.signal,
-        log: (event) => tell(event, io),
+        log: (event) => logEvent(event, io),
         tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
         ...(watchdog === undefined ? {} : { watchdog }),
       },
@@ -211,7 +211,7 @@ function nonEmpty(text: string | undefined): string | undefined {
 
 // ---- what is shown -----------------------------------------------------------------------------------------------
 
-function tell(event: RunnerEvent, io: Io): void {
+function logEvent(event: RunnerEvent, io: Io): void {
   if (io.isJson) return io.result(jsonOf(event), "");
   const { paint, symbols } = io.notes;
   switch (event.type) {
@@ -249,7 +249,7 @@ function jsonOf(event: RunnerEvent): object {
   return { type, error: { code, message, ...definedOf({ got, fix }) } };
 }
 
-function tellTrace(event: TraceEvent, io: Io, isVerbose: boolean): void {
+function logTrace(event: TraceEvent, io: Io, isVerbose: boolean): void {
   const { sessionId } = event;
   const { paint, symbols } = io.notes;
   if (event.type === "warned") {

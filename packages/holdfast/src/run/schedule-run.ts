@@ -87,9 +87,9 @@ async function keep({
 }: Keeping): Promise<StopSignal | undefined> {
   const schedules = await storage.reader.schedules();
   const known = await agents.ofSchedules(schedules, storage.reader);
-  tellSchedules(schedules, io);
+  showSchedules(schedules, io);
   const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
-  const watcher: AgentTracer = { trace: (event) => tellEvent(event, io) };
+  const watcher: AgentTracer = { trace: (event) => logEvent(event, io) };
   const runtime = createRuntime({
     storage,
     agents: known,
@@ -98,7 +98,7 @@ async function keep({
     tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
     schedules: {
       findAgent: (ref) => agents.find(ref),
-      onFired: (firing) => void tellFiring(firing, storage.reader, io),
+      onFired: (firing) => void logFiring(firing, storage.reader, io),
     },
   });
   const gone = Promise.withResolvers<undefined>();
@@ -159,7 +159,7 @@ class AgentFiles {
         agents.set(ref.name, await this.find(ref));
       } catch (error) {
         const { message, at } = toHoldfastError(error);
-        tellWarning(
+        logWarning(
           `the agent of schedule ${scheduleId}: ${message}${at === undefined ? "" : ` (${at})`}`,
           this.#io,
         );
@@ -171,7 +171,7 @@ class AgentFiles {
 
 // ---- what is shown -----------------------------------------------------------------------------------------------
 
-function tellSchedules(schedules: readonly Schedule[], io: Io): void {
+function showSchedules(schedules: readonly Schedule[], io: Io): void {
   if (io.isJson) return io.result({ type: "schedules", schedules: schedules.map(scheduleJson) }, "");
   const [next] = schedules;
   const what =
@@ -182,7 +182,7 @@ function tellSchedules(schedules: readonly Schedule[], io: Io): void {
 }
 
 /** Never rejects. */
-async function tellFiring(
+async function logFiring(
   { scheduleId, sessionId, type, dueAt, nextAt }: Firing,
   reader: StorageReader,
   io: Io,
@@ -215,7 +215,7 @@ async function wasOver(sessionId: string, dueAt: number, reader: StorageReader):
   }
 }
 
-function tellEvent(event: TraceEvent, io: Io): void {
+function logEvent(event: TraceEvent, io: Io): void {
   const { sessionId } = event;
   const { paint, symbols } = io.notes;
   switch (event.type) {
@@ -232,12 +232,12 @@ function tellEvent(event: TraceEvent, io: Io): void {
       return io.note(`${symbols.ask} ${sessionId} asks something: ${io.call(`show ${sessionId}`)}`);
     }
     case "warned":
-      return tellWarning(`${sessionId}: ${event.message}`, io);
+      return logWarning(`${sessionId}: ${event.message}`, io);
     default:
   }
 }
 
-function tellWarning(message: string, io: Io): void {
+function logWarning(message: string, io: Io): void {
   const text = plainLine(message, MESSAGE_CHARS);
   if (io.isJson) io.result({ type: "warning", message: text }, "");
   else io.note(io.notes.paint.yellow(`${io.notes.symbols.warn} ${text}`));

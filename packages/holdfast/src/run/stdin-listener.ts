@@ -78,8 +78,8 @@ export class StdinListener {
   async #sayIfUnawaited(name: string): Promise<void> {
     const { storage } = await this.#target.promise;
     const session = await this.#session();
-    const isStanding = session?.status === "waiting" || session?.status === "input_required";
-    if (!isStanding || isAwaited(session, name)) return;
+    const isWaiting = session?.status === "waiting" || session?.status === "input_required";
+    if (!isWaiting || isAwaited(session, name)) return;
     const pending = await storage.reader.pendingSignals(this.#sessionId);
     if (!pending.some((signal) => signal.name === name)) return;
     const names = session.waits.flatMap((wait) => (wait.type === "signal" ? [wait.name] : []));

@@ -73,9 +73,9 @@ export async function openFleet(
         log: (event) => void events.push(event),
         ...given,
       });
-      const told = Object.assign(runner, { events });
-      runners.push(told);
-      return told;
+      const watched = Object.assign(runner, { events });
+      runners.push(watched);
+      return watched;
     },
     async restart(awayMs = 0) {
       await coordinator.close();

@@ -31,12 +31,12 @@ export interface OtlpTracerOptions {
 export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions): Promise<AgentTracer> {
   const endpoint = url === undefined ? undefined : endpointOf(url);
   const [api, sdk, exporter, resources] = await loadAll(folder);
-  let isTold = false;
-  const tell = (message: string): void => {
-    if (!isTold) onProblem(`traces are not delivered: ${message}`);
-    isTold = true;
+  let hasWarned = false;
+  const warnOnce = (message: string): void => {
+    if (!hasWarned) onProblem(`traces are not delivered: ${message}`);
+    hasWarned = true;
   };
-  api.diag.setLogger({ error: tell, warn: tell, info() {}, debug() {}, verbose() {} });
+  api.diag.setLogger({ error: warnOnce, warn: warnOnce, info() {}, debug() {}, verbose() {} });
   const provider = new sdk.TracerProvider({
     resource: resources
       .defaultResource()
@@ -59,7 +59,7 @@ export async function otlpTracer({ url, folder, onProblem }: OtlpTracerOptions):
     flush: () =>
       provider.forceFlush({ timeoutMillis: FLUSH_MS }).catch((thrown: unknown) => {
         const [error] = Array.isArray(thrown) ? (thrown as unknown[]) : [thrown]; // One for each processor that failed.
-        tell(`the receiver did not answer in time: ${toHoldfastError(error).message}`);
+        warnOnce(`the receiver did not answer in time: ${toHoldfastError(error).message}`);
       }),
   });
 }

@@ -31,7 +31,7 @@ interface BelowViewParts {
 
 export class BelowView {
   readonly #parts: BelowViewParts;
-  readonly #told = new Set<string>();
+  readonly #shown = new Set<string>();
 
   constructor(parts: BelowViewParts) {
     this.#parts = parts;
@@ -39,15 +39,15 @@ export class BelowView {
 
   /** Looks at the sessions below a resumed session, which may still need a person. */
   async lookBelow(session: Session): Promise<void> {
-    for (const node of walk(await readBelow(this.#parts.reader, session))) this.#tell(node.session);
+    for (const node of walk(await readBelow(this.#parts.reader, session))) this.#show(node.session);
   }
 
   async look(sessionId: string): Promise<void> {
     const session = await this.#parts.reader.session(sessionId);
-    if (session !== undefined) this.#tell(session);
+    if (session !== undefined) this.#show(session);
   }
 
-  #tell(session: Session): void {
+  #show(session: Session): void {
     if (isEnded(session.status)) return;
     const { io, isElsewhere } = this.#parts;
     const { paint, symbols } = io.notes;
@@ -71,8 +71,8 @@ export class BelowView {
   #say(line: string, commands: readonly string[], question?: number): void {
     const { io, isDurable } = this.#parts;
     const key = `${line} ${question}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#shown.has(key)) return;
+    this.#shown.add(key);
     io.note(line);
     if (isDurable) io.note(io.notes.paint.dim(`  ${commands.join("   ")}`));
   }

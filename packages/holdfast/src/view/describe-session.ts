@@ -43,18 +43,18 @@ export function standings(
 }
 
 /** The command that resumes a session, if the session needs it to continue. */
-export function goesOnWith(
+export function continuesWith(
   session: Session,
   waits: readonly Standing[],
   io: Pick<Io, "call">,
 ): string | undefined {
   if (isEnded(session.status) || session.move !== undefined) return undefined;
-  const standsOnOthers = session.status === "waiting" || session.status === "input_required";
+  const isBlocked = session.status === "waiting" || session.status === "input_required";
   // A timer is due by time alone, but no process looks at the clock for a session that none runs.
-  const canGoOn =
+  const canContinue =
     waits.some(({ hasArrived }) => hasArrived) ||
     session.waits.some((wait) => wait.type === "timer" || wait.until !== undefined);
-  return !standsOnOthers || canGoOn ? io.call(`resume ${session.sessionId}`) : undefined;
+  return !isBlocked || canContinue ? io.call(`resume ${session.sessionId}`) : undefined;
 }
 
 /** Whether its agent's code has to be corrected first: as it is, it would only stop again. */

@@ -62,11 +62,11 @@ export function eventLine(
     }
     case "spawn_child": {
       const what = event.handOff === true ? "hands over to" : "asks for";
-      const whom = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
-      return `${symbols.begin} ${what} ${whom}${persistsOf(event, look)}`;
+      const child = `${plainLine(String(event.agent), TEXT_CHARS)}  ${paint.dim(String(event.childId))}`;
+      return `${symbols.begin} ${what} ${child}${persistsOf(event, look)}`;
     }
     case "tell_session":
-      return paint.dim(`${symbols.begin} signals ${toWhom(event.to, sessionId)} ${name}`);
+      return paint.dim(`${symbols.begin} signals ${recipient(event.to, sessionId)} ${name}`);
     case "request_parent":
       return `${paint.dim(`${symbols.begin} asks its parent for "${plainLine(event.name ?? "", TEXT_CHARS)}"`)}${persistsOf(event, look)}`;
     case "cancel_child":
@@ -161,7 +161,7 @@ function valueOf(value: unknown): string {
   return value === undefined ? "" : `  ${plainLine(JSON.stringify(value) ?? "", TEXT_CHARS)}`;
 }
 
-function toWhom(to: unknown, sessionId: string): string {
+function recipient(to: unknown, sessionId: string): string {
   return to === "parent" ? "its parent" : `child ${sessionId}-${String(to)}`;
 }
 

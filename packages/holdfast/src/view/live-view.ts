@@ -57,7 +57,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
   let streaming: string | undefined;
   let hasStreamed = false;
   /** Signals whose command was told: a daemon waits for the same one again and again. */
-  const told = new Set<string>();
+  const shown = new Set<string>();
 
   const note = (line: string): void => {
     streaming = undefined;
@@ -72,8 +72,8 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     hintAtCommands(commands, canType ? "or from another terminal: " : "");
   };
   const hintAtSignal = (name: string, commands: readonly string[]): void => {
-    if (told.has(name)) return;
-    told.add(name);
+    if (shown.has(name)) return;
+    shown.add(name);
     if (name === "input" && canType) note(paint.dim("  type a line"));
     hintAtCommands(commands);
   };

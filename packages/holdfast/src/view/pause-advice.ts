@@ -26,7 +26,7 @@ export function pauseAdvice(
   const unpause = io.call(`unpause ${sessionId}`);
   const resume = io.call(`resume ${sessionId}`);
   const correct = isElsewhere ? "correct the code and start its runners with it" : "correct the code";
-  const goesOn = isElsewhere ? unpause : resume;
+  const continueCommand = isElsewhere ? unpause : resume;
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
     by_user: () => ({ why: "somebody paused it", commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
@@ -34,18 +34,18 @@ export function pauseAdvice(
       mayAcceptDrift(session.error)
         ? {
             why: `its agent asked with another input than its journal holds: ${correct}, or accept the drift`,
-            commands: [goesOn, `${resume} --accept-drift`],
+            commands: [continueCommand, `${resume} --accept-drift`],
           }
         : {
             why: `its agent asked for something else than its journal holds: ${correct}`,
-            commands: [goesOn],
+            commands: [continueCommand],
           },
-    agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [goesOn] }),
+    agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [continueCommand] }),
     poison: () => ({
       why: isElsewhere
         ? `it crashed its runner, or kept it busy, several times in a row: ${correct}`
         : `its agent kept the process busy without awaiting: ${correct}`,
-      commands: [goesOn],
+      commands: [continueCommand],
     }),
     no_matching_runner: () =>
       isElsewhere

@@ -8,7 +8,7 @@ import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
 
 /** @param tookMs how long it ran here, where that is known. */
-export function tellEnd(session: Session, io: Io, tookMs?: number): number {
+export function showEnd(session: Session, io: Io, tookMs?: number): number {
   const { sessionId, status, error, handedOffTo } = session;
   const output = decodeJson(session.output);
   const took = tookMs === undefined ? "" : ` in ${duration(tookMs)}`;
@@ -47,9 +47,9 @@ export function tellEnd(session: Session, io: Io, tookMs?: number): number {
 }
 
 /** The end of a session that had ended before it was asked for. */
-export function tellEndedBefore(session: Session, io: Io): number {
+export function showEndedBefore(session: Session, io: Io): number {
   io.note(io.notes.paint.dim(`session ${session.sessionId} has already ended`));
-  return tellEnd(session, io);
+  return showEnd(session, io);
 }
 
 /** The last line of `run --json`, and all of `result --json`. */

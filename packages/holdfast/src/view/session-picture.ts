@@ -3,7 +3,7 @@
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { kinJson, readBelow, walk, type KinNode } from "./session-tree.ts";
-import { goesOnWith, standings, type Standing } from "./describe-session.ts";
+import { continuesWith, standings, type Standing } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
@@ -115,7 +115,7 @@ export async function readPicture(
       ? undefined
       : isAbovePaused && paused.length > 0
         ? io.call(`resume ${sessionId}`)
-        : goesOnWith(session, waits, io),
+        : continuesWith(session, waits, io),
     elsewhere: watchElsewhere(session, io),
     starts: run?.blockedUntil === undefined ? [] : runnerAdvice(session, io),
     paused: pauseAdvice(session, io, isElsewhere),

@@ -15,7 +15,7 @@ import type { Redactor } from "@holdfast/runtime/internal";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { checkHead, credentialsOf, JOB_PATH } from "./gateway-gates.ts";
+import { checkHead, credentialsOf, JOB_PATH } from "./gateway-guards.ts";
 import {
   checkBodySession,
   checkRoutes,

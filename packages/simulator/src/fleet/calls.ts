@@ -60,11 +60,11 @@ export class Calls {
       signal?.removeEventListener("abort", abort);
     };
     signal?.addEventListener("abort", abort, { once: true });
-    const reply = (tell: () => void): void => {
+    const reply = (deliver: () => void): void => {
       this.#network.send(to.name, from, `the answer to ${what}`, () => {
         this.#scheduler.after(0, life, () => {
           done();
-          tell();
+          deliver();
         });
       });
     };
@@ -73,9 +73,9 @@ export class Calls {
       if (living === undefined) return reply(() => giveUp("nobody is there"));
       const server = living.life;
       const stopWatching = server.onEnd(() => reply(() => giveUp("the connection is gone"))); // fleet-calls-2.
-      const answer = (tell: () => void): void => {
+      const answer = (deliver: () => void): void => {
         stopWatching();
-        if (server.isAlive) server.after(0, () => reply(tell));
+        if (server.isAlive) server.after(0, () => reply(deliver));
       };
       this.#scheduler.after(0, server, () => {
         ask(living.service, gone.signal).then(

@@ -152,11 +152,11 @@ export class CoordinatorNode implements Server<Coordinator> {
     });
     const clock = new SteadyClock(life.clock);
     const warn = (message: string): void => log.add(life.name, message);
-    const heard = this.#withLostNotices(connection);
-    const storage = noticing(this.#tellingRenewals(heard), clock, () => {});
+    const lossy = this.#withLostNotices(connection);
+    const storage = noticing(this.#notingRenewals(lossy), clock, () => {});
     const commit = joinCommits({ storage, clock, immediate: life.immediate });
     const registry = new Registry({ storage, clock });
-    const storeTime = new StoreTime({ storage: this.#tellingCarries(heard), clock, leaseMs, warn });
+    const storeTime = new StoreTime({ storage: this.#notingCarries(lossy), clock, leaseMs, warn });
     const host: ServiceHost = {
       storage,
       commit,
@@ -220,7 +220,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     begin();
   }
 
-  #tellingRenewals(storage: AgentStorage): AgentStorage {
+  #notingRenewals(storage: AgentStorage): AgentStorage {
     return storageWith(storage, {
       renew: async (renewal) => {
         const askedAt = this.#host.time.scheduler.now; // A coordinator may be paused before the answer arrives.
@@ -231,7 +231,7 @@ export class CoordinatorNode implements Server<Coordinator> {
     });
   }
 
-  #tellingCarries(storage: AgentStorage): AgentStorage {
+  #notingCarries(storage: AgentStorage): AgentStorage {
     return storageWith(storage, {
       renew: (renewal) => {
         this.#host.carriesOver();

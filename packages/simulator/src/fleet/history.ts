@@ -15,7 +15,7 @@ export class History {
   readonly #violated: Violated;
   /** The last answer to each runner, by the coordinator's life and the runner. */
   readonly #polls = new Map<string, Answered>();
-  readonly #results = new Map<string, { readonly heardAt: number; readonly result: string }>();
+  readonly #results = new Map<string, { readonly receivedAt: number; readonly result: string }>();
 
   constructor(violated: Violated) {
     this.#violated = violated;
@@ -34,12 +34,12 @@ export class History {
         this.#violated("H3", `poll ${last.pollId} was given ${sessionId} only when it was asked again`);
   }
 
-  /** L1. @param askedAt, heardAt in simulated milliseconds. */
-  resultRead({ sessionId, status, output, error }: Session, askedAt: number, heardAt: number): void {
+  /** L1. @param askedAt, receivedAt in simulated milliseconds. */
+  resultRead({ sessionId, status, output, error }: Session, askedAt: number, receivedAt: number): void {
     const known = this.#results.get(sessionId);
     const result = JSON.stringify([status, output, error]);
-    if (known !== undefined && askedAt > known.heardAt && known.result !== result)
+    if (known !== undefined && askedAt > known.receivedAt && known.result !== result)
       this.#violated("L1", `${sessionId} was read as ${known.result}, and as ${result} after that`);
-    if (isEnded(status)) this.#results.set(sessionId, known ?? { heardAt, result });
+    if (isEnded(status)) this.#results.set(sessionId, known ?? { receivedAt, result });
   }
 }

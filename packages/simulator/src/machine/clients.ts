@@ -147,7 +147,7 @@ export class Clients {
     this.#rows.set(sessionId, row);
     if (exhausted !== undefined) this.#raise(exhausted);
     const mayBeLate = this.#options.isDistant || this.#pausingOf(sessionId) > 0;
-    if (mayBeLate && (pauseReason === "poison" || pauseReason === "by_user")) this.#mend(row);
+    if (mayBeLate && (pauseReason === "poison" || pauseReason === "by_user")) this.#fix(row);
     for (const wait of waits) {
       if (wait.type !== "input" || wait.prompt === UNANSWERED) continue;
       const key = `${sessionId} ${wait.id}`;
@@ -168,7 +168,7 @@ export class Clients {
   }
 
   /** Unpause a session that was taken for poison, or that a late repetition of a pause request has paused again. */
-  #mend({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
+  #fix({ sessionId, pauseReason, inbox, updatedAt }: Session): void {
     // A requested pause changes `inbox`, and poison does not.
     const pause = `${sessionId} ${inbox} ${pauseReason === "poison" ? updatedAt : ""}`;
     const isKnown = this.#pauses.has(pause);

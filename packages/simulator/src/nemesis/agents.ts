@@ -16,7 +16,7 @@ import { EFFECTS_FOLDER, MARK, monotonicMs, RUNNER_NAME, type Effect } from "./o
 const BEAT_MS = 200;
 
 /** agents-1. */
-export function tell(task: TaskContext, phase: Effect["phase"], name: string): void {
+export function report(task: TaskContext, phase: Effect["phase"], name: string): void {
   const line: Effect = {
     at: monotonicMs(),
     phase,
@@ -32,12 +32,12 @@ export function tell(task: TaskContext, phase: Effect["phase"], name: string): v
 }
 
 async function effect(task: TaskContext, name: string, takesMs: number): Promise<void> {
-  tell(task, "begin", name);
+  report(task, "begin", name);
   for (let left = takesMs; left > 0; left -= BEAT_MS) {
     await sleep(Math.min(left, BEAT_MS), undefined, { signal: task.signal });
-    tell(task, "beat", name);
+    report(task, "beat", name);
   }
-  tell(task, "end", name);
+  report(task, "end", name);
 }
 
 interface Paced {
@@ -116,7 +116,7 @@ export const keeper = defineAgent<{ readonly takesMs: number }, string>({
   name: "keeper",
   run: async (ctx, { takesMs }) =>
     ctx.run("keep", async (task) => {
-      tell(task, "begin", "keep");
+      report(task, "begin", "keep");
       const mark = `${process.env[RUNNER_NAME]} ${process.pid} ${task.sessionId}`; // agents-2.
       const child = spawn("sleep", [String(takesMs / 1_000)], {
         env: { ...process.env, [MARK]: mark },
@@ -128,7 +128,7 @@ export const keeper = defineAgent<{ readonly takesMs: number }, string>({
         child.on("exit", resolve);
       });
       if (code !== 0) throw new Error(`what it kept ended with ${code}`);
-      tell(task, "end", "keep");
+      report(task, "end", "keep");
       return "kept";
     }),
 });
@@ -173,7 +173,7 @@ export const poison = defineAgent<Record<string, never>, string>({
   name: "poison",
   run: async (ctx) =>
     ctx.run("swallow", (task) => {
-      tell(task, "begin", "swallow");
+      report(task, "begin", "swallow");
       process.kill(process.pid, "SIGKILL");
       return "never";
     }),

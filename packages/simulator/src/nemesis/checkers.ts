@@ -40,7 +40,7 @@ export function check(seen: Observed): readonly string[] {
 
 function startedOnce({ requests, sessions }: Observed): string[] {
   const byKey = Map.groupBy(sessions, ({ key }) => key);
-  const told = Map.groupBy(
+  const answersByKey = Map.groupBy(
     requests.filter(({ op, outcome }) => op === "start" && outcome === "ok"),
     ({ about }) => about,
   );
@@ -49,7 +49,7 @@ function startedOnce({ requests, sessions }: Observed): string[] {
       ? []
       : [`key ${key} is ${found.length} sessions: ${namesOf(found)}`],
   );
-  const lost = [...told].flatMap(([key, answers]) => {
+  const lost = [...answersByKey].flatMap(([key, answers]) => {
     const ids = [...new Set(answers.map(({ sessionId }) => sessionId))];
     if (ids.length > 1) return [`key ${key} was answered as several sessions: ${ids.join(", ")}`];
     const isThere = byKey.get(key)?.some(({ sessionId }) => sessionId === ids[0]) === true;

@@ -48,11 +48,15 @@ export const FAULTS: readonly Fault[] = [
   },
   { name: "stop-runner", without: always, happen: frozenRunner },
   { name: "stop-coordinator", without: always, happen: frozenCoordinator },
-  { name: "term-runner", without: always, happen: (context) => told(context, oneOf(context, "runners")) },
+  {
+    name: "term-runner",
+    without: always,
+    happen: (context) => terminate(context, oneOf(context, "runners")),
+  },
   {
     name: "term-coordinator",
     without: always,
-    happen: (context) => told(context, oneOf(context, "coordinators")),
+    happen: (context) => terminate(context, oneOf(context, "coordinators")),
   },
   { name: "cut-runner", without: needsNetwork, happen: (context) => cutRunner(context, 100) },
   { name: "loss-runner", without: needsNetwork, happen: (context) => cutRunner(context, 30) },
@@ -118,7 +122,7 @@ async function frozenCoordinator(context: FaultContext): Promise<string> {
 }
 
 /** Stop a member by SIGTERM; its supervisor starts it again. */
-async function told({ complaints }: FaultContext, member: Member): Promise<string> {
+async function terminate({ complaints }: FaultContext, member: Member): Promise<string> {
   const { pid } = member;
   member.signal("SIGTERM");
   const over = new AbortController();
@@ -142,7 +146,7 @@ async function cutRunner(context: FaultContext, share: number): Promise<string> 
   const way = chance.pick(WAYS);
   for (const cut of cutsOf(world, name, way)) world.network.cut({ ...cut, share });
   await sleep(chance.between(2_000, world.options.leaseMs + 4_000));
-  world.network.mend(name);
+  world.network.heal(name);
   return `${name} ${way}`;
 }
 
@@ -153,7 +157,7 @@ async function flappingRunner(context: FaultContext): Promise<string> {
   for (let i = 0; i < times; i++) {
     for (const cut of cutsOf(world, name, "both")) world.network.cut(cut);
     await sleep(chance.between(200, 1_200));
-    world.network.mend(name);
+    world.network.heal(name);
     await sleep(chance.between(100, 800));
   }
   return `${name} ${times} times`;
@@ -170,7 +174,7 @@ async function cutDatabase(context: FaultContext): Promise<string> {
   const port = Number(new URL(world.databaseUrl).port);
   world.network.cut({ member: name, way, peer: world.network.host, port });
   await sleep(chance.between(1_000, world.options.leaseMs + 2_000));
-  world.network.mend(name);
+  world.network.heal(name);
   return `${name} ${way}`;
 }
 

@@ -38,7 +38,7 @@ export interface Network {
   command(member: string, words: readonly string[]): readonly [string, ...string[]];
   cut(cut: Cut): void;
   /** Undo all cuts at a member. */
-  mend(member: string): void;
+  heal(member: string): void;
   close(): void;
 }
 
@@ -86,7 +86,7 @@ class Loopback implements Network {
     throw new Error(`nothing can be cut: ${this.without}`);
   }
 
-  mend(): void {}
+  heal(): void {}
 
   close(): void {}
 }
@@ -173,7 +173,7 @@ class Namespaces implements Network {
     this.#at(member, "nft", `add rule ip cuts ${hook} ip ${side} ${peer} ${only}${random}drop`);
   }
 
-  mend(member: string): void {
+  heal(member: string): void {
     if (this.#tool === "iptables") this.#at(member, "iptables", "-w", "-F");
     else this.#at(member, "nft", "flush", "table", "ip", "cuts");
   }

@@ -69,7 +69,7 @@ export class Clients {
       invokedAt,
       answeredAt: monotonicMs(),
       outcome,
-      ...(answer === undefined ? {} : told(answer)),
+      ...(answer === undefined ? {} : answerFields(answer)),
     };
     this.requests.push(request);
     this.#record(request);
@@ -102,7 +102,7 @@ function outcomeOf(answer: Answer | undefined): Request["outcome"] {
   return answer.status < 300 ? "ok" : "fail";
 }
 
-function told({ status, body }: Answer): Partial<Request> {
+function answerFields({ status, body }: Answer): Partial<Request> {
   const { sessionId, status: seen, code } = body;
   return {
     status,

@@ -2,14 +2,14 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTask } from "@holdfast/runtime";
-import { tell } from "./agents.ts";
+import { report } from "./agents.ts";
 
 export const work = defineTask<number, number>({
   name: "work",
   run: async (takesMs, task) => {
-    tell(task, "begin", "work");
+    report(task, "begin", "work");
     await sleep(takesMs, undefined, { signal: task.signal });
-    tell(task, "end", "work");
+    report(task, "end", "work");
     return takesMs;
   },
 });

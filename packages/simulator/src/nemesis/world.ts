@@ -247,7 +247,7 @@ export class World {
   /** Undo all faults: every member runs, the network has no cuts, and the clocks are correct. */
   async heal(): Promise<void> {
     for (const member of this.members) {
-      this.network.mend(member.name);
+      this.network.heal(member.name);
       this.held.delete(member);
       member.signal("SIGCONT");
       if (FAKETIME !== undefined && this.options.isSeparate) this.setClock(member.name, 0);

@@ -5,7 +5,7 @@ import { local } from "@holdfast/runtime";
 import { agentOf, type NodeKind, type Program, type ProgramNode, type Stage, type Value } from "./program.ts";
 
 const FROM_PARENT = "from-parent";
-const HAS_TOLD = "tells";
+const REPORT_SIGNAL = "tells";
 
 interface ChildNode extends ProgramNode {
   readonly kind: "child";
@@ -19,10 +19,10 @@ export const child: NodeKind<ChildNode> = {
   draw({ dice, isPaid, child: drawChild }) {
     const how = dice.pick(["wait", "wait", "events", "both", "at_end", "cancel_at_end", "leave"]);
     const letters = dice.pick([0, 0, 1, 3]);
-    const isHeard = how === "wait" || how === "events" || how === "both";
+    const isObserved = how === "wait" || how === "events" || how === "both";
     const last: readonly ProgramNode[] =
       letters === 0 ? [] : [{ kind: "letters", count: letters } as LettersNode];
-    const program = drawChild({ isHeard, last });
+    const program = drawChild({ isObserved, last });
     // The budget of a payer that has ended could not be raised any more, so no paid child may outlive its parent.
     return { kind: "child", program, how: how === "leave" && isPaid ? "wait" : how, letters };
   },
@@ -39,33 +39,33 @@ export const child: NodeKind<ChildNode> = {
       case "wait":
         return (await ctx.waitForChild(one)) as Value;
       case "events":
-        return hearAll(ctx, one);
+        return receiveAll(ctx, one);
       case "both": {
-        const [output, heard] = await ctx.all([ctx.waitForChild(one), hearAll(ctx, one)]);
-        return [output as Value, heard];
+        const [output, received] = await ctx.all([ctx.waitForChild(one), receiveAll(ctx, one)]);
+        return [output as Value, received];
       }
       default:
         return null;
     }
   },
   expect({ program, how }, expectation) {
-    const { heard, told } = expectation.child(program);
-    const events = { output: heard, told: [...told].map(String).sort() };
-    return how === "wait" ? heard : how === "events" ? events : how === "both" ? [heard, events] : null;
+    const { received, reported } = expectation.child(program);
+    const events = { output: received, reported: [...reported].map(String).sort() };
+    return how === "wait" ? received : how === "events" ? events : how === "both" ? [received, events] : null;
   },
 };
 
 /** A child's events until its end, without those that depend on the faults: `blocked` and `budget_exceeded`. */
-async function hearAll(
+async function receiveAll(
   ctx: Stage["ctx"],
   one: Parameters<Stage["ctx"]["waitForChildEvent"]>[0],
 ): Promise<Value> {
-  const told: string[] = [];
+  const reported: string[] = [];
   for (;;) {
     const event = await ctx.waitForChildEvent(one);
-    if (event.type === "completed") return { output: event.output as Value, told: told.sort() };
-    if (event.type === "progress") told.push(String(event.data));
-    else if (event.type === "signal" && event.name === HAS_TOLD) told.push(String(event.payload));
+    if (event.type === "completed") return { output: event.output as Value, reported: reported.sort() };
+    if (event.type === "progress") reported.push(String(event.data));
+    else if (event.type === "signal" && event.name === REPORT_SIGNAL) reported.push(String(event.payload));
     else if (event.type !== "signal" && event.type !== "blocked" && event.type !== "budget_exceeded")
       return event.type;
   }
@@ -107,7 +107,7 @@ export const doomed: NodeKind<DoomedNode> = {
     const doom = dice.pick(["hard", "graceful", "deadline", "unanswered", "broke"]);
     const call: ProgramNode = { kind: "call", name: "too-dear", tokens: 20, used: 20 } as ProgramNode;
     const program = drawChild({
-      isHeard: false,
+      isObserved: false,
       end: { type: doom === "unanswered" ? "unanswered" : "never" },
       ...(doom === "broke" ? { last: [call], budget: { maxTokens: 19, onExhausted: "cancel" } } : {}),
     });
@@ -121,8 +121,8 @@ export const doomed: NodeKind<DoomedNode> = {
     });
     if (doom === "hard" || doom === "graceful")
       ctx.cancelChild(one, { hard: doom === "hard", graceMs: 1_000 });
-    const told = doom === "broke" ? await firstNews(ctx, one) : undefined;
-    if (told !== undefined && told !== "budget_exceeded") return told;
+    const reported = doom === "broke" ? await firstNews(ctx, one) : undefined;
+    if (reported !== undefined && reported !== "budget_exceeded") return reported;
     return ctx.waitForChild(one).then(
       () => "a doomed child ended by itself",
       (error: Error & { readonly ending?: string }) => error.ending ?? Promise.reject(error),
@@ -144,7 +144,11 @@ interface RespawnedNode extends ProgramNode {
 export const respawned: NodeKind<RespawnedNode> = {
   draw({ dice, child: drawChild }) {
     const times = dice.between(1, 2);
-    return { kind: "respawned", times, program: drawChild({ isHeard: true, end: { type: "fails", times } }) };
+    return {
+      kind: "respawned",
+      times,
+      program: drawChild({ isObserved: true, end: { type: "fails", times } }),
+    };
   },
   async perform({ program, times }, { ctx }) {
     const respawn = { maxAttempts: times + 1 };
@@ -152,25 +156,25 @@ export const respawned: NodeKind<RespawnedNode> = {
       ctx.spawnAgent(local<Program, Value>(agentOf(program)), program, { respawn }),
     );
   },
-  expect: ({ program }, expectation) => expectation.child(program).heard,
+  expect: ({ program }, expectation) => expectation.child(program).received,
 };
 
-interface TellNode extends ProgramNode {
+interface ReportNode extends ProgramNode {
   readonly kind: "tell";
   readonly what: string;
   readonly asProgress: boolean;
 }
 
 /** Something for the parent. */
-export const tell: NodeKind<TellNode> = {
+export const report: NodeKind<ReportNode> = {
   draw: ({ dice, name }) => ({ kind: "tell", what: name("told"), asProgress: dice.chance(0.5) }),
   async perform({ what, asProgress }, { ctx }) {
     if (asProgress) ctx.reportProgress(what);
-    else ctx.signalParent(HAS_TOLD, what);
+    else ctx.signalParent(REPORT_SIGNAL, what);
     return null;
   },
-  expect({ what }, { told }) {
-    told.push(what);
+  expect({ what }, { reported }) {
+    reported.push(what);
     return null;
   },
 };
@@ -228,7 +232,7 @@ export const capped: NodeKind<CappedNode> = {
     const last = [{ kind: "dear_call" }];
     return {
       kind: "capped",
-      program: drawChild({ isHeard: true, last, limits: { maxTokensPerCall: TOKENS_PER_CALL } }),
+      program: drawChild({ isObserved: true, last, limits: { maxTokensPerCall: TOKENS_PER_CALL } }),
     };
   },
   async perform({ program }, { ctx }) {
@@ -236,7 +240,7 @@ export const capped: NodeKind<CappedNode> = {
     const one = ctx.spawnAgent(local(agentOf(program)), program, budget === undefined ? {} : { budget });
     return (await ctx.waitForChild(one)) as Value;
   },
-  expect: ({ program }, expectation) => expectation.child(program).heard,
+  expect: ({ program }, expectation) => expectation.child(program).received,
 };
 
 /** A call that may use more than any may. Never drawn: it is part of a capped child. */

@@ -12,7 +12,7 @@ import {
   letters,
   remaining,
   respawned,
-  tell,
+  report,
 } from "./nodes-family.ts";
 import { drain, mail, question, signals, timer } from "./nodes-signals.ts";
 import { branches, entry, nested } from "./nodes-structure.ts";
@@ -35,7 +35,7 @@ interface Listed {
   readonly kind: AnyKind;
   /**
    * `leaf`: anywhere. `holder`: where it is not too deep. `line`: in the lines of a turn only. `family`: as `holder`, above the last
-   * generation. `heard`: as `leaf`, in a program whose parent receives its events. `part`: only inside other nodes.
+   * generation. `received`: as `leaf`, in a program whose parent receives its events. `part`: only inside other nodes.
    */
   readonly place: "leaf" | "holder" | "line" | "family" | "heard" | "part";
   /** Its frequency relative to the other kinds of its place. */
@@ -63,7 +63,7 @@ const NODE_KINDS: Readonly<Record<string, Listed>> = {
   doomed: listed("family", 1, doomed),
   respawned: listed("family", 1, respawned),
   capped: listed("family", 1, capped),
-  tell: listed("heard", 1, tell),
+  report: listed("heard", 1, report),
   ask_parent: listed("heard", 1, askParent),
   letters: listed("part", 1, letters),
   dear_call: listed("part", 1, dearCall),
@@ -98,7 +98,7 @@ const PLAIN_LEAVES: readonly [AnyKind, ...AnyKind[]] = [
 const HOLDERS = kindsOf("holder");
 const LINED = kindsOf("line");
 const FAMILY = kindsOf("family");
-const HEARD = kindsOf("heard");
+const OBSERVED = kindsOf("heard");
 
 /** The kinds of a place, each repeated by its weight. */
 function kindsOf(place: Listed["place"]): readonly [AnyKind, ...AnyKind[]] {
@@ -120,16 +120,16 @@ export function drawProgram(dice: Dice, key: string): Program {
   const end: ProgramEnd = { type: dice.chance(0.04) ? "never" : "output" };
   const isPlain = dice.chance(0.15);
   const limits = dice.chance(MORTAL) ? { ttlMs: dice.between(100, 5_000) } : {};
-  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain, isHeard: false, end, limits });
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain, isObserved: false, end, limits });
 }
 
 /** A program that a schedule may start any number of times. */
 export function drawPlainProgram(dice: Dice, key: string): Program {
-  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain: true, isHeard: false });
+  return drawOne(dice, { key, generation: 0, isPaid: false, isPlain: true, isObserved: false });
 }
 
 function drawOne(dice: Dice, place: Place): Program {
-  const { key, generation, isHeard, isPlain, last = [], limits = {} } = place;
+  const { key, generation, isObserved, isPlain, last = [], limits = {} } = place;
   const drawnBudget = place.budget ?? (dice.chance(0.3) ? drawBudget(dice) : undefined);
   const isLimited = drawnBudget !== undefined || Object.keys(limits).length > 0;
   const budget = isLimited ? { ...drawnBudget, ...limits } : undefined;
@@ -141,7 +141,7 @@ function drawOne(dice: Dice, place: Place): Program {
   let depth = 0;
   const leaf = (): ProgramNode => dice.pick(isPlain ? PLAIN_LEAVES : LEAVES).draw(drawer);
   const any = (): ProgramNode => {
-    if (isHeard && dice.chance(0.2)) return dice.pick(HEARD).draw(drawer);
+    if (isObserved && dice.chance(0.2)) return dice.pick(OBSERVED).draw(drawer);
     if (depth >= DEPTH_MAX || dice.chance(0.65)) return leaf();
     depth++;
     const isBirth = !isPlain && generation + 1 < GENERATIONS && dice.chance(0.5);
@@ -155,7 +155,7 @@ function drawOne(dice: Dice, place: Place): Program {
       generation: generation + 1,
       isPaid,
       isPlain: false,
-      isHeard: false,
+      isObserved: false,
       ...more,
     });
   const drawer: Drawer = {
@@ -193,7 +193,7 @@ function drawOne(dice: Dice, place: Place): Program {
     isTyped: dice.chance(0.3),
     end:
       mayHandOver && dice.chance(0.07)
-        ? drawHandOver(dice, birth, isHeard)
+        ? drawHandOver(dice, birth, isObserved)
         : (place.end ?? { type: "output" }),
     ...(prelude === undefined ? {} : { prelude }),
     ...(budget === undefined ? {} : { budget }),
@@ -212,9 +212,9 @@ function drawBudget(dice: Dice): Budget {
 }
 
 /** The session that waits for a successor receives its events; after an immediate hand-off its predecessor's parent does. */
-function drawHandOver(dice: Dice, birth: Drawer["child"], isHeard: boolean): ProgramEnd {
+function drawHandOver(dice: Dice, birth: Drawer["child"], isObserved: boolean): ProgramEnd {
   const completion = dice.pick(["wait_for_child", "immediate"]);
-  const program = birth({ isHeard: completion === "wait_for_child" || isHeard });
+  const program = birth({ isObserved: completion === "wait_for_child" || isObserved });
   return { type: "hand_over", completion, program };
 }
 
@@ -224,9 +224,9 @@ export interface Expected extends Pick<Expectation, "tasks" | "signals" | "entri
   /** The output of its session. */
   readonly output: Value;
   /** The output that its parent receives, perhaps that of a successor. */
-  readonly heard: Value;
+  readonly received: Value;
   /** The other events that its parent receives, from the session or its successor. */
-  readonly told: readonly Value[];
+  readonly reported: readonly Value[];
 }
 
 /** The expected result of a program, computed without running it. */
@@ -235,19 +235,19 @@ export function expectedOf({ turns, prelude = [], end }: Program): Expected {
     tasks: new Map(),
     signals: new Map(),
     entries: new Map(),
-    told: [],
+    reported: [],
     expect: (node) => kindOf(node).expect(node, expectation),
     child: expectedOf,
   };
   for (const node of prelude) expectation.expect(node);
   const output = turns.map((nodes) => nodes.map((node) => expectation.expect(node)));
-  if (end.type !== "hand_over") return { ...expectation, output, heard: output };
-  const { heard, told } = expectedOf(end.program);
+  if (end.type !== "hand_over") return { ...expectation, output, received: output };
+  const { received, reported } = expectedOf(end.program);
   const isWaiting = end.completion === "wait_for_child";
   // A session that waits for its successor sends nothing more; the successor's events go to the waiting session.
   return isWaiting
-    ? { ...expectation, output: heard, heard }
-    : { ...expectation, output: HANDED_OVER, heard, told: [...expectation.told, ...told] };
+    ? { ...expectation, output: received, received }
+    : { ...expectation, output: HANDED_OVER, received, reported: [...expectation.reported, ...reported] };
 }
 
 /** The expected output of a session that handed over at once, in place of its successor's id. */

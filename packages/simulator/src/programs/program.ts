@@ -36,7 +36,7 @@ export interface Drawer {
 
 export interface ChildDraw {
   /** Whether the parent lives as long, and so answers. */
-  readonly isHeard: boolean;
+  readonly isObserved: boolean;
   /** Nodes it ends its last turn with. */
   readonly last?: readonly ProgramNode[];
   readonly end?: ProgramEnd;
@@ -65,9 +65,9 @@ export interface Expectation {
   /** Entries by their branch: in this order there, in any order between branches. */
   readonly entries: Map<string, number>;
   /** Its events for its parent besides its end, in any order. */
-  readonly told: Value[];
+  readonly reported: Value[];
   /** The expected result of a child. */
-  child(program: Program): { readonly heard: Value; readonly told: readonly Value[] };
+  child(program: Program): { readonly received: Value; readonly reported: readonly Value[] };
   expect(node: ProgramNode): Value;
 }
 

@@ -220,9 +220,9 @@ export class WatchedStorage {
     const isNews = isEnded(after.status) && (before === undefined || !isEnded(before.status));
     if (isNews && parent !== undefined && handedOffTo === undefined) {
       const above = this.account(parent.sessionId);
-      const isHearing = above.row !== undefined && !isEnded(above.row.status);
+      const isListening = above.row !== undefined && !isEnded(above.row.status);
       for (const name of [`child:${parent.child}`, `child-end:${parent.child}`]) {
-        if (isHearing && !above.ends.has(name))
+        if (isListening && !above.ends.has(name))
           this.#violated("S4", `${sessionId} has ended, and ${parent.sessionId} was not told by ${name}`);
       }
     }
@@ -487,7 +487,7 @@ export class WatchedStorage {
       this.#violated("L2", `${sessionId} is ${status} after its cancellation was acknowledged`);
     if ((status === "waiting" || status === "input_required") && row.waits.length === 0)
       this.#violated("L3", `${sessionId} is ${status} for nothing`);
-    if (status === "paused" && !MENDED_BY_PEOPLE.has(row.pauseReason))
+    if (status === "paused" && !FIXED_BY_PEOPLE.has(row.pauseReason))
       this.#violated(
         "H5",
         `${sessionId} is paused: ${row.error?.message ?? row.pauseReason ?? "for no reason"}`,
@@ -578,5 +578,5 @@ export function journalText(records: readonly JournalRecord[]): string {
 }
 
 /** The cause of `poison` here is the network, which costs runners their sessions again and again. */
-const MENDED_BY_PEOPLE: ReadonlySet<string | undefined> = new Set(["by_user", "budget_exceeded", "poison"]);
+const FIXED_BY_PEOPLE: ReadonlySet<string | undefined> = new Set(["by_user", "budget_exceeded", "poison"]);
 const MAY_FOLLOW_A_CANCEL: ReadonlySet<string> = new Set(["cancelling", "cancelled", "paused", "failed"]);

@@ -247,13 +247,13 @@ export function budgetConformance(fixture: Fixture): void {
         payers: ["ses-heir", "ses-child", "ses-root"],
         deadlineAt: 900,
       });
-      const heir = await fixture.claim("ses-heir", "owner-1", 2);
+      const successor = await fixture.claim("ses-heir", "owner-1", 2);
       const refusal = refusedBy("ses-child", "maxTokens", 40, 50);
-      expect(await charge(heir, reserving(0, 20))).toMatchObject({ admissions: [refusal] });
+      expect(await charge(successor, reserving(0, 20))).toMatchObject({ admissions: [refusal] });
       expect(await fixture.apply(raising("ses-child", { maxTokens: 90 }), 3)).toMatchObject({
         status: "requested",
       });
-      expect(await charge(heir, reserving(1, 20))).toMatchObject({
+      expect(await charge(successor, reserving(1, 20))).toMatchObject({
         admissions: [ADMITTED],
         remaining: { tokens: 30 },
       });
@@ -268,9 +268,9 @@ export function budgetConformance(fixture: Fixture): void {
         effects: [creating("ses-heir", { parent })],
         session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
       });
-      const heir = await fixture.claim("ses-heir", "owner-1", 2);
-      await charge(heir, ...spending(0, 95));
-      expect(await fixture.told("ses-root")).toEqual([
+      const successor = await fixture.claim("ses-heir", "owner-1", 2);
+      await charge(successor, ...spending(0, 95));
+      expect(await fixture.sent("ses-root")).toEqual([
         ["child:0", { type: "signal", name: "budget-low", payload: { tokens: 5 } }],
       ]);
     });
@@ -332,7 +332,7 @@ export function budgetConformance(fixture: Fixture): void {
 
   describe("running low", () => {
     const lowSignals = async (sessionId: string) =>
-      (await fixture.told(sessionId)).filter(
+      (await fixture.sent(sessionId)).filter(
         ([, event]) => (event as { name?: string }).name === "budget-low",
       );
 
@@ -343,13 +343,13 @@ export function budgetConformance(fixture: Fixture): void {
       await charge(leaf, ...spending(0, 90));
       expect(await lowSignals("ses-parent"), "a tenth is left").toEqual([]);
       await charge(leaf, ...spending(1, 1));
-      const told = ["child:0", { type: "signal", name: "budget-low", payload: { tokens: 9 } }];
-      expect(await lowSignals("ses-parent")).toEqual([told]);
+      const notifications = ["child:0", { type: "signal", name: "budget-low", payload: { tokens: 9 } }];
+      expect(await lowSignals("ses-parent")).toEqual([notifications]);
       await charge(child, ...spending(2, 1));
-      expect(await lowSignals("ses-parent")).toEqual([told]);
+      expect(await lowSignals("ses-parent")).toEqual([notifications]);
       await fixture.apply(raising("ses-child", { maxTokens: 1_000 }));
       await charge(child, ...spending(3, 807));
-      expect(await lowSignals("ses-parent")).toEqual([told]);
+      expect(await lowSignals("ses-parent")).toEqual([notifications]);
       await charge(child, ...spending(4, 2));
       expect(await lowSignals("ses-parent")).toHaveLength(2);
     });
@@ -383,7 +383,7 @@ export function budgetConformance(fixture: Fixture): void {
       const ear = listen(fixture);
       const raised = await fixture.apply(raising("ses-root", { maxTokens: 200, maxSteps: 9 }), 7);
       expect(raised).toEqual({ status: "requested", sessionStatus: "paused" });
-      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
+      expect((await ear.received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
       const statuses = await Promise.all(
         ["ses-root", "ses-leaf", "ses-child", "ses-other"].map(async (sessionId) => {
           return (await fixture.session(sessionId)).status;
@@ -424,7 +424,7 @@ export function budgetConformance(fixture: Fixture): void {
       await child.commit({ records: [STARTED], session: PARKED });
       await child.release();
       expect((await fixture.session("ses-child")).status).toBe("working");
-      expect(await fixture.told("ses-root")).toEqual([]);
+      expect(await fixture.sent("ses-root")).toEqual([]);
       expect((await fixture.storage.due({ now: 2, limit: 10 })).sessionIds).toEqual(["ses-child"]);
     });
 
@@ -485,7 +485,7 @@ export function budgetConformance(fixture: Fixture): void {
       expect(await child.commit({ session: unnamed })).toMatchObject({ status: "invalid" });
       await child.commit({ session: PARKED });
       expect(await fixture.session("ses-child")).toMatchObject(PARKED);
-      expect(await fixture.told("ses-root")).toEqual([
+      expect(await fixture.sent("ses-root")).toEqual([
         ["child:0", { type: "budget_exceeded", limit: "maxTokens", used: 100, max: 100 }],
       ]);
       await fixture.apply(resuming("ses-child"));

@@ -5,7 +5,7 @@ import type { Fixture } from "./fixture.ts";
 
 export interface Ear {
   /** The received arrivals, as soon as there are this many. */
-  heard(count: number): Promise<readonly Arrival[]>;
+  received(count: number): Promise<readonly Arrival[]>;
   unsubscribe(): void;
 }
 
@@ -19,7 +19,7 @@ export function listen(fixture: Fixture, also?: () => void): Ear {
   });
   return {
     unsubscribe,
-    async heard(count) {
+    async received(count) {
       while (arrivals.length < count) await new Promise<void>((resolve) => (wake = resolve));
       return arrivals;
     },

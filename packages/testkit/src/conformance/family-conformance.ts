@@ -52,7 +52,7 @@ export function familyConformance(fixture: Fixture): void {
         inbox: 3,
         cancel: { cause: "parent", deadlineAt: 51 },
       });
-      expect((await fixture.told("ses-child")).map(([name]) => name)).toEqual(["first", "second"]);
+      expect((await fixture.sent("ses-child")).map(([name]) => name)).toEqual(["first", "second"]);
       expect((await fixture.session("ses-parent")).children).toBe(1);
     });
 
@@ -98,7 +98,7 @@ export function familyConformance(fixture: Fixture): void {
       expect(await parent.commit({ records: [STARTED], effects })).toMatchObject({ status: "committed" });
       expect(await fixture.everything("ses-ended")).toEqual(before);
       expect(await fixture.storage.reader.session("ses-none")).toBeUndefined();
-      expect(await fixture.told("ses-parent")).toEqual([["go", { ok: true }]]);
+      expect(await fixture.sent("ses-parent")).toEqual([["go", { ok: true }]]);
     });
 
     test("ST26: a child whose id another session has is told as one that failed, and the other one is left as it is", async () => {
@@ -112,13 +112,13 @@ export function familyConformance(fixture: Fixture): void {
         type: "failed",
         error: expect.objectContaining({ code: "session_exists" }) as unknown,
       };
-      expect(await fixture.told("ses-parent")).toEqual([
+      expect(await fixture.sent("ses-parent")).toEqual([
         ["child:0", failed],
         ["child-end:0", failed],
       ]);
       const own = childOf("ses-parent", "ses-child");
       await parent.commit({ records: [STARTED], effects: [own, own] });
-      expect(await fixture.told("ses-parent")).toHaveLength(2);
+      expect(await fixture.sent("ses-parent")).toHaveLength(2);
     });
 
     test("ST26: a child is counted once when the batch that creates it is sent again without records", async () => {
@@ -127,7 +127,7 @@ export function familyConformance(fixture: Fixture): void {
       const birth = { records: [], effects: [childOf("ses-parent", "ses-child")] };
       await parent.commit(birth);
       await parent.commit(birth);
-      expect(await fixture.told("ses-parent")).toEqual([]);
+      expect(await fixture.sent("ses-parent")).toEqual([]);
       expect((await fixture.session("ses-parent")).children).toBe(1);
     });
 
@@ -152,7 +152,7 @@ export function familyConformance(fixture: Fixture): void {
         creating("ses-parent-2", { parent: { sessionId: "ses-parent", child: 2, onEnd: "cancel" } }),
       );
       await parent.commit({ records: [STARTED], effects: [signalling("ses-parent-2", "sig-1")] });
-      expect(await fixture.told("ses-parent-2")).toHaveLength(1);
+      expect(await fixture.sent("ses-parent-2")).toHaveLength(1);
     });
 
     test("ST27: a request to a parent that has ended, or is not here, is answered in the batch that asks", async () => {
@@ -162,11 +162,11 @@ export function familyConformance(fixture: Fixture): void {
         signalling(to, `ses-child-${request}`, { name: "request:0" });
       const effects = [asking("ses-ended", 4), asking("ses-none", 5)];
       expect(await child.commit({ records: [STARTED], effects })).toEqual({ status: "committed", inbox: 2 });
-      const told = [
+      const sent = [
         ["reply:4", { ended: "ses-ended" }],
         ["reply:5", { ended: "ses-none" }],
       ];
-      expect(await fixture.told("ses-child")).toEqual(told);
+      expect(await fixture.sent("ses-child")).toEqual(sent);
     });
 
     test("ST27: an end answers what the children that go on still wait for", async () => {
@@ -180,7 +180,7 @@ export function familyConformance(fixture: Fixture): void {
       ] as const;
       await left.commit({ records: [STARTED], session: { status: "waiting", waits } });
       await parent.commit({ session: PATCH_TO.completed });
-      expect(await fixture.told("ses-left")).toEqual([["reply:7", { ended: "ses-parent" }]]);
+      expect(await fixture.sent("ses-left")).toEqual([["reply:7", { ended: "ses-parent" }]]);
       expect(await statusOf("ses-left")).toBe("waiting");
     });
 
@@ -205,7 +205,7 @@ export function familyConformance(fixture: Fixture): void {
         1,
       );
       expect(statuses(results)).toEqual(["not_found", "committed", "exists", "stored", "requested", "ended"]);
-      expect((await fixture.told("ses-parent"))[0]).toEqual(["child:0", { type: "cancelled", reason: null }]);
+      expect((await fixture.sent("ses-parent"))[0]).toEqual(["child:0", { type: "cancelled", reason: null }]);
     });
 
     test("ST26: an effect cannot claim, because nobody would hear of the token", async () => {
@@ -238,8 +238,8 @@ export function familyConformance(fixture: Fixture): void {
         effects: [childOf("ses-root", "ses-new"), signalling("ses-other", "sig-1")],
       });
       await fixture.apply(cancelling("ses-root"));
-      const heard = await ear.heard(6);
-      expect(heard.map(({ sessionId, awaited }) => [sessionId, awaited])).toEqual([
+      const received = await ear.received(6);
+      expect(received.map(({ sessionId, awaited }) => [sessionId, awaited])).toEqual([
         ["ses-new", true],
         ["ses-other", true],
         ["ses-root", true],
@@ -256,21 +256,21 @@ export function familyConformance(fixture: Fixture): void {
       ["failed", { ...PATCH_TO.failed, progress: "7" }, { type: "failed", progress: 7 }],
       ["cancelled", { ...PATCH_TO.cancelled, output: '"part"' }, { type: "cancelled", output: "part" }],
     ];
-    for (const [ending, session, told] of endings) {
+    for (const [ending, session, sent] of endings) {
       test(`ST27: a child that is ${ending} tells its parent, under its number, once`, async () => {
         const parent = await fixture.createClaimed("ses-parent");
         const child = await fixture.spawn(parent, "ses-child");
         const batch = child.batch({ records: [STARTED], session });
         await fixture.apply(batch);
         const expected = [
-          ["child:0", expect.objectContaining(told)],
-          ["child-end:0", expect.objectContaining(told)],
+          ["child:0", expect.objectContaining(sent)],
+          ["child-end:0", expect.objectContaining(sent)],
         ];
-        expect(await fixture.told("ses-parent")).toEqual(expected);
+        expect(await fixture.sent("ses-parent")).toEqual(expected);
         await fixture.apply(batch);
         await fixture.apply(cancelling("ses-child", { mode: "hard" }));
         await fixture.storage.due({ now: 1_000_000, limit: 10 });
-        expect(await fixture.told("ses-parent")).toEqual(expected);
+        expect(await fixture.sent("ses-parent")).toEqual(expected);
       });
     }
 
@@ -280,9 +280,9 @@ export function familyConformance(fixture: Fixture): void {
       await fixture.spawn(parent, "ses-late");
       await fixture.apply(cancelling("ses-hard", { mode: "hard", reason: "enough" }));
       await fixture.apply(cancelling("ses-late", { graceMs: 10, reason: "slowly" }));
-      expect(await fixture.told("ses-parent")).toHaveLength(2);
+      expect(await fixture.sent("ses-parent")).toHaveLength(2);
       await fixture.storage.due({ now: 100, limit: 10 });
-      expect(await fixture.told("ses-parent")).toEqual([
+      expect(await fixture.sent("ses-parent")).toEqual([
         ["child:0", { type: "cancelled", reason: "enough" }],
         ["child-end:0", { type: "cancelled", reason: "enough" }],
         ["child:1", { type: "cancelled", reason: "slowly" }],
@@ -305,10 +305,10 @@ export function familyConformance(fixture: Fixture): void {
     test("ST27: a session with a successor tells nothing; the successor tells in its place", async () => {
       const parent = await fixture.createClaimed("ses-parent");
       const child = await fixture.spawn(parent, "ses-child");
-      const heir = creating("ses-heir", { parent: { sessionId: "ses-parent", child: 0, onEnd: "cancel" } });
+      const origin = { sessionId: "ses-parent", child: 0, onEnd: "cancel" } as const;
       await child.commit({
         records: [spawning("agent")],
-        effects: [heir],
+        effects: [creating("ses-heir", { parent: origin })],
         session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
       });
       expect(await fixture.session("ses-child")).toMatchObject({
@@ -316,10 +316,10 @@ export function familyConformance(fixture: Fixture): void {
         handedOffTo: "ses-heir",
         children: 0,
       });
-      expect(await fixture.told("ses-parent")).toEqual([]);
+      expect(await fixture.sent("ses-parent")).toEqual([]);
       const claimant = await fixture.claim("ses-heir", "owner-1", 2);
       await claimant.commit({ session: PATCH_TO.completed });
-      expect((await fixture.told("ses-parent")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
+      expect((await fixture.sent("ses-parent")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
     });
 
     test("ST26: a signal to a session with a successor reaches the successor, and so on", async () => {
@@ -331,8 +331,8 @@ export function familyConformance(fixture: Fixture): void {
         effects: [creating("ses-heir", { parent: below })],
         session: { ...PATCH_TO.completed, handedOffTo: "ses-heir" },
       });
-      const heir = await fixture.claim("ses-heir", "owner-1", 2);
-      await heir.commit({
+      const successor = await fixture.claim("ses-heir", "owner-1", 2);
+      await successor.commit({
         records: [spawning("agent")],
         effects: [creating("ses-last", { parent: below })],
         session: { ...PATCH_TO.completed, handedOffTo: "ses-last" },
@@ -357,7 +357,7 @@ export function familyConformance(fixture: Fixture): void {
       await fixture.apply(pausing("ses-child"));
       await fixture.apply({ type: "resume_session", sessionId: "ses-child" });
       await child.commit({ records: [STARTED], session: { status: "paused", pauseReason: "poison" } });
-      expect(await fixture.told("ses-parent")).toEqual([
+      expect(await fixture.sent("ses-parent")).toEqual([
         ["child:0", { type: "blocked", reason: "by_user" }],
         ["child:0", { type: "blocked", reason: "poison" }],
       ]);
@@ -372,8 +372,8 @@ export function familyConformance(fixture: Fixture): void {
       await fixture.apply(cancelling("ses-child", why));
       expect((await fixture.session("ses-child")).cancel).toMatchObject(why);
       await child.commit({ session: { status: "cancelled" } });
-      const told = (await fixture.told("ses-parent")).map(([, event]) => event);
-      expect(told.slice(0, 2)).toEqual([
+      const sent = (await fixture.sent("ses-parent")).map(([, event]) => event);
+      expect(sent.slice(0, 2)).toEqual([
         { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 },
         { type: "cancelled", reason: "budget_exceeded", cause: "budget_exceeded" },
       ]);

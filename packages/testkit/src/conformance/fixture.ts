@@ -52,7 +52,7 @@ export interface Fixture {
    */
   spawn(parent: Claimant, sessionId: string, more?: Partial<CreateSession>): Promise<Claimant>;
   /** Names and payloads of what a session was told and has not consumed. */
-  told(sessionId: string): Promise<readonly (readonly [name: string, payload: unknown])[]>;
+  sent(sessionId: string): Promise<readonly (readonly [name: string, payload: unknown])[]>;
   /** Close the storage and open it again. Only where the subject can. */
   reopen(): Promise<void>;
 }
@@ -122,7 +122,7 @@ export function useStorage(subject: StorageSubject): Fixture {
       });
       return fixture.claim(sessionId, "owner-1", 1, Infinity);
     },
-    async told(sessionId) {
+    async sent(sessionId) {
       const signals = await storage.reader.pendingSignals(sessionId);
       return signals.map(({ name, payload }) => [name, JSON.parse(payload ?? "null")] as const);
     },

@@ -11,33 +11,33 @@ export function followConformance(fixture: Fixture): void {
 
   /** How often a follower of this session has heard. */
   const follow = (sessionId: string) => {
-    const heard = { count: 0, leave: (): void => {} };
-    heard.leave = fixture.storage.follow!(sessionId, () => heard.count++);
-    return heard;
+    const received = { count: 0, leave: (): void => {} };
+    received.leave = fixture.storage.follow!(sessionId, () => received.count++);
+    return received;
   };
-  const hears = async (sessionId: string, work: () => Promise<unknown>): Promise<boolean> => {
-    const heard = follow(sessionId);
+  const isNotified = async (sessionId: string, work: () => Promise<unknown>): Promise<boolean> => {
+    const received = follow(sessionId);
     await work();
-    heard.leave();
-    return heard.count > 0;
+    received.leave();
+    return received.count > 0;
   };
 
   test("ST47: a follower hears of every kind of change, from its making to its removal", async () => {
     const { apply } = fixture;
-    const made = await hears("ses-1", () => fixture.createClaimed("ses-1", "owner-1"));
+    const made = await isNotified("ses-1", () => fixture.createClaimed("ses-1", "owner-1"));
     const held = await fixture.claim("ses-1", "owner-1", 1, Infinity);
-    const told = {
+    const notified = {
       made,
-      committed: await hears("ses-1", () => held.commit({ records: [spawning("agent")] })),
-      signalled: await hears("ses-1", () => apply(signalling("ses-1", "sig-1"))),
-      paused: await hears("ses-1", () => apply(pausing("ses-1"))),
-      cancelled: await hears("ses-1", () => apply(cancelling("ses-1", { mode: "hard" }))),
-      removed: await hears("ses-1", async () => {
+      committed: await isNotified("ses-1", () => held.commit({ records: [spawning("agent")] })),
+      signalled: await isNotified("ses-1", () => apply(signalling("ses-1", "sig-1"))),
+      paused: await isNotified("ses-1", () => apply(pausing("ses-1"))),
+      cancelled: await isNotified("ses-1", () => apply(cancelling("ses-1", { mode: "hard" }))),
+      removed: await isNotified("ses-1", async () => {
         await apply(releasing(held));
         await apply({ type: "delete_session", sessionId: "ses-1", subtree: "refuse" });
       }),
     };
-    expect(told).toEqual({
+    expect(notified).toEqual({
       made: true,
       committed: true,
       signalled: true,
@@ -50,11 +50,11 @@ export function followConformance(fixture: Fixture): void {
   test("ST47: a follower hears of what follows from a change of another session, and of an end by its time", async () => {
     const parent = await fixture.createClaimed("ses-1");
     const child = await fixture.spawn(parent, "ses-2");
-    expect(await hears("ses-1", () => child.commit({ session: { status: "completed", output: "1" } }))).toBe(
-      true,
-    );
+    expect(
+      await isNotified("ses-1", () => child.commit({ session: { status: "completed", output: "1" } })),
+    ).toBe(true);
     await fixture.apply(creating("ses-3", { deadlineAt: 5 }), 1);
-    expect(await hears("ses-3", () => fixture.storage.due({ now: 6, limit: 10 }))).toBe(true);
+    expect(await isNotified("ses-3", () => fixture.storage.due({ now: 6, limit: 10 }))).toBe(true);
   });
 
   test("ST47: a follower can read the change when it receives its notice", async () => {
@@ -70,14 +70,14 @@ export function followConformance(fixture: Fixture): void {
 
   test("ST47: a notice about an ended session never says that it is active", async () => {
     const claimant = await fixture.createClaimed("ses-1");
-    const heard: boolean[] = [];
-    const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
+    const received: boolean[] = [];
+    const leave = fixture.storage.follow!("ses-1", (goesOn) => void received.push(goesOn));
     await claimant.commit({ records: [spawning("agent")] });
-    const before = heard.splice(0);
+    const before = received.splice(0);
     expect(before.length).toBeGreaterThan(0);
     await claimant.commit({ session: { status: "completed", output: "1" } });
-    expect(heard.length).toBeGreaterThan(0);
-    expect(heard).not.toContain(true);
+    expect(received.length).toBeGreaterThan(0);
+    expect(received).not.toContain(true);
     leave();
   });
 
@@ -85,11 +85,11 @@ export function followConformance(fixture: Fixture): void {
     await fixture.createClaimed("ses-1");
     const move = { sessionId: "ses-1", moveId: "mov-1" };
     await fixture.apply({ type: "begin_move", ...move, to: "elsewhere" });
-    const heard: boolean[] = [];
-    const leave = fixture.storage.follow!("ses-1", (goesOn) => void heard.push(goesOn));
+    const received: boolean[] = [];
+    const leave = fixture.storage.follow!("ses-1", (goesOn) => void received.push(goesOn));
     await fixture.apply({ type: "end_move", ...move, outcome: "moved" });
-    expect(heard.length).toBeGreaterThan(0);
-    expect(heard).not.toContain(true);
+    expect(received.length).toBeGreaterThan(0);
+    expect(received).not.toContain(true);
     leave();
   });
 
@@ -100,8 +100,8 @@ export function followConformance(fixture: Fixture): void {
     left.leave();
     await claimant.commit({ records: [spawning("agent")] });
     expect([other.count, left.count, stays.count > 0]).toEqual([0, 0, true]);
-    const heard = stays.count;
+    const received = stays.count;
     await fixture.storage.commit([{ ...claimant.batch({}), token: claimant.token - 1 }], 1);
-    expect(stays.count).toBe(heard);
+    expect(stays.count).toBe(received);
   });
 }

@@ -186,7 +186,7 @@ export function ledgerConformance(fixture: Fixture): void {
       await fixture.spawn(parent, "ses-2");
       const ear = listen(fixture);
       expect(await fixture.apply(audited(cancelling("ses-1")))).toMatchObject({ status: "requested" });
-      expect((await ear.heard(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
+      expect((await ear.received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
     });
 
     test("ST42: rows are read in order, from any on, as many as asked for", async () => {

@@ -36,7 +36,7 @@ import {
   tokenOf,
   type Fixture,
 } from "./fixture.ts";
-import { isDue, isTold, newlyKnown, stand, type Known } from "./model-session.ts";
+import { isDue, isNotification, newlyKnown, stand, type Known } from "./model-session.ts";
 import { STEP, type Asked, type AskedBatch, type PATCHED, type Step } from "./model-steps.ts";
 
 export function modelConformance(fixture: Fixture): void {
@@ -214,7 +214,7 @@ class Model {
         if (known.deadlineAt === undefined && known.status !== "paused") {
           known.inbox++;
           known.status = "paused";
-          this.#tell(known, ["child:0"]);
+          this.#notify(known, ["child:0"]);
         }
         return { status: "requested", sessionStatus: known.status };
       case "resume_session":
@@ -301,17 +301,17 @@ class Model {
   #end(known: Known, status: SessionStatus, isHard: boolean, now: number): void {
     stand(known, status, [], undefined);
     for (const [task, tokens] of known.holds) this.#settle(known, task, tokens);
-    this.#tell(known, ["child:0", "child-end:0"]);
+    this.#notify(known, ["child:0", "child-end:0"]);
     this.#cancelBelow(known, isHard ? "hard" : "graceful", LIMITS.cancelGraceMs, isHard, now);
   }
 
-  #tellTaken({ sessionId, parent }: CreateSession): void {
+  #notifyTaken({ sessionId, parent }: CreateSession): void {
     const isThat = this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId;
     if (parent === undefined || isThat) return;
-    this.#tell({ parent: { sessionId: parent.sessionId, isLeft: false } }, ["child:0", "child-end:0"]);
+    this.#notify({ parent: { sessionId: parent.sessionId, isLeft: false } }, ["child:0", "child-end:0"]);
   }
 
-  #tell({ parent }: Pick<Known, "parent">, names: readonly string[]): void {
+  #notify({ parent }: Pick<Known, "parent">, names: readonly string[]): void {
     const above = parent === undefined ? undefined : this.#known.get(parent.sessionId);
     if (above === undefined || isEnded(above.status)) return;
     for (const name of names) above.signals.push({ id: "told", name, order: ++above.inbox });
@@ -329,7 +329,7 @@ class Model {
       const { max, spent, isLow } = above.account!;
       if (isLow || (max - spent) * 10 >= max) continue;
       above.account!.isLow = true;
-      if (!isEnded(above.status)) this.#tell(above, ["child:0"]);
+      if (!isEnded(above.status)) this.#notify(above, ["child:0"]);
     }
     return admissions;
   }
@@ -431,11 +431,11 @@ class Model {
     for (const effect of effects) {
       const { status: became } = this.#expect(effect, now);
       const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
-      if (became === "exists" && effect.type === "create_session") this.#tellTaken(effect);
+      if (became === "exists" && effect.type === "create_session") this.#notifyTaken(effect);
       if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
     }
     if (isEnded(status)) this.#end(known, status, false, now);
-    else if (status === "paused" && !wasPaused) this.#tell(known, ["child:0"]);
+    else if (status === "paused" && !wasPaused) this.#notify(known, ["child:0"]);
     return { status: "committed", inbox: known.inbox, ...this.#paid(known, admissions) };
   }
 
@@ -518,17 +518,17 @@ class Model {
       const { signals, inbox } = await this.#fixture.storage.arrivals(sessionId, 0);
       expect(inbox).toBe(known.inbox);
       // Two children that end at the same time have no order.
-      const told = (all: readonly { readonly name: string }[]) =>
+      const notifications = (all: readonly { readonly name: string }[]) =>
         all
-          .filter(({ name }) => isTold(name))
+          .filter(({ name }) => isNotification(name))
           .map(({ name }) => name)
           .toSorted();
-      expect(told(signals)).toEqual(told(known.signals));
+      expect(notifications(signals)).toEqual(notifications(known.signals));
       expect(
         signals
-          .filter(({ name }) => !isTold(name))
+          .filter(({ name }) => !isNotification(name))
           .map(({ signalId, name, order }) => ({ id: signalId, name, order })),
-      ).toEqual(known.signals.filter(({ name }) => !isTold(name)));
+      ).toEqual(known.signals.filter(({ name }) => !isNotification(name)));
     }
   }
 }

@@ -70,7 +70,7 @@ export function stand(
 }
 
 /** Whether a signal goes between sessions, and is not the answer of a person. */
-export function isTold(name: string): boolean {
+export function isNotification(name: string): boolean {
   return isReservedName(name) && !name.startsWith("answer:");
 }
 

@@ -127,7 +127,7 @@ export function pauseConformance(fixture: Fixture): void {
     await fixture.apply(pausing("ses-1"));
     await fixture.apply(pausing("ses-1"));
     await fixture.apply(resuming("ses-1"));
-    expect(await ear.heard(2)).toEqual([
+    expect(await ear.received(2)).toEqual([
       { sessionId: "ses-1", awaited: true },
       { sessionId: "ses-1", awaited: true },
     ]);
@@ -148,7 +148,7 @@ export function pauseConformance(fixture: Fixture): void {
         inbox: 1,
         cancel: { mode: "graceful", cause: "deadline", deadlineAt: 100 + LIMITS.cancelGraceMs },
       });
-      expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+      expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
       await claimant.release();
       expect(await due(101)).toEqual({
         sessionIds: ["ses-1"],
@@ -188,7 +188,7 @@ export function pauseConformance(fixture: Fixture): void {
       deadlineAt: 100 + LIMITS.cancelGraceMs,
     });
     await due(100 + LIMITS.cancelGraceMs);
-    expect(await fixture.told("ses-parent")).toEqual([
+    expect(await fixture.sent("ses-parent")).toEqual([
       ["child:0", { type: "timed_out" }],
       ["child-end:0", { type: "timed_out" }],
     ]);

@@ -110,12 +110,12 @@ export function placementConformance(fixture: Fixture): void {
         const asking = await placed("ses-1", ANNA);
         await placed("ses-2", placement);
         const before = await fixture.everything("ses-2");
-        const heard: unknown[] = [];
-        fixture.storage.subscribe((arrival) => heard.push(arrival));
+        const received: unknown[] = [];
+        fixture.storage.subscribe((arrival) => received.push(arrival));
         const effects = [signalling("ses-2", "sig-1"), cancelling("ses-2", { mode: "hard" })];
         expect(await asking.commit({ records: [STARTED], effects })).toMatchObject({ status: "committed" });
         expect(await fixture.everything("ses-2")).toEqual(before);
-        expect(heard).toEqual([]);
+        expect(received).toEqual([]);
       });
     }
 
@@ -125,7 +125,7 @@ export function placementConformance(fixture: Fixture): void {
       const unowned = await placed("ses-3", undefined);
       await asking.commit({ effects: [signalling("ses-2", "sig-1"), signalling("ses-none", "sig-1")] });
       await unowned.commit({ effects: [signalling("ses-2", "sig-2")] });
-      expect(await fixture.told("ses-2")).toHaveLength(2);
+      expect(await fixture.sent("ses-2")).toHaveLength(2);
     });
 
     test("ST36: a child reaches its parent of any owner, and tells it its end", async () => {
@@ -135,7 +135,7 @@ export function placementConformance(fixture: Fixture): void {
       const child = await fixture.claim("ses-2", "owner-1", 0);
       await child.commit({ effects: [signalling("ses-1", "sig-1")] });
       await child.commit({ session: PATCH_TO.completed });
-      expect((await fixture.told("ses-1")).map(([name]) => name)).toEqual(["go", "child:0", "child-end:0"]);
+      expect((await fixture.sent("ses-1")).map(([name]) => name)).toEqual(["go", "child:0", "child-end:0"]);
     });
 
     test("ST36: a cancel reaches those below of its owner, and all below one of no owner", async () => {
@@ -169,7 +169,7 @@ export function placementConformance(fixture: Fixture): void {
       const effect = signalling("ses-1", "sig-1");
       const firing = { type: "fire_schedule", scheduleId: "poke", dueAt: 100, nextAt: 200, effect } as const;
       expect(await fixture.apply(firing)).toEqual({ status: "done" });
-      expect(await fixture.told("ses-1")).toEqual([]);
+      expect(await fixture.sent("ses-1")).toEqual([]);
     });
   });
 

@@ -77,7 +77,7 @@ export function scheduleConformance(fixture: Fixture): void {
     await fixture.apply(firing(50));
     await fixture.apply(put(POKE));
     expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
-    expect(await fixture.told("ses-1")).toHaveLength(1);
+    expect(await fixture.sent("ses-1")).toHaveLength(1);
   });
 
   test("ST34: a schedule that was removed is gone", async () => {
@@ -122,8 +122,8 @@ export function scheduleConformance(fixture: Fixture): void {
     const effect = signalling("ses-1", "poke-50", { payload: undefined });
     const firing = fire({ scheduleId: "poke", dueAt: 50, nextAt: 60, effect });
     expect(await fixture.apply(firing)).toEqual({ status: "done" });
-    expect(await fixture.told("ses-1")).toEqual([["go", null]]);
-    expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(await fixture.sent("ses-1")).toEqual([["go", null]]);
+    expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 
   test("ST34: a schedule whose session has ended or never existed moves on to its next time", async () => {
@@ -175,8 +175,8 @@ export function scheduleConformance(fixture: Fixture): void {
     expect(await fixture.apply(firing(50))).toEqual({ status: "done" });
     expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
     expect(await pending()).toEqual(["poke-50"]);
-    const heir = await fixture.claim("ses-heir", "owner-1", 1, Infinity);
-    await heir.commit({ records: [], consumed: ["poke-50"] });
+    const successor = await fixture.claim("ses-heir", "owner-1", 1, Infinity);
+    await successor.commit({ records: [], consumed: ["poke-50"] });
     expect(await fixture.apply(firing(70))).toEqual({ status: "done" });
     expect(await pending()).toEqual(["poke-70"]);
   });

@@ -288,17 +288,17 @@ export function signalConformance(fixture: Fixture): void {
     });
 
     // Only what a session waits for makes a run; everything else is kept until somebody asks for it (S2).
-    const stands = (status: "working" | "waiting" | "input_required" | "paused", name: string) => ({
+    const sessionIn = (status: "working" | "waiting" | "input_required" | "paused", name: string) => ({
       status,
       name,
     });
     for (const { status, name, awaited } of [
-      { ...stands("working", "go"), awaited: true },
-      { ...stands("waiting", "go"), awaited: true },
-      { ...stands("waiting", "other"), awaited: false },
-      { ...stands("input_required", "answer:0"), awaited: true },
-      { ...stands("input_required", "go"), awaited: false },
-      { ...stands("paused", "go"), awaited: false },
+      { ...sessionIn("working", "go"), awaited: true },
+      { ...sessionIn("waiting", "go"), awaited: true },
+      { ...sessionIn("waiting", "other"), awaited: false },
+      { ...sessionIn("input_required", "answer:0"), awaited: true },
+      { ...sessionIn("input_required", "go"), awaited: false },
+      { ...sessionIn("paused", "go"), awaited: false },
     ]) {
       test(`ST12: a signal "${name}" to a session that is ${status} is stored${awaited ? " and awaited" : ", not awaited"}`, async () => {
         await fixture.createIn(status);
@@ -317,7 +317,7 @@ export function signalConformance(fixture: Fixture): void {
       const ear = listen(fixture);
       await fixture.apply(signalling("ses-1", "sig-1", { name: "other" }));
       await fixture.apply(signalling("ses-1", "sig-2", { name: "go" }));
-      expect(await ear.heard(2)).toEqual([
+      expect(await ear.received(2)).toEqual([
         { sessionId: "ses-1", awaited: false },
         { sessionId: "ses-1", awaited: true },
       ]);
@@ -329,7 +329,7 @@ export function signalConformance(fixture: Fixture): void {
       const ear = listen(fixture);
       await fixture.apply(cancelling("ses-1"));
       await fixture.apply(cancelling("ses-1", { mode: "hard" }));
-      expect(await ear.heard(2)).toEqual([
+      expect(await ear.received(2)).toEqual([
         { sessionId: "ses-1", awaited: true },
         { sessionId: "ses-1", awaited: true },
       ]);
@@ -340,7 +340,7 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(cancelling("ses-1", { graceMs: 10 }), 0);
       const ear = listen(fixture);
       await fixture.storage.due({ now: 10, limit: 10 });
-      expect(await ear.heard(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+      expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
     });
 
     test("ST22: a listener hears nothing of what changed nothing", async () => {
@@ -363,7 +363,7 @@ export function signalConformance(fixture: Fixture): void {
         1,
       );
 
-      expect(await ear.heard(1)).toEqual([{ sessionId: "ses-2", awaited: true }]);
+      expect(await ear.received(1)).toEqual([{ sessionId: "ses-2", awaited: true }]);
     });
 
     test("ST22: a listener can read an arrival when it is notified", async () => {
@@ -371,7 +371,7 @@ export function signalConformance(fixture: Fixture): void {
       const seen: Promise<readonly StoredSignal[]>[] = [];
       const ear = listen(fixture, () => seen.push(readSoon(fixture)));
       await fixture.apply(signalling("ses-1", "sig-1"));
-      await ear.heard(1);
+      await ear.received(1);
       expect(ids(await seen[0]!)).toEqual(["sig-1"]);
     });
 
@@ -380,11 +380,11 @@ export function signalConformance(fixture: Fixture): void {
       const left = listen(fixture);
       const stays = listen(fixture);
       await fixture.apply(signalling("ses-1", "sig-1"));
-      expect(await left.heard(1)).toEqual(await stays.heard(1));
+      expect(await left.received(1)).toEqual(await stays.received(1));
       left.unsubscribe();
       await fixture.apply(signalling("ses-1", "sig-2"));
-      expect(await stays.heard(2)).toHaveLength(2);
-      expect(await left.heard(1)).toHaveLength(1);
+      expect(await stays.received(2)).toHaveLength(2);
+      expect(await left.received(1)).toHaveLength(1);
     });
   });
 }

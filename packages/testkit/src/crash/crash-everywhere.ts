@@ -155,7 +155,7 @@ export async function crashEverywhere<Input, Output>(
   const undisturbed = await new Run(scenario, subject, undefined).play();
   if (undisturbed.hung) {
     throw new UsageError(`scenario "${scenario.name}" does not end even undisturbed`, {
-      got: describeHung(undisturbed.standing),
+      got: describeHung(undisturbed.unfinished),
       expected: `a session that ends within ${RUN_LIMIT_MS / 1_000} s`,
       fix: "play the outside world in the scenario's `world`: send the signals and answers that the agent waits for; and keep timers short",
     });
@@ -172,7 +172,7 @@ export async function crashEverywhere<Input, Output>(
       failures.push({
         point,
         what: run.hung
-          ? `it does not end: ${describeHung(run.standing)}`
+          ? `it does not end: ${describeHung(run.unfinished)}`
           : "another outcome than without the fault",
         expected: undisturbed.snapshot,
         got: run.snapshot,
@@ -250,7 +250,7 @@ interface Played {
   readonly snapshot: Snapshot;
   readonly hung: boolean;
   /** The session's row when the run was over. */
-  readonly standing: Session | undefined;
+  readonly unfinished: Session | undefined;
   readonly commits: number;
   readonly starts: number;
   readonly ends: number;
@@ -307,7 +307,7 @@ class Run<Input, Output> {
         continue;
       }
       const snapshot = await this.#snapshot(inner, settled);
-      const standing = await inner.reader.session(SESSION_ID);
+      const unfinished = await inner.reader.session(SESSION_ID);
       // The point may lie in a commit with which it closes, or in one of the world's that comes late: then it never closes.
       const dies = storage.died.then(() => vanishRuntime(runtime));
       if (settled === "hung" || settled === "died") vanishRuntime(runtime);
@@ -318,7 +318,7 @@ class Run<Input, Output> {
       return {
         snapshot,
         hung: typeof settled === "string",
-        standing,
+        unfinished,
         commits,
         starts,
         ends,

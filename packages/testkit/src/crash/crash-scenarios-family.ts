@@ -177,13 +177,13 @@ export const familyScenarios: readonly CrashScenario[] = [
 
   ...(["wait_for_child", "immediate"] as const).map((completion) =>
     scenario(`a hand-over: ${completion}`, (outside) => {
-      const heir = worker(outside);
+      const successor = worker(outside);
       const middle = defineAgent({
         name: "gives",
-        agents: [heir],
+        agents: [successor],
         run: async (ctx) => {
           const n = await ctx.run("work", () => 7);
-          return ctx.handoffToAgent(local(heir), n, { completion });
+          return ctx.handoffToAgent(local(successor), n, { completion });
         },
       });
       return {
@@ -197,12 +197,12 @@ export const familyScenarios: readonly CrashScenario[] = [
   ),
 
   scenario("a hand-over that nobody waits for", (outside) => {
-    const heir = worker(outside);
+    const successor = worker(outside);
     return {
       agent: defineAgent({
         name: "gives-and-ends",
-        agents: [heir],
-        run: async (ctx) => ctx.handoffToAgent(local(heir), 7, { completion: "immediate" }),
+        agents: [successor],
+        run: async (ctx) => ctx.handoffToAgent(local(successor), 7, { completion: "immediate" }),
       }),
     };
   }),
@@ -283,12 +283,12 @@ export const familyScenarios: readonly CrashScenario[] = [
         run: async (ctx) => {
           const first = await ctx.scheduleTask(step, { value: 1 });
           const one = ctx.spawnAgent(local(child));
-          const told: unknown[] = [first, await ctx.waitForChildEvent(one)];
-          told.push(await ctx.waitForSignal("word"));
+          const received: unknown[] = [first, await ctx.waitForChildEvent(one)];
+          received.push(await ctx.waitForSignal("word"));
           ctx.signalChild(one, "go");
-          told.push(await ctx.waitForChildEvent(one));
+          received.push(await ctx.waitForChildEvent(one));
           ctx.signalChild(one, "go");
-          return [...told, await ctx.waitForChild(one)];
+          return [...received, await ctx.waitForChild(one)];
         },
       }),
       world: async ({ runtime, sessionId }) => {

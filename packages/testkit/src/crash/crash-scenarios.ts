@@ -406,7 +406,7 @@ function forkedWorld(
     await runtime.handle(forkId).settled();
     const { output } = (await storage.reader.session(forkId))!;
     const entries = await storage.reader.entries(forkId, 0, 100);
-    const told = { output, entries: entries.map(({ content }) => content) };
-    await runtime.signal(sessionId, "word", told, { dedupKey: "word" });
+    const conversation = { output, entries: entries.map(({ content }) => content) };
+    await runtime.signal(sessionId, "word", conversation, { dedupKey: "word" });
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkBody, checkHead, checkJsonType } from "./gates.ts";
+import { checkBody, checkHead, checkJsonType } from "./request-guards.ts";
 import { Refusal } from "../call/refusal.ts";
 
 const POLICY = {

@@ -21,8 +21,8 @@ import {
 const EVE: Placement = { owner: "eve" };
 const CLAIM = { owner: "owner-1", leaseMs: Infinity };
 
-export function broughtInConformance(fixture: Fixture): void {
-  async function bring(sessionId: string, more: Partial<Session>): Promise<void> {
+export function importedRowConformance(fixture: Fixture): void {
+  async function importSession(sessionId: string, more: Partial<Session>): Promise<void> {
     await fixture.apply(creating("ses-pattern"));
     const pattern = await fixture.session("ses-pattern");
     const session = { ...pattern, sessionId, ...more };
@@ -41,7 +41,7 @@ export function broughtInConformance(fixture: Fixture): void {
     ] as const) {
       const isOwn = placement === EVE;
       test(`ST36: a session that is created later with the id of a parent and payer is notified and charged if it is ${whose}: ${isOwn}`, async () => {
-        await bring("ses-eves", { placement: EVE, parent: below("ses-desk"), payers: ["ses-desk"] });
+        await importSession("ses-eves", { placement: EVE, parent: below("ses-desk"), payers: ["ses-desk"] });
         const budget = { maxTokens: 100 };
         const made = await fixture.apply(creating("ses-desk", { placement, budget, claimFor: CLAIM }));
         const before = await fixture.everything("ses-desk");
@@ -50,7 +50,7 @@ export function broughtInConformance(fixture: Fixture): void {
         await eves.commit({ records: [STARTED], charges, effects: [signalling("ses-desk", "sig-1")] });
         await eves.commit({ session: PATCH_TO.completed });
         if (!isOwn) return expect(await fixture.everything("ses-desk")).toEqual(before);
-        const names = (await fixture.told("ses-desk")).map(([name]) => name);
+        const names = (await fixture.sent("ses-desk")).map(([name]) => name);
         expect(names).toEqual(["go", "child:0", "child-end:0"]);
         expect((await fixture.session("ses-desk")).account?.spent.tokens).toBe(95);
         expect(await new Claimant(fixture, "ses-desk", tokenOf(made)).commit({})).toMatchObject({
@@ -64,14 +64,14 @@ export function broughtInConformance(fixture: Fixture): void {
       ["their owner's", { owner: "ada" }],
     ] as const) {
       const isOwn = placement !== EVE;
-      const made = () => bring("ses-desk", { placement, account, payers: ["ses-desk"] });
+      const made = () => importSession("ses-desk", { placement, account, payers: ["ses-desk"] });
       const ada = { placement: { owner: "ada" }, parent: below("ses-desk") };
       const hard = cancelling("ses-desk", { mode: "hard" });
 
       test(`ST36: rows that name a session that is created later as their parent are cancelled with it if it is ${whose}: ${isOwn}`, async () => {
-        await bring("ses-1", ada);
-        await bring("ses-2", { ...ada, status: "completed", endedAt: 1 });
-        await bring("ses-3", { ...ada, parent: below("ses-2") });
+        await importSession("ses-1", ada);
+        await importSession("ses-2", { ...ada, status: "completed", endedAt: 1 });
+        await importSession("ses-3", { ...ada, parent: below("ses-2") });
         await made();
         expect(await fixture.apply(hard)).toMatchObject({ status: "requested" });
         for (const sessionId of ["ses-1", "ses-3"])
@@ -79,7 +79,7 @@ export function broughtInConformance(fixture: Fixture): void {
       });
 
       test(`ST36: rows that name a session that is created later as their parent move and are deleted with it if it is ${whose}: ${isOwn}`, async () => {
-        await bring("ses-1", ada);
+        await importSession("ses-1", ada);
         await made();
         const move = { type: "begin_move", sessionId: "ses-desk", moveId: "mov-1" } as const;
         expect((await fixture.apply({ ...move, to: "elsewhere" })).status).toBe(
@@ -100,7 +100,7 @@ export function broughtInConformance(fixture: Fixture): void {
       test(`ST36: a row that names a session that is created later as its payer is resumed with its budget if it is ${whose}: ${isOwn}`, async () => {
         const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
         const paused = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
-        await bring("ses-1", { ...ada, ...paused, payers: ["ses-desk"] });
+        await importSession("ses-1", { ...ada, ...paused, payers: ["ses-desk"] });
         await made();
         expect(await fixture.apply(raising("ses-desk", { maxTokens: 90 }))).toMatchObject({
           status: "requested",
@@ -112,7 +112,7 @@ export function broughtInConformance(fixture: Fixture): void {
     test("ST36: the payer that a paused row names reveals nothing of another owner's limits", async () => {
       const budget = { maxTokens: 100 };
       await fixture.apply(creating("ses-desk", { placement: { owner: "ada" }, budget }));
-      await bring("ses-eves", { placement: EVE });
+      await importSession("ses-eves", { placement: EVE });
       const eves = await fixture.claim("ses-eves", "owner-1", 1, Infinity);
       const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
       await eves.commit({ session: { status: "paused", pauseReason: "budget_exceeded", exhausted } });
@@ -122,10 +122,10 @@ export function broughtInConformance(fixture: Fixture): void {
     test("ST43: neither what another owner's session does nor heirs that go round stand in a deletion's way", async () => {
       await fixture.apply(creating("ses-desk", { placement: { owner: "ada" } }));
       const ended = { placement: EVE, status: "completed", endedAt: 1 } as const;
-      await bring("ses-1", { ...ended, handedOffTo: "ses-desk" });
-      await bring("ses-2", { ...ended, handedOffTo: "ses-2" });
-      await bring("ses-3", { ...ended, handedOffTo: "ses-4" });
-      await bring("ses-4", { ...ended, handedOffTo: "ses-3" });
+      await importSession("ses-1", { ...ended, handedOffTo: "ses-desk" });
+      await importSession("ses-2", { ...ended, handedOffTo: "ses-2" });
+      await importSession("ses-3", { ...ended, handedOffTo: "ses-4" });
+      await importSession("ses-4", { ...ended, handedOffTo: "ses-3" });
       for (const sessionId of ["ses-1", "ses-2", "ses-3", "ses-4"])
         expect(await remove(sessionId)).toEqual({ status: "deleted", sessions: 1 });
     });
@@ -139,22 +139,22 @@ export function broughtInConformance(fixture: Fixture): void {
         ] as const;
         const ended = { status: "completed", output: "5", endedAt: 1 } as const;
         for (const [sessionId, more] of isParentFirst ? family : family.toReversed())
-          await bring(sessionId, "parent" in more ? { ...more, ...ended } : more);
-        expect((await fixture.told("ses-ada")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
+          await importSession(sessionId, "parent" in more ? { ...more, ...ended } : more);
+        expect((await fixture.sent("ses-ada")).map(([name]) => name)).toEqual(["child:0", "child-end:0"]);
       });
     }
 
     test("ST26: a signal to a session with circular successors reaches no session", async () => {
-      await bring("ses-1", { status: "completed", endedAt: 1, handedOffTo: "ses-2" });
-      await bring("ses-2", { status: "completed", endedAt: 1, handedOffTo: "ses-1" });
+      await importSession("ses-1", { status: "completed", endedAt: 1, handedOffTo: "ses-2" });
+      await importSession("ses-2", { status: "completed", endedAt: 1, handedOffTo: "ses-1" });
       const asking = await fixture.createClaimed("ses-asking");
       const effects = [signalling("ses-1", "sig-1"), cancelling("ses-2")];
       expect(await asking.commit({ records: [STARTED], effects })).toMatchObject({ status: "committed" });
     });
 
     test("ST26: a cancel and a budget go through a family that goes round, once", async () => {
-      await bring("ses-1", { parent: below("ses-2") });
-      await bring("ses-2", { parent: below("ses-1"), account, payers: ["ses-2"] });
+      await importSession("ses-1", { parent: below("ses-2") });
+      await importSession("ses-2", { parent: below("ses-1"), account, payers: ["ses-2"] });
       expect(await fixture.apply(cancelling("ses-1", { mode: "hard" }))).toMatchObject({
         status: "requested",
       });

@@ -1,12 +1,12 @@
 // `checkHead` and `checkBody` refuse requests by their heads alone, before routing. All checks are pure.
 //
-//   gates-1. A request names one Host, and it is ours. A name that an attacker points at this address is
+//   request-guards-1. A request names one Host, and it is ours. A name that an attacker points at this address is
 //       refused (DNS rebinding).
-//   gates-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows all origins
+//   request-guards-2. A web page of another origin, or of no origin (`null`), is refused. No answer allows all origins
 //       to read it.
-//   gates-3. A body is JSON and is not compressed. A body whose declared length is too large is refused
+//   request-guards-3. A body is JSON and is not compressed. A body whose declared length is too large is refused
 //       before it is read.
-//   gates-4. A header that may appear once appears once. If there were two tokens or types, a proxy might
+//   request-guards-4. A header that may appear once appears once. If there were two tokens or types, a proxy might
 //       have checked the other one.
 
 import { Refusal } from "../call/refusal.ts";
@@ -20,7 +20,7 @@ export interface Head {
   readonly isHttp2: boolean;
 }
 
-export interface GatePolicy {
+export interface GuardPolicy {
   /** The accepted values of Host, in lower case, with their port. */
   readonly hosts: ReadonlySet<string>;
   /** Origins besides those of the accepted hosts, for example of a page that is served elsewhere. */
@@ -29,7 +29,7 @@ export interface GatePolicy {
 }
 
 /** @throws Refusal with the reason. */
-export function checkHead(head: Head, policy: GatePolicy): void {
+export function checkHead(head: Head, policy: GuardPolicy): void {
   const { rawHeaders, target, isHttp2 } = head;
   const bytes = rawHeaders.reduce((sum, text) => sum + text.length + 2, target.length);
   if (bytes > policy.headerBytes) {
@@ -75,7 +75,7 @@ const SAID_ONCE: ReadonlySet<string> = new Set([
   "idempotency-key",
 ]);
 
-/** gates-4. */
+/** request-guards-4. */
 function checkRepeated(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -86,7 +86,7 @@ function checkRepeated(rawHeaders: readonly string[]): void {
   }
 }
 
-function checkOrigin(origins: readonly string[], policy: GatePolicy): void {
+function checkOrigin(origins: readonly string[], policy: GuardPolicy): void {
   const isOurs = (origin: string): boolean => {
     const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
     return (host !== undefined && policy.hosts.has(host)) || policy.origins.has(origin.toLowerCase());
