@@ -38,8 +38,8 @@ export const unpause: Command = {
           : `session ${sessionId} was not paused (${status})`,
       );
       if (resume !== undefined) io.note(`no process runs it; continue with: ${resume}`);
-      const { sayUntaken } = await import("../view/run-list.ts");
-      await sayUntaken(database.coordinator, sessionId, io);
+      if (database.coordinator !== undefined)
+        await (await import("../view/run-list.ts")).sayUntaken(database.coordinator, sessionId, io);
       return 0;
     });
   },

@@ -9,7 +9,7 @@ import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
 import { watchElsewhere } from "./moved-session.ts";
-import { readRunOf, type RunJson } from "./run-list.ts";
+import type { RunJson } from "./run-list.ts";
 import { runnerAdvice } from "./runner-advice.ts";
 import { sessionJson } from "./session-json.ts";
 import { adviceBelow, type PausedAdvice } from "./stuck-tree.ts";
@@ -103,7 +103,10 @@ export async function readPicture(
   const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
   const { coordinator } = database;
   const isElsewhere = coordinator !== undefined;
-  const run = isElsewhere && !isEnded(session.status) ? await readRunOf(coordinator, sessionId) : undefined;
+  const run =
+    isElsewhere && !isEnded(session.status)
+      ? await (await import("./run-list.ts")).readRunOf(coordinator, sessionId)
+      : undefined;
   const children = await readBelow(reader, session);
   const paused = [...walk(children)].map((node) => node.session).filter(({ status }) => status === "paused");
   const isAbovePaused = !isEnded(session.status) && session.status !== "paused";
