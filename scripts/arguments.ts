@@ -19,6 +19,11 @@ export function readArguments<const O extends Options>(file: string, options: O,
     // Node's own first sentence says which option; the rest is advice about quoting.
     refuse(toHoldfastError(thrown).message.split(". ")[0] ?? "", "-- --help shows the options");
   }
+  return printHelp(file);
+}
+
+/** Print the first comment of a script, and end with 0. */
+export function printHelp(file: string): never {
   const lines = readFileSync(file, "utf8").split("\n");
   const end = lines.findIndex((line) => !line.startsWith("//"));
   console.log(

@@ -1,6 +1,10 @@
 // `npm test`: every check of the repository, then every test, then one line that adds them up.
 //
-// `npm test -- kernel` (file filters or vitest's own flags, as in `-t "ST4"`) runs vitest alone.
+//   -- kernel                  file filters or vitest's own flags, as in `-t "ST4"`: vitest alone
+//   -- --changed               the tests that reach a changed file by imports, nearest first, until their last times add up to a minute.
+//                              It also checks types and tidy, and lint and format of the changed files. A change is the
+//                              difference from the merge base with `main`, and on `main` from the commit before. The
+//                              first line of the output says what is left out.
 //
 //   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
 //   test-2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
@@ -8,13 +12,17 @@
 //   test-3. A test that could not run has failed: a file that does not load, an error nobody caught, no test at all.
 //   test-4. The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has finished
 //       for STALL_MS, the tests that were running are named and have failed.
+//   test-5. The checks run one after another, beside the tests: many tests wait for the programs that they started.
 
-import { spawnSync, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createVitest, parseCLI, type Reporter, type TestCase, type TestModule } from "vitest/node";
+import { printHelp } from "./arguments.ts";
+import { changedFiles, choose, lastTimes } from "./changed-tests.ts";
+import { readTree } from "./tidy/tree.ts";
 
 interface Counts {
   passed: number;
@@ -22,7 +30,9 @@ interface Counts {
   skipped: number;
 }
 
-const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+type Check = readonly [name: string, command: string, ...args: string[]];
+
+const CHECKS: readonly Check[] = [
   ["types", "tsc", "-p", "tsconfig.json", "--noEmit"],
   ["lint", "oxlint", "--type-aware", "--deny-warnings"],
   ["format", "oxfmt", "--check"],
@@ -43,24 +53,62 @@ process.chdir(root);
 process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules", ".cache", "compiled");
 const args = process.argv.slice(2);
 const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+if (args.includes("--help") || args.includes("-h")) printHelp(import.meta.filename);
 if (args.length === 0) {
   installStrace();
-  for (const [name, command, ...rest] of CHECKS) counts[check(name, command, rest) ? "passed" : "failed"]++;
-}
-await runTests(args, counts);
+  await Promise.all([runChecks(CHECKS, counts), runTests([], counts)]);
+} else if (args.includes("--changed")) {
+  const { tests, checks } = forChange();
+  const rest = args.filter((arg) => arg !== "--changed");
+  const run = tests.length > 0 ? runTests([...rest, ...tests], counts) : undefined;
+  await Promise.all([runChecks(checks, counts), run]);
+} else await runTests(args, counts);
 const { passed, failed, skipped } = counts;
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 // Not `exitCode`: what a test left open must not keep the run from ending.
 process.exit(failed > 0 ? 1 : 0);
 
+/** The tests and the checks of `--changed`. Says what it leaves out. */
+function forChange(): { readonly tests: readonly string[]; readonly checks: readonly Check[] } {
+  const { base, files } = changedFiles(root);
+  const { chosen, leftOut } = choose(readTree(root), files, lastTimes(root));
+  const sources = files.filter((file) => /\.(ts|mjs)$/.test(file) && existsSync(join(root, file)));
+  console.log(
+    `changed since ${base.slice(0, 7)}: ${files.length} files. Runs the ${chosen.length} nearest test files, types, tidy, and lint and ` +
+      `format of ${sources.length} sources. Leaves out ${leftOut.length} farther test files, to end within a minute, the test files ` +
+      "that import no changed file, and the check for unused code",
+  );
+  const ofSources = new Set(["lint", "format"]);
+  const checks = CHECKS.filter(
+    ([name]) => name !== "unused code" && (sources.length > 0 || !ofSources.has(name)),
+  );
+  return {
+    tests: chosen,
+    checks: checks.map((check) => (ofSources.has(check[0]) ? [...check, ...sources] : check)),
+  };
+}
+
+async function runChecks(checks: readonly Check[], sum: Counts): Promise<void> {
+  for (const check of checks) sum[(await isFine(check)) ? "passed" : "failed"]++;
+}
+
 /** Runs one check. Its output is shown only when it fails. */
-function check(name: string, command: string, commandArgs: readonly string[]): boolean {
+async function isFine([name, command, ...commandArgs]: Check): Promise<boolean> {
   const startedAt = performance.now();
-  const { status, stdout, stderr, error } = spawnSync(command, commandArgs, { env, encoding: "utf8" });
-  const isFine = status === 0;
-  console.log(`${isFine ? "ok    " : "FAILED"} ${name} (${seconds(startedAt)} s)`);
-  if (!isFine) console.log([command, ...commandArgs].join(" "), "\n", error?.message ?? stdout + stderr);
-  return isFine;
+  const checking = spawn(command, commandArgs, { env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [checking.stdout, checking.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const isOk = await new Promise<boolean>((resolve) => {
+    checking.once("error", (error) => {
+      output += error.message;
+      resolve(false);
+    });
+    checking.once("close", (code) => resolve(code === 0));
+  });
+  console.log(`${isOk ? "ok    " : "FAILED"} ${name} (${seconds(startedAt)} s)`);
+  if (!isOk) console.log([command, ...commandArgs].join(" "), "\n", output);
+  return isOk;
 }
 
 async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> {

@@ -1,0 +1,95 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { changedFiles, choose } from "./changed-tests.ts";
+import { readTree } from "./tidy/tree.ts";
+
+const FILES: Readonly<Record<string, string>> = {
+  "packages/core/package.json": '{"name":"@a/core","exports":{".":"./src/index.ts"}}',
+  "packages/core/src/index.ts":
+    'export { one } from "./one.ts";\nexport { two as second } from "./two.ts";\n',
+  "packages/core/src/one.ts": "export const one = 1;\n",
+  "packages/core/src/two.ts": "export const two = 2;\n",
+  "packages/core/src/one.test.ts": 'import { one } from "./one.ts";\none;\n',
+  "packages/app/package.json": '{"name":"@a/app"}',
+  "packages/app/src/run.ts": 'import { second } from "@a/core";\nexport const run = second;\n',
+  "packages/app/src/run.test.ts": 'import { run } from "./run.ts";\nrun;\n',
+  "packages/app/src/whole.test.ts": 'await import("@a/core");\n',
+  "packages/app/src/program.test.ts": 'start(new URL("./run.ts", import.meta.url));\n',
+};
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "holdfast-changed-"));
+  for (const [file, text] of Object.entries(FILES)) write(file, text);
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  writeFileSync(join(root, file), text);
+}
+
+/** The names of the tests that are chosen for a change, and of those left out. */
+function chosen(changed: readonly string[], lastMs: Readonly<Record<string, number>> = {}) {
+  const nameOf = (file: string): string => /([^/]+)\.test\.ts$/.exec(file)![1]!;
+  const choice = choose(readTree(root), changed, (file) => lastMs[nameOf(file)]);
+  return { chosen: choice.chosen.map(nameOf), leftOut: choice.leftOut.map(nameOf) };
+}
+
+describe("the tests of a change", () => {
+  test("the tests that reach it are chosen, also in other packages", () => {
+    expect(chosen(["packages/core/src/two.ts"]).chosen).toEqual(["program", "run", "whole"]);
+    expect(chosen(["packages/app/src/run.ts"]).chosen).toEqual(["program", "run"]);
+  });
+
+  test("a test that takes other values from the same package is not chosen", () => {
+    expect(chosen(["packages/core/src/one.ts"]).chosen).toEqual(["one", "whole"]);
+  });
+
+  test("a changed list of exports chooses all tests that import through it", () => {
+    expect(chosen(["packages/core/src/index.ts"]).chosen.toSorted()).toEqual(["program", "run", "whole"]);
+  });
+
+  test("a test that takes longer than the time that is left is left out, unless it is itself changed", () => {
+    const slow = { one: 100_000, run: 50_000, whole: 50_000, program: 1_000 };
+    expect(chosen(["packages/core/src/two.ts"], slow)).toEqual({
+      chosen: ["program", "run"],
+      leftOut: ["whole"],
+    });
+    expect(chosen(["packages/core/src/one.test.ts"], slow).chosen).toEqual(["one"]);
+    expect(chosen(["packages/core/src/one.ts"], slow).leftOut).toEqual(["one"]);
+  });
+
+  test("a file that no source imports chooses no test", () => {
+    expect(chosen(["README.md"])).toEqual({ chosen: [], leftOut: [] });
+  });
+});
+
+test("a change is what differs from the merge base with main, and on main from the commit before", () => {
+  const git = (...args: string[]): void => {
+    const settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+    expect(spawnSync("git", [...settings, ...args], { cwd: root, encoding: "utf8" })).toMatchObject({
+      status: 0,
+    });
+  };
+  const commit = (file: string): void => {
+    write(file, file);
+    git("add", "-A");
+    git("commit", "-qm", file);
+  };
+  git("init", "-q");
+  commit("a.ts");
+  commit("b.ts");
+  write("open.ts", "");
+  expect(changedFiles(root).files).toEqual(["b.ts", "open.ts"]);
+  git("checkout", "-qb", "work");
+  expect(changedFiles(root).files).toEqual(["open.ts"]);
+  commit("c.ts");
+  git("checkout", "-q", "main");
+  commit("d.ts");
+  git("checkout", "-q", "work");
+  expect(changedFiles(root).files).toEqual(["c.ts", "open.ts"]);
+});
