@@ -1,8 +1,8 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, conformance, bench,
-//                             mutants
+//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, conformance,
+//                             command-lines, bench, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -136,6 +136,14 @@ const CAMPAIGNS: readonly Campaign[] = [
       runTests("every clause of storage over HTTP/1.1, and on SQLite with no row at hand", [
         "packages/storage/src/remote/remote-storage.test.ts",
         "packages/storage/src/sqlite/behaviour/cold.test.ts",
+      ]),
+  },
+  {
+    name: "command-lines",
+    run: () =>
+      runTests("every wrong command line in both forms of its error, and help asked for in every way", [
+        "packages/holdfast/src/behaviour/bad-input.test.ts",
+        "packages/holdfast/src/behaviour/help.test.ts",
       ]),
   },
   {

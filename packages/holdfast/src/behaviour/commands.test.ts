@@ -2,7 +2,6 @@
 
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { COMMANDS } from "../commands/index.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {
@@ -55,29 +54,6 @@ describe("commands", () => {
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-
-  test.each(Object.keys(COMMANDS))("%s has help with an example, on standard output", async (name) => {
-    for (const args of [
-      [name, "--help"],
-      ["help", name],
-      [name, "--nonsense", "-h"],
-    ]) {
-      const { code, stdout, stderr } = await project.run(...args);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toContain(`usage: holdfast ${name}`);
-      expect(stdout).toMatch(new RegExp(`Examples\\n  holdfast ${name}`));
-    }
-  });
-
-  test("the overview names every command", async () => {
-    const { code, stdout } = await project.run("--help");
-    expect(code).toBe(0);
-    for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(`\n  ${name} `);
-    expect(await project.run("--version")).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
-    });
-  });
 
   describe("run", () => {
     test("a text is written as it is, everything else as JSON", async () => {

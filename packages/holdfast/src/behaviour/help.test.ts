@@ -1,0 +1,34 @@
+// Each way to ask for help is tried with a few commands, and with all of them in the command-lines campaign (`HOLDFAST_CAMPAIGN`).
+
+import { afterAll, expect, test } from "vitest";
+import { COMMANDS } from "../commands/index.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+const IN_EVERY_WAY = new Set(["run", "list", "coordinator"]);
+const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
+
+const project = new Project();
+afterAll(() => project.dispose());
+
+test.each(Object.keys(COMMANDS))("%s has help with an example, on standard output", async (name) => {
+  const others = [
+    ["help", name],
+    [name, "--nonsense", "-h"],
+  ];
+  for (const args of [[name, "--help"], ...(isCampaign || IN_EVERY_WAY.has(name) ? others : [])]) {
+    const { code, stdout, stderr } = await project.run(...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`usage: holdfast ${name}`);
+    expect(stdout).toMatch(new RegExp(`Examples\\n  holdfast ${name}`));
+  }
+});
+
+test("the overview names every command", async () => {
+  const { code, stdout } = await project.run("--help");
+  expect(code).toBe(0);
+  for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(`\n  ${name} `);
+  expect(await project.run("--version")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  });
+});
