@@ -14,17 +14,14 @@
 //       made of the file's device and inode. Two hard links have one owner even where `other-names.ts` does
 //       not know both.
 
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CorruptRecordError } from "@holdfast/core";
-import { openDriver, type SqlDriver } from "./driver.ts";
 import { holdFile, holdName } from "./folder-name.ts";
+import { lockFile, type FileLock } from "./lock-file.ts";
 import { openSocket } from "./open-socket.ts";
-import { errno, isOurFolder, pathError, type DatabasePaths } from "./paths.ts";
-import { isObject } from "./json-object.ts";
-import { makeEmptyFile, readNote, writeNote } from "./plain-files.ts";
-import { SQLITE, sqliteCode, toStorageError } from "./sql-errors.ts";
+import { errno, isOurFolder, type DatabasePaths } from "./paths.ts";
+import { isObject, readNote, writeNote } from "./plain-files.ts";
 
 export interface OwnerInfo {
   readonly pid: number;
@@ -50,7 +47,7 @@ export async function acquireOwnership(
   paths: DatabasePaths,
   info: OwnerInfo,
 ): Promise<Ownership | undefined> {
-  const lock = takeLock(paths.lock);
+  const lock = lockFile(paths.lock);
   if (lock === undefined) return undefined;
   let releaseName: (() => void) | undefined;
   try {
@@ -138,40 +135,8 @@ function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
   }
 }
 
-function takeLock(path: string): SqlDriver | undefined {
-  makeLockFile(path);
-  let lock: SqlDriver | undefined;
-  try {
-    lock = openDriver(path, { mode: "write", busyTimeoutMs: 0 });
-    // Nothing is ever written to it; this keeps SQLite from making a journal beside it.
-    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
-    return lock;
-  } catch (error) {
-    lock?.close();
-    const code = sqliteCode(error);
-    if (code === SQLITE.busy) return undefined;
-    if (code === SQLITE.notadb || code === SQLITE.corrupt) {
-      throw new CorruptRecordError(path, "the lock of the database is damaged", {
-        fix: "delete this file; it holds nothing",
-        cause: error,
-      });
-    }
-    throw toStorageError(error, path, "locking it");
-  }
-}
-
-function makeLockFile(path: string): void {
-  try {
-    // Opened here only if it is new: closing an existing lock file would drop a lock that this process holds.
-    makeEmptyFile(path);
-    chmodSync(path, 0o600);
-  } catch (error) {
-    if (errno(error) !== "EEXIST") throw pathError(error, path);
-  }
-}
-
 /** The lock is released last, so that its next holder finds nothing of ours. */
-function release(lock: SqlDriver, releaseName: () => void, paths: DatabasePaths): void {
+function release(lock: FileLock, releaseName: () => void, paths: DatabasePaths): void {
   try {
     removeSocket(paths);
     if (paths.socketFolder !== undefined) rmSync(paths.socketFolder, { force: true, recursive: true });

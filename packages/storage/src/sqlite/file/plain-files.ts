@@ -50,3 +50,8 @@ export function writeNote(path: string, text: string): void {
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
 }
+
+/** Whether a parsed JSON value is an object, rather than an array, a scalar or null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

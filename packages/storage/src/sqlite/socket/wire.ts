@@ -12,7 +12,7 @@
 
 import type { Arrival } from "@holdfast/core";
 import { isStorageCall, type StorageMethod, type WireError } from "@holdfast/core/internal";
-import { isObject } from "../file/json-object.ts";
+import { isObject } from "../file/plain-files.ts";
 import type { OwnerInfo } from "../file/ownership.ts";
 
 export const PROTOCOL_VERSION = 2;
