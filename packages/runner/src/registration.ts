@@ -22,7 +22,7 @@ import {
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
-import type { TokenFile } from "./token-file.ts";
+import type { TokenStore } from "./token-file.ts";
 
 /** The version of the protocol between runners and coordinators. */
 const PROTOCOL = 1;
@@ -44,7 +44,7 @@ export interface Offers {
 export interface RegistrationOptions {
   readonly connection: CoordinatorConnection;
   /** The store of the runner's own token. */
-  readonly tokens: TokenFile;
+  readonly tokens: TokenStore;
   /** A registration token, or the runner's own token. A runner that has registered before needs neither. */
   readonly token: string | undefined;
   readonly offers: Offers;

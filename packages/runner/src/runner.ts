@@ -42,7 +42,7 @@ import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
 import { nameProcess, register, type Offers, type Registered } from "./registration.ts";
 import { taskAgent } from "./task-agent.ts";
-import { TokenFile } from "./token-file.ts";
+import { TokenFile, tokenInMemory, type TokenStore } from "./token-file.ts";
 
 /**
  * The default grace lets work between two commits finish. Longer work is handed back at once, because
@@ -63,8 +63,11 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
    * A registration token for the first start. Later starts need none. The runner's own token works as well.
    */
   readonly token?: string;
-  /** The folder of the runner's own token. */
-  readonly stateFolder: string;
+  /**
+   * The folder of the runner's own token. Without one the token stays in memory, and every process is a new
+   * runner.
+   */
+  readonly stateFolder?: string;
   /** The project's folder. Folder, URL and name identify this runner. */
   readonly workspace: string;
   /** The name that people see. It distinguishes runners of one project on one machine. */
@@ -162,7 +165,8 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     token: options.token ?? "",
   });
   const clock: Clock = { ...machineClock, now: () => connection.time.now() }; // runner-4.
-  const tokens = new TokenFile(stateFolder, { url: connection.url, project: workspace, name });
+  const identity = { url: connection.url, project: workspace, name };
+  const tokens = stateFolder === undefined ? tokenInMemory() : new TokenFile(stateFolder, identity);
   const signal = options.signal ?? new AbortController().signal;
   const registering = {
     connection,
@@ -206,7 +210,7 @@ interface Parts {
   readonly options: RunnerOptions;
   readonly offers: Offers;
   readonly connection: CoordinatorConnection;
-  readonly tokens: TokenFile;
+  readonly tokens: TokenStore;
   readonly registered: Registered;
   readonly process: string;
   readonly clock: Clock;

@@ -19,7 +19,16 @@ export interface RunnerIdentity {
   readonly name: string;
 }
 
-export class TokenFile {
+/** Where a runner's own token is between its registration and its end. */
+export type TokenStore = Pick<TokenFile, "read" | "write" | "close">;
+
+/** A store that dies with its process: the next process is another runner. */
+export function tokenInMemory(): TokenStore {
+  let token: string | undefined;
+  return { read: () => token, write: (text) => void (token = text), close: () => {} };
+}
+
+export class TokenFile implements TokenStore {
   readonly path: string;
   readonly #lockPath: string;
   readonly #identity: RunnerIdentity;
