@@ -5,7 +5,7 @@ export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
-export { createPrivate, isWritableByOthers, replacePrivate } from "./node/private-file.ts";
+export { createPrivate, isWritableByOthers, openPrivateAppend, replacePrivate } from "./node/private-file.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
 export { leftAs } from "./session/session-outcome.ts";

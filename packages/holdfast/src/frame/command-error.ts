@@ -70,6 +70,19 @@ function isFarAway(code: string, at: string | undefined): boolean {
   return code === "storage_unavailable" && /^https?:/.test(at ?? "");
 }
 
+/** An error as one process reports it to another, which throws it again. */
+export type ReportedError = Pick<ShownError, "code" | "message" | "at" | "got" | "expected" | "fix">;
+
+export function reportedError(error: unknown): ReportedError {
+  const { code, message, at, got, expected, fix } = shownError(error);
+  return { code, message, at, got, expected, fix };
+}
+
+/** An error that another process reported, as if it had been thrown here. */
+export function errorOf({ code, message, ...details }: ReportedError): HoldfastError {
+  return new HoldfastError(code as HoldfastError["code"], message, definedOf(details));
+}
+
 /** The commands that an error names, as this call was made. */
 export function asCalled(error: ShownError, called: string): ShownError {
   const named = (text: string | undefined): string | undefined =>

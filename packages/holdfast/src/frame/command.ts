@@ -69,6 +69,11 @@ export const TRACE_OPTION: Option = {
   repeats: true,
 };
 
+/** The option `--supervised` of the processes of the local stack. */
+export const SUPERVISED_OPTION: Option = {
+  help: "run as a process of `holdfast local`, which hands over what it needs, and end with it",
+};
+
 /** The option `--grace` of the commands that run a session. */
 export const GRACE_OPTION: Option = {
   help: "how long aborted tasks may take to settle when the process is stopped, such as 2s (default: 10s)",

@@ -4,11 +4,21 @@
 //       it has it.
 //   coordinator-run-5. Ctrl-C drains: nothing more is given to runners, what is asked is answered, claims stay where
 //       they are.
+//   coordinator-run-6. As a process of the local stack it outlives its supervisor until runners have released what they
+//       hold, and by some seconds at most.
 
 import { isIP } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
 import { createCoordinator } from "@holdfast/coordinator";
-import { ConflictError, HoldfastError, toError, toHoldfastError, UsageError } from "@holdfast/core";
+import {
+  ConflictError,
+  HoldfastError,
+  toError,
+  toHoldfastError,
+  UsageError,
+  type AgentStorage,
+} from "@holdfast/core";
 import { clockFor, limitProcessMemory, systemRandom } from "@holdfast/runtime";
 import { firingName, readCron } from "@holdfast/runtime/internal";
 import { keepAdminToken } from "../place/admin-token.ts";
@@ -18,24 +28,37 @@ import { readCoordinatorFile, readPem, type CoordinatorFile } from "../place/coo
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
 import { stopper } from "./drive.ts";
 import { plainLine } from "../frame/plain-text.ts";
+import { supervisorLink, type SupervisorLink } from "./supervisor-link.ts";
 
 const PORT = 8765;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const MESSAGE_CHARS = 500;
+/** Longer than a runner takes to end what it was doing. */
+const RELEASE_MS = 12_000;
+const RELEASE_STEP_MS = 50;
 
 /** @returns the exit code. */
 export async function runCoordinator(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory(); // Without it a flood of 20,000 requests left 180 MiB of empty heap.
+  const supervised = supervisorLink(args);
   const stop = awaitStop(io);
   try {
-    return await serve(args, io, stop.signal);
+    return await serve(args, io, stop.signal, supervised);
+  } catch (error) {
+    supervised?.failed(error);
+    throw error;
   } finally {
     stop.release();
   }
 }
 
 /** @param stopped is awaited once everything stands; a stop that came before is not lost. */
-async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Promise<number> {
+async function serve(
+  args: Arguments,
+  io: Io,
+  stopped: Promise<StopSignal>,
+  supervised: SupervisorLink | undefined,
+): Promise<number> {
   const configured = args.text("config");
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
@@ -64,7 +87,12 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
       const named = where.tls === undefined ? undefined : file.hosts?.[0];
       const callUrl = ANY_ADDRESS.has(host) ? `${scheme}://${named ?? `localhost:${port}`}` : url;
       reportStart(io, { url, callUrl, storage: name, adminTokenFile: admin.path, isNew: admin.isNew });
-      const end = await Promise.race([stopped, ...(storage.lost === undefined ? [] : [storage.lost])]);
+      supervised?.report({ type: "listening", url: callUrl, storage: name, adminTokenFile: admin.path });
+      const end = await Promise.race([
+        stopped,
+        ...(storage.lost === undefined ? [] : [storage.lost]),
+        ...(supervised === undefined ? [] : [supervised.gone.then(() => untilReleased(storage))]),
+      ]);
       if (typeof end !== "string") throw end; // Runners wait for one that can store what they send.
       return STOP_EXIT[end];
     } finally {
@@ -73,6 +101,19 @@ async function serve(args: Arguments, io: Io, stopped: Promise<StopSignal>): Pro
   } finally {
     await storage.close();
   }
+}
+
+/**
+ * coordinator-run-6. The runner ends with the same supervisor, and releases its sessions here first.
+ *
+ * @returns the process signal that the end of the supervisor counts as.
+ */
+async function untilReleased(storage: AgentStorage): Promise<StopSignal> {
+  for (const deadline = performance.now() + RELEASE_MS; performance.now() < deadline;) {
+    if ((await storage.heldClaims({ now: Date.now(), limit: 1 })).length === 0) break;
+    await delay(RELEASE_STEP_MS);
+  }
+  return "SIGTERM";
 }
 
 /** The advice for a locked database, in the words for a coordinator instead of those for agents. */

@@ -23,6 +23,8 @@ import { readLabels } from "../frame/labels.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { findProject, findTraces } from "../place/project.ts";
+import { watchImports } from "./imported-files.ts";
+import { supervisorLink, type SupervisorLink } from "./supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
 const MESSAGE_CHARS = 300;
@@ -33,7 +35,17 @@ const POLL_SECONDS_MAX = 30;
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
-  const options = await optionsOf(args, io);
+  const supervised = supervisorLink(args);
+  try {
+    return await runWith(args, io, supervised);
+  } catch (error) {
+    supervised?.failed(error);
+    throw error;
+  }
+}
+
+async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | undefined): Promise<number> {
+  const options = await optionsOf(args, io, supervised);
   process.chdir(options.workspace); // Where agents work: files they name are looked for there.
   const tracer = await wantedTracer(findTraces(args, io), io);
   const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
@@ -45,13 +57,20 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
       giveUp.abort();
     }),
   );
-  const watchdog = isDebugged() ? undefined : await watchdogOf(options);
+  void supervised?.gone.then(() => {
+    stopped.resolve("SIGTERM");
+    giveUp.abort();
+  });
+  const watchdog = isDebugged() ? undefined : await watchdogOf(options, io);
   try {
     const runner = await started(
       {
         ...options,
         signal: giveUp.signal,
-        log: (event) => logEvent(event, io),
+        log: (event) => {
+          logEvent(event, io);
+          if (event.type === "registered" || event.type === "started") supervised?.report(event);
+        },
         tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
         ...(watchdog === undefined ? {} : { watchdog }),
       },
@@ -70,9 +89,14 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
 }
 
 /** The watchdog's notes about agents that kept the process busy lie beside the runner's token. */
-async function watchdogOf({ stateFolder, name = "default" }: RunnerOptions): Promise<Watchdog> {
-  await makeFolder(stateFolder);
-  return new Watchdog({ path: join(stateFolder, `${encodeURIComponent(name)}-suspects`) });
+async function watchdogOf({ name = "default" }: RunnerOptions, io: Io): Promise<Watchdog> {
+  const folder = runnersFolder(io);
+  await makeFolder(folder);
+  return new Watchdog({ path: join(folder, `${encodeURIComponent(name)}-suspects`) });
+}
+
+function runnersFolder(io: Io): string {
+  return join(dataFolder(io), "runners");
 }
 
 /** The runner, or the process signal that came before it was registered. */
@@ -85,11 +109,16 @@ async function started(options: RunnerOptions, stopped: Promise<StopSignal>): Pr
   }
 }
 
-async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
-  const url = urlOf(args, io);
+async function optionsOf(
+  args: Arguments,
+  io: Io,
+  supervised: SupervisorLink | undefined,
+): Promise<RunnerOptions> {
+  const url = supervised === undefined ? urlOf(args, io) : undefined;
   const workspace = workspaceOf(args, io);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still loading");
+  const imported = supervised === undefined ? () => [] : watchImports();
   const agents: Agent[] = [];
   for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
   const tasks: TaskDefinition[] = [];
@@ -104,12 +133,14 @@ async function optionsOf(args: Arguments, io: Io): Promise<RunnerOptions> {
   const healthPort = numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const name = args.text("name");
-  const token = await tokenOf(args, io);
+  supervised?.report({ type: "loaded", files: imported() });
+  const given = await supervised?.handedOver;
+  const token = given?.token ?? (await tokenOf(args, io));
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
   return {
-    url,
-    stateFolder: join(dataFolder(io), "runners"),
+    url: given?.url ?? url ?? URL_DEFAULT,
+    ...(supervised === undefined ? { stateFolder: runnersFolder(io) } : {}),
     workspace,
     agents,
     tasks,

@@ -2,7 +2,8 @@
 // `mayWrite` judges files that are only read.
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
-//       whatever the umask. An existing file is never opened; `replacePrivate` replaces it by a rename.
+//       whatever the umask. An existing file is never opened but for logs, by `openPrivateAppend`;
+//       `replacePrivate` replaces it by a rename.
 //   private-file-2. No other user can replace the file in its folder. The folder belongs to this user or
 //       root, and others may write to it only if it is sticky. A group of this process may write to it, as
 //       volumes of containers are shared so.
@@ -44,6 +45,14 @@ export function createPrivate(path: string, text: string): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** Open a file to append to, and make it if it is missing. A link at the path is refused. @returns its descriptor. */
+export function openPrivateAppend(path: string): number {
+  checkFolder(dirname(path));
+  const file = openSync(path, (FLAGS & ~constants.O_EXCL) | constants.O_APPEND, MODE);
+  fchmodSync(file, MODE);
+  return file;
 }
 
 /** Replace any file at the path with a new one, in one step. @throws as `createPrivate` does. */

@@ -1,0 +1,199 @@
+// The local stack as people use it: real processes, started and killed.
+
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { Project } from "../testing/holdfast-process.ts";
+import { AGENTS, LocalStack, textOf } from "../testing/local-stack.ts";
+
+let project: Project;
+let stack: LocalStack;
+beforeEach(() => {
+  project = new Project();
+  stack = new LocalStack(project);
+});
+afterEach(() => stack.dispose());
+
+/** Starts a session in the stack, and waits for its end however often the coordinator goes away. @returns its output. */
+async function runInStack(agent: string, input: unknown): Promise<unknown> {
+  const { url } = await stack.ready();
+  const coordinator = {
+    url: url!,
+    adminToken: readFileSync(project.path(".local/share/holdfast/admin-token"), "utf8").trim(),
+  };
+  const sessionId = await startSession(coordinator, { agent, input });
+  for (;;) {
+    const headers = { authorization: `Bearer ${coordinator.adminToken}` };
+    const answer = await fetch(`${url}/v1/sessions/${sessionId}`, { headers }).catch(() => undefined);
+    const session =
+      answer?.ok === true ? ((await answer.json()) as { status: string; output: unknown }) : undefined;
+    if (session?.status === "completed") return session.output;
+    expect(["failed", "paused", "cancelled"]).not.toContain(session?.status);
+    await delay(50);
+  }
+}
+
+const ledger = () =>
+  textOf(project.path("ledger"))
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "));
+
+describe("starting and stopping", () => {
+  test("the start returns when the stack is ready and says what runs, and the stop ends every process", async () => {
+    const { code, stderr } = await stack.start();
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const { url, processes } = await stack.status();
+    expect(stderr).toContain("the local stack runs");
+    for (const text of [url!, project.folder, "stack.log", "holdfast local stop"])
+      expect(stderr).toContain(text);
+    expect(processes).toMatchObject([
+      { component: "coordinator", status: "ready", restarts: 0 },
+      { component: "runner", status: "ready", restarts: 0 },
+    ]);
+    expect(await runInStack("greet", "Ada")).toBe("hello Ada");
+    const status = await project.run("local", "status");
+    expect(status.stdout).toMatch(/runner +ready/);
+
+    expect(await project.run("down")).toMatchObject({ code: 0 });
+    expect(stack.processes()).toEqual([]);
+    expect(await project.run("local", "stop")).toMatchObject({ code: 0 });
+    expect(await project.run("local", "status")).toMatchObject({ code: 4 });
+  });
+
+  test("no argument, environment or log of a process shows a token, and only this user can read the files", async () => {
+    await stack.start();
+    for (const pid of stack.processes())
+      for (const file of ["cmdline", "environ"])
+        expect(textOf(`/proc/${pid}/${file}`)).not.toMatch(/hf_\w+_[0-9a-f]{8}/);
+    const folder = project.path(".local/share/holdfast/local");
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    for (const name of ["stack.json", "stack.log", "stack.lock"]) {
+      expect(statSync(`${folder}/${name}`).mode & 0o777).toBe(0o600);
+      expect(readFileSync(`${folder}/${name}`, "latin1")).not.toMatch(/hf_\w+_[0-9a-f]{8}/);
+    }
+  });
+
+  test("two starts at once have one winner, and the other says that the stack is running", async () => {
+    const codes = (await Promise.all([stack.start(), stack.start()])).map(({ code, stderr }) => ({
+      code,
+      stderr,
+    }));
+    const [won, lost] = codes.toSorted((a, b) => a.code! - b.code!);
+    expect(won).toMatchObject({ code: 0 });
+    expect(lost).toMatchObject({ code: 6, stderr: expect.stringContaining("is running already") });
+    expect((await stack.status()).status).toBe("running");
+  });
+
+  test("a port that is taken is an error that names it, and nothing stays behind", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as { port: number };
+    try {
+      const { code, stderr } = await project.run("up", "--agents", "agents.ts", "--port", String(port));
+      expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(String(port)) });
+      expect(stack.processes()).toEqual([]);
+    } finally {
+      other.close();
+    }
+  });
+
+  test("a file of agents that does not load is an error with its place, and nothing stays behind", async () => {
+    writeFileSync(project.path("agents.ts"), "export const broken = ;");
+    const { code, stderr } = await stack.start();
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining("agents.ts") });
+    expect(stack.processes()).toEqual([]);
+  });
+
+  test("the log keeps the lines of each component apart", async () => {
+    await stack.start();
+    const { stdout } = await project.run("local", "logs", "-c", "runner");
+    expect(stdout).toContain("waiting for runs");
+    expect(stdout).not.toMatch(/ (coordinator|supervisor) /);
+    const [line] = (await project.run("local", "logs", "-n", "1", "--json")).stdout.trim().split("\n");
+    expect(JSON.parse(line!)).toMatchObject({
+      component: "supervisor",
+      text: expect.stringContaining("ready on"),
+    });
+  });
+});
+
+describe("processes that are killed", () => {
+  // Its lease has 15 s: the session ends long before, because the supervisor saw the runner die.
+  test("a killed runner's session continues at the next runner without waiting for the lease", async () => {
+    await stack.start();
+    const running = runInStack("steps", { count: 4, ms: 400 });
+    while (ledger().length < 2) await delay(10);
+    const killed = await stack.kill("runner");
+    const { url } = await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
+    expect(url).toBeDefined();
+    expect(await running).toBe(4);
+    const steps = ledger();
+    expect(new Set(steps.map(([, , pid]) => pid)).size).toBe(2);
+    expect(steps.at(-1)![2]).not.toBe(String(killed));
+  });
+
+  test("a killed coordinator comes back on its port, and the session that runs loses no attempt", async () => {
+    await stack.start();
+    const running = runInStack("steps", { count: 6, ms: 300 });
+    while (ledger().length < 2) await delay(10);
+    const { url } = await stack.status();
+    await stack.kill("coordinator");
+    const { url: after } = await stack.until("restarted", ({ processes }) => processes[0]?.restarts === 1);
+    expect(after).toBe(url);
+    expect(await running).toBe(6);
+    expect(ledger().map(([, step]) => step)).toEqual(["0", "1", "2", "3", "4", "5"]);
+  });
+
+  test("the processes of a killed supervisor end without it, and the next start continues the session", async () => {
+    await stack.start();
+    const running = runInStack("steps", { count: 6, ms: 300 });
+    while (ledger().length < 2) await delay(10);
+    const { url } = await stack.status();
+    await stack.kill("supervisor");
+    while (stack.processes().some((pid) => textOf(`/proc/${pid}/cmdline`).includes("--supervised")))
+      await delay(20);
+    const port = new URL(url!).port;
+    expect(await project.run("up", "--agents", "agents.ts", "--port", port)).toMatchObject({ code: 0 });
+    expect(await running).toBe(6);
+    expect(new Set(ledger().map(([, step]) => step)).size).toBe(6);
+  });
+});
+
+describe("new code", () => {
+  test("a changed file of agents runs in new sessions, and a file that does not load keeps its last version", async () => {
+    await stack.start();
+    expect(await runInStack("greet", "Ada")).toBe("hello Ada");
+    const first = await stack.pidOf("runner");
+    writeFileSync(project.path("agents.ts"), AGENTS.replace('"hello "', '"good day, "'));
+    await stack.until(
+      "renewed",
+      ({ processes }) =>
+        processes.length === 2 && processes[1]!.status === "ready" && processes[1]!.pid !== first,
+    );
+    expect(await runInStack("greet", "Ada")).toBe("good day, Ada");
+
+    writeFileSync(project.path("agents.ts"), "export const broken = ;");
+    const { problem } = await stack.until("troubled", (state) => state.problem !== undefined);
+    expect(problem).toContain("agents.ts");
+    expect(await runInStack("greet", "Ada")).toBe("good day, Ada");
+    expect((await project.run("local", "status")).stdout).toContain("the version before still runs");
+    expect((await project.run("local", "logs", "-c", "supervisor")).stdout).toContain(
+      "their last version stays",
+    );
+  });
+
+  test("a restart lets a task that runs finish in its process, and it runs once", async () => {
+    await stack.start();
+    const running = runInStack("steps", { count: 2, ms: 2_500 });
+    while (ledger().length < 1) await delay(10);
+    const before = await stack.pidOf("runner");
+    expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
+    expect(await stack.pidOf("runner")).not.toBe(before);
+    expect(await running).toBe(2);
+    expect(ledger().map(([, step]) => step)).toEqual(["0", "1"]);
+  });
+});

@@ -1,0 +1,117 @@
+import { refuse, refuseAction, takeNothing } from "../frame/arguments.ts";
+import type { Arguments, Command, Io, Options } from "../frame/command.ts";
+
+const START_OPTIONS: Options = {
+  agents: {
+    help: "start: run the agents that this file exports; may be given more than once",
+    value: "FILE",
+    repeats: true,
+  },
+  tasks: {
+    help: "start: do the tasks that this file exports; may be given more than once",
+    value: "FILE",
+    repeats: true,
+  },
+  port: { help: "start: the coordinator's port (default: 8765; 0 for any that is free)", value: "PORT" },
+  project: {
+    help: "start: the folder that agents work in (default: the project's)",
+    value: "DIR",
+    short: "p",
+  },
+  foreground: { help: "start: stay, and stop the stack with Ctrl-C" },
+};
+
+const LOGS_OPTIONS: Options = {
+  follow: { help: "logs: stay, and show new lines", short: "f" },
+  lines: { help: "logs: how many lines (default: 100)", value: "N", short: "n" },
+  component: { help: "logs: only those of coordinator, runner or supervisor", value: "NAME", short: "c" },
+};
+
+/** The actions, each with the options that it takes. */
+const ACTIONS: Readonly<Record<string, Options>> = {
+  start: START_OPTIONS,
+  stop: {},
+  status: {},
+  restart: {},
+  logs: LOGS_OPTIONS,
+};
+
+export const local: Command = {
+  name: "local",
+  summary: "Run the whole system on this machine: a coordinator and a runner",
+  usage:
+    "local start --agents FILE... [--port PORT] [--project DIR] [--foreground] | local stop | local status | local restart | " +
+    "local logs [-f] [-n N] [-c NAME]",
+  description:
+    "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
+    "`start` returns when all is ready; `up` is another name for it, and `down` for `stop`. Changed files of agents are loaded by a " +
+    "new runner at once; running sessions stay with the old one until they end. `restart` starts both processes again, and no " +
+    "running session loses an attempt by it. `stop` keeps all sessions, and the next start continues them. docs/local.md explains " +
+    "more. Exit codes: 3 a file of agents is wrong, 4 the stack is not running (status, restart), 6 it is running already (start), " +
+    "7 the port is taken, 10 storage.",
+  options: { ...START_OPTIONS, ...LOGS_OPTIONS },
+  examples: [
+    ["local start --agents agents.ts", "start it; `holdfast run agents.ts` then runs there"],
+    ["local status", "what runs, since when, and how often it was restarted"],
+    ["local logs -f -c runner", "follow what the runner writes"],
+    ["local stop", "stop it; sessions stay"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    const options = action === undefined || !Object.hasOwn(ACTIONS, action) ? undefined : ACTIONS[action];
+    if (options === undefined) throw refuseAction("local", action, Object.keys(ACTIONS), local.usage);
+    takeNothing(rest, local.usage);
+    checkOptions(args, action!, options);
+    return runAction(action!, args, io);
+  },
+};
+
+export const up: Command = {
+  name: "up",
+  summary: "Start the local stack, as `local start`",
+  usage: "up --agents FILE... [--port PORT] [--project DIR] [--foreground]",
+  options: START_OPTIONS,
+  examples: [["up --agents agents.ts", "as `holdfast local start --agents agents.ts`"]],
+  async run(args, io) {
+    takeNothing(args.positionals, up.usage);
+    return runAction("start", args, io);
+  },
+};
+
+export const down: Command = {
+  name: "down",
+  summary: "Stop the local stack, as `local stop`",
+  usage: "down",
+  options: {},
+  examples: [["down", "as `holdfast local stop`"]],
+  async run(args, io) {
+    takeNothing(args.positionals, down.usage);
+    return runAction("stop", args, io);
+  },
+};
+
+function checkOptions(args: Arguments, action: string, allowed: Options): void {
+  for (const option of ["db", "url", ...Object.keys(local.options)]) {
+    if (!args.has(option) || Object.hasOwn(allowed, option)) continue;
+    throw refuse(`local ${action} has no option --${option}`, local.usage, {
+      got: `--${option}`,
+      fix: "leave it out",
+    });
+  }
+}
+
+async function runAction(action: string, args: Arguments, io: Io): Promise<number> {
+  if (action === "start") return (await import("../local/start-stack.ts")).startStack(args, io);
+  const control = await import("../local/control-stack.ts");
+  switch (action) {
+    case "stop":
+      return control.stopStack(io);
+    case "status":
+      return control.showStack(io);
+    case "restart":
+      return control.restartStack(io);
+    default:
+      return control.showStackLogs(args, io);
+  }
+}

@@ -1,0 +1,170 @@
+// Keeps one component of the stack running: `Keeper`.
+//
+// *Starting*: a process was started and is not ready. *Ready*: it does its work. *Restarting*: it has ended unasked, and
+// a pause runs before the next one. A process that another one replaces is *draining* until it has ended.
+//
+//   keeper-1. The first process must become ready. If it does not, the start of the stack has failed.
+//   keeper-2. A process that ends later is started again, as the restart policy says. After the last restart the keeper
+//       gives up.
+//   keeper-3. A replacement becomes ready beside the old process, and the old one drains after that. If the replacement
+//       fails, the old process stays.
+//   keeper-4. Every process is cleaned up after its end, whatever ended it.
+
+import { toError } from "@holdfast/core";
+import type { ProcessState } from "../place/local-stack.ts";
+import { RestartPolicy } from "./restart-policy.ts";
+import type { StackChild } from "./stack-child.ts";
+
+export interface KeeperHost {
+  start(): StackChild;
+  /** Resolves when the process is ready. May be called for several processes at once. @throws when it never will be. */
+  makeReady(child: StackChild): Promise<void>;
+  /** Make a process end when its work is done. Must not throw. */
+  drain(child: StackChild): void;
+  /** keeper-4. Must not throw. */
+  cleanUp(child: StackChild): void;
+  /** Called after each change of `states`. */
+  changed(): void;
+  log(text: string): void;
+  /** keeper-2. Called at most once. */
+  gaveUp(lastEnd: string): void;
+}
+
+export class Keeper {
+  readonly #host: KeeperHost;
+  readonly #component: ProcessState["component"];
+  readonly #policy = new RestartPolicy();
+  readonly #draining = new Set<StackChild>();
+  /** Every process that has not ended. */
+  readonly #living = new Set<StackChild>();
+  /** Processes that this keeper ends itself. */
+  readonly #expected = new WeakSet<StackChild>();
+  #current: StackChild | undefined;
+  #status: ProcessState["status"] = "starting";
+  #readyAt: number | undefined;
+  #restarts = 0;
+  #lastEnd: string | undefined;
+  #mode: "first" | "kept" | "stopping" = "first";
+  #cancelPause = (): void => {};
+
+  constructor(component: ProcessState["component"], host: KeeperHost) {
+    this.#component = component;
+    this.#host = host;
+  }
+
+  /** keeper-1. @throws what the first process failed with. */
+  async start(): Promise<void> {
+    await this.#launch();
+    if (this.#mode === "first") this.#mode = "kept";
+  }
+
+  /** keeper-3. @throws what the replacement failed with. */
+  async replace(): Promise<void> {
+    const next = this.#begin();
+    try {
+      await this.#host.makeReady(next);
+    } catch (error) {
+      next.kill();
+      throw error;
+    }
+    const old = this.#current;
+    this.#became(next);
+    if (old === undefined) return;
+    this.#draining.add(old);
+    this.#host.drain(old);
+    this.#host.changed();
+  }
+
+  /** Ends the process and starts it again at once, which does not count as a restart. Resolves when it is ready. */
+  async renew(graceMs: number): Promise<void> {
+    const before = this.#current;
+    if (before !== undefined) this.#expected.add(before);
+    await before?.stop(graceMs);
+    await this.#launch();
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#mode = "stopping";
+    this.#cancelPause();
+    await Promise.all([...this.#living].map((child) => child.stop(graceMs)));
+  }
+
+  killAll(): void {
+    this.#mode = "stopping";
+    for (const child of this.#living) child.kill();
+  }
+
+  get states(): readonly ProcessState[] {
+    const { pid } = this.#current ?? {};
+    const hasEnded = this.#status === "restarting";
+    return [
+      {
+        component: this.#component,
+        status: this.#status,
+        restarts: this.#restarts,
+        ...(pid === undefined || hasEnded ? {} : { pid }),
+        ...(this.#lastEnd === undefined ? {} : { lastEnd: this.#lastEnd }),
+      },
+      ...[...this.#draining].map(({ pid: old }) => ({
+        component: this.#component,
+        status: "draining" as const,
+        restarts: 0,
+        ...(old === undefined ? {} : { pid: old }),
+      })),
+    ];
+  }
+
+  #begin(): StackChild {
+    const child = this.#host.start();
+    this.#living.add(child);
+    void child.ended.then((end) => this.#onEnd(child, end));
+    return child;
+  }
+
+  async #launch(): Promise<void> {
+    const child = this.#begin();
+    this.#current = child;
+    this.#readyAt = undefined;
+    this.#status = "starting";
+    this.#host.changed();
+    try {
+      await this.#host.makeReady(child);
+    } catch (error) {
+      child.kill();
+      throw error;
+    }
+    if (this.#current === child && this.#status === "starting") this.#became(child);
+  }
+
+  #became(child: StackChild): void {
+    this.#current = child;
+    this.#readyAt = performance.now();
+    this.#status = "ready";
+    this.#host.changed();
+  }
+
+  #onEnd(child: StackChild, end: string): void {
+    this.#living.delete(child);
+    this.#host.cleanUp(child); // keeper-4.
+    if (this.#draining.delete(child)) return this.#host.changed();
+    if (child !== this.#current || this.#mode !== "kept" || this.#expected.has(child)) return;
+    this.#lastEnd = end;
+    const pauseMs = this.#policy.next(this.#readyAt === undefined ? 0 : performance.now() - this.#readyAt);
+    if (pauseMs === undefined) {
+      this.#mode = "stopping";
+      return this.#host.gaveUp(end); // keeper-2.
+    }
+    this.#host.log(
+      `the ${this.#component} has ended (${end}); it starts again${pauseMs === 0 ? "" : ` in ${pauseMs} ms`}`,
+    );
+    this.#restarts++;
+    this.#status = "restarting";
+    this.#host.changed();
+    const timer = setTimeout(() => {
+      this.#launch().catch((error: unknown) => {
+        this.#host.log(`the ${this.#component} did not start: ${toError(error).message}`);
+      });
+    }, pauseMs);
+    this.#cancelPause = () => clearTimeout(timer);
+  }
+}

@@ -1,0 +1,117 @@
+// One process of the local stack (`StackChild`): its start, what it reports, and its end.
+//
+//   stack-child-1. The process carries a marker in its environment, and so does all that it starts. After its death the
+//       marker finds what is left.
+//   stack-child-2. A channel connects it with the supervisor. The channel closes with either of them.
+//   stack-child-3. It has a process group of its own, so that Ctrl-C reaches the supervisor alone.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { HoldfastError } from "@holdfast/core";
+import { errorOf } from "../frame/command-error.ts";
+import type { HandOver, Report } from "../run/supervisor-link.ts";
+
+export interface ChildOptions {
+  readonly component: "coordinator" | "runner";
+  /** The program and its arguments. */
+  readonly argv: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The value of its marker (stack-child-1). */
+  readonly marker: string;
+  /** Called with each line that it writes. */
+  readonly log: (line: string) => void;
+  readonly onReport: (report: Report) => void;
+}
+
+type ReportOf<T extends Report["type"]> = Extract<Report, { type: T }>;
+
+export class StackChild {
+  readonly component: ChildOptions["component"];
+  readonly marker: string;
+  readonly pid: number | undefined;
+  /** Resolves with the end as a text for people. Never rejects. */
+  readonly ended: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #reports = new Map<Report["type"], Report>();
+  #onReport = Promise.withResolvers<void>();
+  #isOver = false;
+
+  constructor(options: ChildOptions) {
+    const { component, argv, cwd, env, marker, log, onReport } = options;
+    this.component = component;
+    this.marker = marker;
+    const [program, ...args] = argv;
+    this.#child = spawn(program, args, {
+      cwd,
+      env,
+      detached: true, // stack-child-3.
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
+    this.pid = this.#child.pid;
+    this.#child.on("message", (message) => {
+      const report = message as Report;
+      this.#reports.set(report.type, report);
+      onReport(report);
+      this.#wake();
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) readLines(stream as Readable, log);
+    this.ended = new Promise((resolve) => {
+      const end = (text: string): void => {
+        this.#isOver = true;
+        resolve(text);
+        this.#wake();
+      };
+      this.#child.on("error", (error) => end(`could not be started: ${error.message}`));
+      this.#child.on("exit", (code, signal) =>
+        end(signal === null ? `exit code ${code}` : `ended by ${signal}`),
+      );
+    });
+  }
+
+  /** The first report of a type. @throws HoldfastError when the process reports a failure or ends before. */
+  async reported<T extends Report["type"]>(type: T): Promise<ReportOf<T>> {
+    for (;;) {
+      const report = this.#reports.get(type);
+      if (report !== undefined) return report as ReportOf<T>;
+      const failed = this.#reports.get("failed") as ReportOf<"failed"> | undefined;
+      if (failed !== undefined) throw errorOf(failed.error);
+      if (this.#isOver)
+        throw new HoldfastError(
+          "agent_error",
+          `the ${this.component} ended before it was ready: ${await this.ended}`,
+          {
+            fix: "run `holdfast local logs` to see what it wrote",
+          },
+        );
+      await this.#onReport.promise;
+    }
+  }
+
+  handOver(handOver: HandOver): void {
+    if (this.#child.connected) this.#child.send(handOver, () => {});
+  }
+
+  /** Asks it to end, and ends it by force after a time. Resolves when it has ended. */
+  async stop(graceMs: number): Promise<void> {
+    this.#child.kill("SIGTERM");
+    const timer = setTimeout(() => this.kill(), graceMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  #wake(): void {
+    this.#onReport.resolve();
+    this.#onReport = Promise.withResolvers<void>();
+  }
+}
+
+function readLines(stream: Readable, log: (line: string) => void): void {
+  stream.on("error", () => {});
+  createInterface({ input: stream, crlfDelay: Infinity }).on("line", log);
+}

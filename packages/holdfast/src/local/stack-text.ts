@@ -1,0 +1,56 @@
+// The local stack as text for people: the banner of its start, and its status.
+
+import { count, duration, localTime, table } from "../frame/plain-text.ts";
+import type { Io } from "../frame/command.ts";
+import type { StackPaths, StackState } from "../place/local-stack.ts";
+
+/** The banner: what runs, where its data is, and how to stop it. */
+export function reportStack(state: StackState, paths: StackPaths, io: Io): void {
+  const { url = "", agents, project } = state;
+  if (io.isJson) return io.result({ ...state, folder: paths.folder, log: paths.log }, "");
+  const { paint, symbols } = io.notes;
+  io.note(
+    `${paint.green(symbols.done)} the local stack runs: a coordinator and a runner with ${count(agents.length, "file")} of agents`,
+  );
+  for (const line of table([
+    ["  url", url],
+    ["  project", project],
+    ["  data", paths.folder.replace(/\/local$/, "")],
+    ["  logs", `${paths.log}  (${io.call("local logs -f", "")})`],
+    ["  stop", io.call("local stop", "")],
+  ]))
+    io.note(line);
+}
+
+/** The status as lines. @param isAlive whether the supervisor that wrote the state still runs. */
+export function statusLines(state: StackState, isAlive: boolean, paths: StackPaths, now: number): string[] {
+  const { status, supervisor, startedAt, url, project, agents, problem, failure } = state;
+  const stands = isAlive ? status : status === "failed" ? "failed" : "not running";
+  const rows = [
+    ["stack", stands],
+    ...(isAlive ? [["since", `${localTime(startedAt)} (${duration(now - startedAt)})`]] : []),
+    ...(isAlive && url !== undefined ? [["url", url]] : []),
+    ["project", project],
+    ["agents", agents.join(", ")],
+    ["log", paths.log],
+    ...(problem === undefined ? [] : [["problem", `${problem}; the version before still runs`]]),
+    ...(failure === undefined ? [] : [["failure", failure]]),
+  ];
+  if (!isAlive) return table(rows);
+  const processes = state.processes.map(({ component, status: of, pid, restarts, lastEnd }) => [
+    component,
+    of,
+    pid === undefined ? "" : String(pid),
+    String(restarts),
+    lastEnd ?? "",
+  ]);
+  return [
+    ...table(rows),
+    "",
+    ...table([
+      ["PROCESS", "STATUS", "PID", "RESTARTS", "LAST END"],
+      ["supervisor", "ready", String(supervisor.pid), "", ""],
+      ...processes,
+    ]),
+  ];
+}

@@ -1,0 +1,210 @@
+// `holdfast local start`: checks what was asked for, and starts a supervisor that stays when this command ends.
+//
+//   start-stack-1. When several starts happen at once, one of them gets the lock of the folder. The others say which
+//       process has it.
+//   start-stack-2. The command returns when everything is ready, or when the first process has failed. It then ends
+//       with the error of that process.
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { closeSync } from "node:fs";
+import { resolve } from "node:path";
+import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
+import { INHERITED_VARIABLES, openPrivateAppend } from "@holdfast/runtime/internal";
+import { lockFile } from "@holdfast/storage/lock-file";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
+import { isFolder, lookAtPath } from "../frame/given-file.ts";
+import { makeFolder } from "../place/coordinator-storage.ts";
+import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
+import { findProject } from "../place/project.ts";
+import { reportStack } from "./stack-text.ts";
+import { StackLog } from "./stack-log.ts";
+import { Supervisor, type StackPlan } from "./supervisor.ts";
+
+const PORT = 8765;
+/** A small space of young objects saves ten megabytes in each process of a stack that is mostly idle. */
+const MEMORY_FLAG = "--max-semi-space-size=1";
+/** A coordinator runs no code of agents, so it gets no key of theirs. */
+const COORDINATOR_VARIABLES = [
+  ...INHERITED_VARIABLES,
+  "LC_ALL",
+  "LC_CTYPE",
+  "TZ",
+  "XDG_DATA_HOME",
+  "XDG_CONFIG_HOME",
+  "XDG_RUNTIME_DIR",
+  "NODE_OPTIONS",
+  "NODE_COMPILE_CACHE",
+];
+/** They name another coordinator than the stack's. */
+const FOREIGN_VARIABLES = ["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL", "HOLDFAST_TOKEN", "HOLDFAST_DB"];
+
+/** The supervisor's answer to the command that started it. */
+type Answer =
+  | { readonly type: "ready"; readonly state: StackState }
+  | { readonly type: "failed"; readonly error: ReportedError };
+
+/** @returns the exit code. */
+export async function startStack(args: Arguments, io: Io): Promise<number> {
+  const plan = planOf(args, io);
+  const paths = stackPaths(io);
+  await makeFolder(paths.folder);
+  if (args.has("foreground")) return supervise(plan, paths, io);
+  const state = await startDetached(args, paths, io);
+  reportStack(state, paths, io);
+  return 0;
+}
+
+/** @throws UsageError and NotFoundError, before anything is started. */
+function planOf(args: Arguments, io: Io): StackPlan {
+  const agents = filesOf(args, "agents", io);
+  const tasks = filesOf(args, "tasks", io);
+  if (agents.length + tasks.length === 0)
+    throw new UsageError("a stack without agents has nothing to run", {
+      expected: "--agents FILE",
+      fix: "name a file that exports agents",
+    });
+  const given = args.text("project");
+  const project = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
+  if (!isFolder(project))
+    throw new NotFoundError("file_not_found", `there is no folder ${given ?? project}`, { at: "--project" });
+  const env = Object.fromEntries(
+    Object.entries(io.env).filter(([name]) => !FOREIGN_VARIABLES.includes(name)),
+  );
+  return {
+    program: [process.execPath, ...process.execArgv, process.argv[1]!],
+    env: {
+      coordinator: Object.fromEntries(COORDINATOR_VARIABLES.map((name) => [name, env[name]])),
+      runner: { ...env, HOLDFAST_MODE: "local" },
+    },
+    port: portOf(args.text("port")),
+    project,
+    agents,
+    tasks,
+    marker: `stack-${createHash("sha256").update(stackPaths(io).folder).digest("hex").slice(0, 16)}`,
+  };
+}
+
+function filesOf(args: Arguments, option: string, { cwd }: Io): readonly string[] {
+  return args.texts(option).map((given) => {
+    const file = resolve(cwd, given);
+    if (typeof lookAtPath(file) !== "string") return file;
+    throw new NotFoundError("file_not_found", `there is no file ${given}`, {
+      at: `--${option}`,
+      fix: "check the path; it is taken from the current folder",
+    });
+  });
+}
+
+function portOf(text: string | undefined): number {
+  if (text === undefined) return PORT;
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new UsageError(`"${text}" is no port`, {
+    at: "--port",
+    expected: "a number from 0 to 65535; 0 for any that is free",
+  });
+}
+
+// ---- the command that returns ------------------------------------------------------------------------------------
+
+/** start-stack-2. */
+async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
+  const words = ["agents", "tasks", "port", "project"].flatMap((option) =>
+    args.texts(option).flatMap((value) => [`--${option}`, value]),
+  );
+  // For what the supervisor itself may write when it dies.
+  const output = openPrivateAppend(paths.log);
+  const flags = process.execArgv.includes(MEMORY_FLAG) ? [] : [MEMORY_FLAG];
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, ...flags, process.argv[1]!, "local", "start", "--foreground", ...words],
+    { cwd: io.cwd, detached: true, stdio: ["ignore", output, output, "ipc"] },
+  );
+  closeSync(output);
+  const ended = new Promise<HoldfastError>((over) => {
+    const early = (how: string): void =>
+      over(
+        new HoldfastError("agent_error", `the supervisor ended before the stack was ready: ${how}`, {
+          at: paths.log,
+          fix: "run `holdfast local logs` to see what it wrote",
+        }),
+      );
+    child.on("error", ({ message }) => early(message));
+    child.on("exit", (code, signal) => early(signal ?? `exit code ${code}`));
+  });
+  try {
+    const answered = new Promise<Answer>((done) => child.on("message", (message) => done(message as Answer)));
+    const answer = await Promise.race([answered, ended]);
+    if (answer instanceof HoldfastError) throw answer;
+    if (answer.type === "ready") return answer.state;
+    await ended; // Nothing of it is left then.
+    throw errorOf(answer.error);
+  } finally {
+    if (child.connected) child.disconnect();
+    child.unref();
+  }
+}
+
+// ---- the supervisor ----------------------------------------------------------------------------------------------
+
+async function supervise(plan: StackPlan, paths: StackPaths, io: Io): Promise<number> {
+  const answer = (given: Answer): void => {
+    if (process.connected) process.send?.(given, undefined, undefined, () => {});
+  };
+  try {
+    return await superviseLocked(plan, paths, io, (state) => {
+      if (process.send === undefined) reportStack(state, paths, io);
+      answer({ type: "ready", state });
+    });
+  } catch (error) {
+    if (!process.connected) throw error;
+    answer({ type: "failed", error: reportedError(error) }); // The command that waits shows it.
+    return shownError(error).exitCode;
+  }
+}
+
+async function superviseLocked(
+  plan: StackPlan,
+  paths: StackPaths,
+  io: Io,
+  ready: (state: StackState) => void,
+): Promise<number> {
+  const lock = lockFile(paths.lock);
+  if (lock === undefined) throw isRunningAlready(paths);
+  const log = new StackLog(paths.log);
+  let signal: StopSignal | undefined;
+  const supervisor = new Supervisor(plan, paths, log);
+  const release = io.onStop((given) => {
+    if (signal === undefined) void supervisor.stop();
+    else supervisor.stopNow();
+    signal ??= given;
+  });
+  const renew = (): void => void supervisor.renew();
+  process.on("SIGUSR2", renew);
+  try {
+    await supervisor.start();
+    ready(supervisor.state);
+    const failure = await supervisor.ended;
+    if (failure !== undefined) throw failure;
+    return signal === undefined ? 0 : STOP_EXIT[signal];
+  } finally {
+    process.off("SIGUSR2", renew);
+    release();
+    log.close();
+    lock.close();
+  }
+}
+
+/** start-stack-1. */
+function isRunningAlready(paths: StackPaths): ConflictError {
+  const state = readStackState(paths);
+  const pid = state === undefined ? "" : ` as process ${state.supervisor.pid}`;
+  const where = state?.url === undefined ? "" : `, on ${state.url}`;
+  return new ConflictError("locked", `the local stack is running already${pid}${where}`, {
+    at: paths.folder,
+    expected: "one stack for each user",
+    fix: "use it, or stop it first with `holdfast local stop`",
+  });
+}

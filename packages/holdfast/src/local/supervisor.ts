@@ -1,0 +1,310 @@
+// The supervisor of the local stack: `Supervisor` runs one coordinator and one runner, and keeps both running.
+//
+//   supervisor-1. Before it starts anything, it ends whatever an earlier supervisor of this folder left running. The
+//       marker finds these processes.
+//   supervisor-2. When a runner's process has ended, what it had started is ended first. The coordinator is told after
+//       that, and gives its sessions to the next runner. No lease has to pass, and no command runs twice.
+//   supervisor-3. Nothing is lost when a report to the coordinator fails: it is repeated until it succeeds. A later
+//       supervisor reports all runners of the stack before it starts its own.
+//   supervisor-4. The runner ends before the coordinator, to which it releases its sessions.
+//   supervisor-5. New files of agents are loaded by a new runner beside the old one. The old one takes nothing new and
+//       ends with its sessions. If the new files do not load, the old runner stays.
+
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
+import { endExecution, EXECUTION_MARKER, processIdentity } from "@holdfast/runtime/internal";
+import type { Report } from "../run/supervisor-link.ts";
+import type { StackPaths, StackState } from "../place/local-stack.ts";
+import { FileWatch } from "./changed-files.ts";
+import { Keeper } from "./keeper.ts";
+import { StackAdmin } from "./stack-admin.ts";
+import { StackChild } from "./stack-child.ts";
+import type { StackLog } from "./stack-log.ts";
+import { StateFile, type StateChange } from "./state-file.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface StackPlan {
+  /** How `holdfast` is started: the program and its first arguments. */
+  readonly program: readonly [string, ...string[]];
+  /** The environments of the processes. */
+  readonly env: Readonly<Record<"coordinator" | "runner", Environment>>;
+  readonly port: number;
+  /** The folder that agents work in. */
+  readonly project: string;
+  /** Absolute. */
+  readonly agents: readonly string[];
+  readonly tasks: readonly string[];
+  /** Marks everything that the stack starts; equal for all supervisors of its folder. */
+  readonly marker: string;
+}
+
+/** The label by which a later supervisor finds the runners of the stack. */
+const LABEL = ["stack", "local"] as const;
+const RUNNER_GRACE_MS = 13_000;
+const COORDINATOR_GRACE_MS = 8_000;
+const REPEAT_MS = 100;
+
+export class Supervisor {
+  readonly #plan: StackPlan;
+  readonly #log: StackLog;
+  readonly #coordinator: Keeper;
+  readonly #runner: Keeper;
+  readonly #files: FileWatch;
+  readonly #runnerIds = new Map<StackChild, string>();
+  readonly #state: StateFile;
+  readonly #over = new AbortController();
+  readonly #ended = Promise.withResolvers<HoldfastError | undefined>();
+  readonly #firstAdmin = Promise.withResolvers<void>();
+  #admin: StackAdmin | undefined;
+  #port: number;
+  #children = 0;
+  #cleaning: Promise<unknown> = Promise.resolve();
+  #replacing: Promise<void> | undefined;
+
+  constructor(plan: StackPlan, paths: StackPaths, log: StackLog) {
+    this.#plan = plan;
+    this.#log = log;
+    this.#port = plan.port;
+    const { project, agents } = plan;
+    const state: StackState = {
+      version: 1,
+      status: "starting",
+      supervisor: processIdentity(process.pid) ?? { pid: process.pid, startedAt: "" },
+      startedAt: Date.now(),
+      renewals: 0,
+      project,
+      agents,
+      processes: [],
+    };
+    this.#state = new StateFile(paths.state, state, (message) =>
+      this.#log.write("supervisor", `the state could not be written: ${message}`),
+    );
+    const common = {
+      changed: () => this.#change({}),
+      log: (text: string) => this.#log.write("supervisor", text),
+    };
+    this.#coordinator = new Keeper("coordinator", {
+      ...common,
+      start: () => this.#startCoordinator(),
+      makeReady: (child) => this.#coordinatorReady(child),
+      drain: (child) => void child.stop(COORDINATOR_GRACE_MS),
+      cleanUp: (child) => void this.#endAll(child),
+      gaveUp: (end) => void this.#giveUp("coordinator", end),
+    });
+    this.#runner = new Keeper("runner", {
+      ...common,
+      start: () => this.#startRunner(),
+      makeReady: (child) => this.#runnerReady(child),
+      drain: (child) => void this.#drainRunner(child),
+      cleanUp: (child) => this.#cleanUpRunner(child),
+      gaveUp: (end) => void this.#giveUp("runner", end),
+    });
+    this.#files = new FileWatch(() => void this.#reload());
+  }
+
+  get state(): StackState {
+    return this.#state.state;
+  }
+
+  /** Resolves when the stack has stopped, with the error if it was given up. Never rejects. */
+  get ended(): Promise<HoldfastError | undefined> {
+    return this.#ended.promise;
+  }
+
+  /** Resolves when everything is ready. @throws what the first process that failed reported; nothing runs then. */
+  async start(): Promise<void> {
+    this.#log.write("supervisor", `starting as process ${process.pid}`);
+    this.#change({});
+    await endExecution(this.#plan.marker); // supervisor-1.
+    try {
+      await Promise.all([this.#coordinator.start(), this.#runner.start()]);
+    } catch (error) {
+      this.#log.write("supervisor", `the stack did not start: ${toError(error).message}`);
+      await this.stop();
+      throw error;
+    }
+    this.#change({ status: "running" });
+    this.#log.write("supervisor", `ready on ${this.state.url}`);
+  }
+
+  /** Stops the runner and then the coordinator (supervisor-4). A second call waits for the first. */
+  async stop(failure?: HoldfastError): Promise<void> {
+    if (this.#over.signal.aborted) return void (await this.#ended.promise);
+    this.#over.abort();
+    this.#files.close();
+    this.#change({ status: "stopping" });
+    this.#log.write("supervisor", "stopping");
+    await this.#runner.stop(RUNNER_GRACE_MS);
+    await this.#cleaning; // The coordinator receives the last reports.
+    await this.#coordinator.stop(COORDINATOR_GRACE_MS);
+    await endExecution(this.#plan.marker);
+    this.#change(
+      failure === undefined ? { status: "stopped" } : { status: "failed", failure: failure.message },
+    );
+    this.#log.write("supervisor", "stopped");
+    this.#ended.resolve(failure);
+  }
+
+  /** Ends everything by force. */
+  stopNow(): void {
+    this.#over.abort();
+    this.#runner.killAll();
+    this.#coordinator.killAll();
+  }
+
+  /** Starts the coordinator and the runner again. Running sessions keep their process until they have ended. */
+  async renew(): Promise<void> {
+    if (this.#over.signal.aborted) return;
+    this.#log.write("supervisor", "restarting the coordinator and the runner");
+    await this.#coordinator
+      .renew(COORDINATOR_GRACE_MS)
+      .catch((error: unknown) => this.#giveUp("coordinator", toError(error).message));
+    await this.#reload();
+    this.#change({ renewals: this.state.renewals + 1 });
+  }
+
+  // ---- the coordinator ---------------------------------------------------------------------------------------------
+
+  #startCoordinator(): StackChild {
+    return this.#spawn(
+      "coordinator",
+      ["coordinator", "--supervised", "--port", String(this.#port)],
+      () => {},
+    );
+  }
+
+  async #coordinatorReady(child: StackChild): Promise<void> {
+    const { url, adminTokenFile } = await child.reported("listening");
+    this.#port = Number(new URL(url).port);
+    const admin = new StackAdmin(url, readFileSync(adminTokenFile, "utf8").trim());
+    if (this.state.url === undefined)
+      for (const runnerId of await admin.runnersWith(...LABEL)) await admin.runnerEnded(runnerId); // supervisor-3.
+    this.#change({ url });
+    this.#admin = admin;
+    this.#firstAdmin.resolve();
+  }
+
+  // ---- the runner --------------------------------------------------------------------------------------------------
+
+  #startRunner(): StackChild {
+    const { agents, tasks, project } = this.#plan;
+    const args = [
+      "runner",
+      "--supervised",
+      "--name",
+      "local",
+      "--label",
+      LABEL.join("="),
+      "--project",
+      project,
+      ...agents.flatMap((file) => ["--agents", file]),
+      ...tasks.flatMap((file) => ["--tasks", file]),
+    ];
+    const child: StackChild = this.#spawn("runner", args, (report) => {
+      if (report.type === "registered") this.#runnerIds.set(child, report.runnerId);
+    });
+    return child;
+  }
+
+  async #runnerReady(child: StackChild): Promise<void> {
+    const { files } = await child.reported("loaded");
+    this.#files.watch([...new Set([...this.#plan.agents, ...this.#plan.tasks, ...files])]);
+    const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
+    child.handOver({ url: this.state.url ?? "", token });
+    await child.reported("started");
+  }
+
+  async #drainRunner(child: StackChild): Promise<void> {
+    const runnerId = this.#runnerIds.get(child);
+    if (runnerId === undefined) await child.stop(RUNNER_GRACE_MS);
+    else await this.#untilAnswered((admin) => admin.drain(runnerId)).catch(() => {});
+  }
+
+  /** supervisor-2. */
+  #cleanUpRunner(child: StackChild): void {
+    const runnerId = this.#runnerIds.get(child);
+    this.#runnerIds.delete(child);
+    const cleaned = this.#endAll(child).then(async () => {
+      if (runnerId !== undefined) await this.#untilAnswered((admin) => admin.runnerEnded(runnerId));
+    });
+    this.#cleaning = Promise.allSettled([this.#cleaning, cleaned]);
+  }
+
+  /** supervisor-5. Replacements follow one another. */
+  async #reload(): Promise<void> {
+    while (this.#replacing !== undefined) await this.#replacing;
+    if (this.#over.signal.aborted) return;
+    this.#replacing = this.#replaceRunner().finally(() => (this.#replacing = undefined));
+    await this.#replacing;
+  }
+
+  async #replaceRunner(): Promise<void> {
+    try {
+      await this.#runner.replace();
+      this.#log.write("supervisor", "a new runner has loaded the agents");
+      this.#change({ problem: undefined });
+    } catch (thrown) {
+      const { message, at } = toHoldfastError(thrown);
+      const problem = `${message}${at === undefined ? "" : ` (${at})`}`;
+      this.#log.write(
+        "supervisor",
+        `the agents were not loaded again, and their last version stays: ${problem}`,
+      );
+      this.#change({ problem });
+    }
+  }
+
+  // ---- both --------------------------------------------------------------------------------------------------------
+
+  #spawn(
+    component: "coordinator" | "runner",
+    args: readonly string[],
+    onReport: (report: Report) => void,
+  ): StackChild {
+    const { program, env, marker, project } = this.#plan;
+    return new StackChild({
+      component,
+      argv: [...program, ...args],
+      cwd: project,
+      env: { ...env[component], [EXECUTION_MARKER]: `${marker}/${++this.#children}` },
+      marker: `${marker}/${this.#children}`,
+      log: (line) => this.#log.write(component, line),
+      onReport,
+    });
+  }
+
+  /** Ends everything that a process has started. */
+  async #endAll({ marker }: StackChild): Promise<void> {
+    if (!(await endExecution(marker)))
+      this.#log.write("supervisor", `some processes of ${marker} could not be ended`);
+  }
+
+  /** Asks the coordinator until it answers (supervisor-3). @throws what it refuses with, or when the stack stops. */
+  async #untilAnswered<T>(ask: (admin: StackAdmin) => Promise<T>): Promise<T> {
+    await this.#firstAdmin.promise;
+    for (;;) {
+      try {
+        return await ask(this.#admin!);
+      } catch (error) {
+        const isAway =
+          HoldfastError.is(error) && (error.code === "unavailable" || error.code.startsWith("storage_"));
+        if (!isAway || this.#over.signal.aborted) throw error;
+        await delay(REPEAT_MS);
+      }
+    }
+  }
+
+  async #giveUp(component: string, end: string): Promise<void> {
+    const failure = new HoldfastError("agent_error", `the ${component} was restarted too often: ${end}`, {
+      fix: `run \`holdfast local logs -c ${component}\` to see what it wrote`,
+    });
+    this.#log.write("supervisor", failure.message);
+    await this.stop(failure);
+  }
+
+  #change(change: StateChange): void {
+    this.#state.change({ ...change, processes: [...this.#coordinator.states, ...this.#runner.states] });
+  }
+}

@@ -1,0 +1,82 @@
+// The local stack of this user: where its files are, and what its supervisor wrote about it (`StackState`).
+//
+//   local-stack-1. The supervisor replaces the state file after each change. The file outlives a killed supervisor, so
+//       a reader believes it only while that very process runs.
+//   local-stack-2. All files are in one folder that only this user may read.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isRunning, type ProcessIdentity } from "@holdfast/runtime/internal";
+import type { Io } from "../frame/command.ts";
+import { dataFolder } from "./coordinator-storage.ts";
+
+export const COMPONENTS = ["supervisor", "coordinator", "runner"] as const;
+export type Component = (typeof COMPONENTS)[number];
+
+/** `failed`: the supervisor gave up. */
+export type StackStatus = "starting" | "running" | "stopping" | "stopped" | "failed";
+
+export interface StackState {
+  readonly version: 1;
+  readonly status: StackStatus;
+  readonly supervisor: ProcessIdentity;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  /** Absent until the coordinator listens. */
+  readonly url?: string;
+  /** The folder that agents work in. */
+  readonly project: string;
+  /** Files, absolute. */
+  readonly agents: readonly string[];
+  readonly processes: readonly ProcessState[];
+  /** How often `holdfast local restart` was done. */
+  readonly renewals: number;
+  /** Why the newest version of the agents did not load. The version before still runs. */
+  readonly problem?: string;
+  /** Why the supervisor gave up. */
+  readonly failure?: string;
+}
+
+export interface ProcessState {
+  readonly component: "coordinator" | "runner";
+  /** `draining`: a runner that another one replaces, until its sessions have ended. */
+  readonly status: "starting" | "ready" | "restarting" | "draining";
+  readonly pid?: number;
+  /** How often it was restarted after an end that nobody asked for. */
+  readonly restarts: number;
+  /** How it ended the last time. */
+  readonly lastEnd?: string;
+}
+
+export interface StackPaths {
+  readonly folder: string;
+  readonly state: string;
+  readonly lock: string;
+  readonly log: string;
+}
+
+export function stackPaths(io: Pick<Io, "env" | "cwd">): StackPaths {
+  const folder = join(dataFolder(io), "local");
+  return {
+    folder,
+    state: join(folder, "stack.json"),
+    lock: join(folder, "stack.lock"),
+    log: join(folder, "stack.log"),
+  };
+}
+
+/** The state that the last supervisor wrote; `undefined` when there was none. A file that is cut short counts as none. */
+export function readStackState({ state }: Pick<StackPaths, "state">): StackState | undefined {
+  try {
+    const read = JSON.parse(readFileSync(state, "utf8")) as Partial<StackState>;
+    return read.version === 1 ? (read as StackState) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The stack that runs now, if there is one (local-stack-1). */
+export function findRunningStack(io: Pick<Io, "env" | "cwd">): StackState | undefined {
+  const state = readStackState(stackPaths(io));
+  return state !== undefined && isRunning(state.supervisor) ? state : undefined;
+}

@@ -1,0 +1,64 @@
+// The side of a child in the local stack: what it is given by its supervisor, and what it reports.
+//
+//   supervisor-link-1. Addresses and tokens come over the inherited channel. They are in no argument, variable or
+//       file that a process of an agent could read.
+//   supervisor-link-2. The channel closes with the supervisor. The child notices at once, and ends as after SIGTERM.
+
+import { UsageError } from "@holdfast/core";
+import type { Arguments } from "../frame/command.ts";
+import { reportedError, type ReportedError } from "../frame/command-error.ts";
+
+/** The things that a child is given. */
+export interface HandOver {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** The messages of a child. */
+export type Report =
+  | {
+      readonly type: "listening";
+      readonly url: string;
+      readonly storage: string;
+      readonly adminTokenFile: string;
+    }
+  | { readonly type: "loaded"; readonly files: readonly string[] }
+  | { readonly type: "registered"; readonly runnerId: string }
+  | { readonly type: "started" }
+  | { readonly type: "failed"; readonly error: ReportedError };
+
+export interface SupervisorLink {
+  readonly handedOver: Promise<HandOver>;
+  /** Resolves when the supervisor has ended. */
+  readonly gone: Promise<void>;
+  report(report: Report): void;
+  /** Reports an error that ends this process. */
+  failed(error: unknown): void;
+}
+
+/** @throws UsageError when nothing supervises this process. */
+export function supervisorLink(args: Arguments): SupervisorLink | undefined {
+  if (!args.has("supervised")) return undefined;
+  if (process.send === undefined)
+    throw new UsageError("no supervisor has started this process", {
+      at: "--supervised",
+      expected: "a process that `holdfast local start` started",
+      fix: "leave the option out",
+    });
+  const handedOver = Promise.withResolvers<HandOver>();
+  const gone = Promise.withResolvers<void>();
+  process.on("message", (message) => handedOver.resolve(message as HandOver));
+  process.on("disconnect", () => gone.resolve());
+  if (!process.connected) gone.resolve();
+  const report = (message: Report): void => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => {});
+  };
+  return {
+    handedOver: handedOver.promise,
+    gone: gone.promise,
+    report,
+    failed(error) {
+      report({ type: "failed", error: reportedError(error) });
+    },
+  };
+}
