@@ -83,7 +83,7 @@ test("every member of the client of a coordinator is named", () => {
 });
 
 test.each([
-  ["packages/core/src/asks/child-asks.ts", "SpawnOptions", "## Children"],
+  ["packages/core/src/asks/child-creation.ts", "SpawnOptions", "## Children"],
   ["packages/core/src/state/session-state.ts", "StateDefinition", "### Typed state"],
   ["packages/core/src/session/budget.ts", "Budget", "## Budgets"],
   ["packages/core/src/ports/task-executor.ts", "TaskCost", "## Budgets"],

@@ -58,7 +58,7 @@ export const KERNEL_MUTANTS = [
   {
     name: "L3: a child that is waited for is answered",
     marker: "waited-child-unanswered",
-    part: "|| this.children.awaitsEnd",
+    part: "|| this.children.ends.isAwaited",
     becomes: "",
     tests: ["packages/runtime/src/behaviour/children.test.ts"],
     test: "a request of a child is answered by a parent that has returned and waits for its children",
@@ -136,7 +136,7 @@ export const KERNEL_MUTANTS = [
   {
     name: "S4: who takes over is made by the end of the one before",
     marker: "successor-created-early",
-    becomes: "this.#effect(this.#heir);",
+    becomes: "this.#effect(this.#successor);",
     tests: [`${KERNEL}end.test.ts`],
     test: "the successor is created by the batch that ends the session, and not before its tasks are done",
   },

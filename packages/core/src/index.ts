@@ -37,12 +37,12 @@ export {
   type EntryInput,
   type HandoffOptions,
   type QuestionOptions,
-  type TaskOptions,
   type TaskType,
   type WaitOptions,
 } from "./kernel/context.ts";
 export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
-export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-asks.ts";
+export { type TaskOptions } from "./asks/task-asks.ts";
+export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-creation.ts";
 export { NO_RELATIONS, type DescribeAgent, type Relations } from "./replay/kernel-options.ts";
 export {
   migrateState,

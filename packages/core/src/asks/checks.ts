@@ -1,16 +1,34 @@
-// `momentOf`, `checkTimeout`, `checkRetry`: checks of an author's values before they are recorded. Numbers
+// `checkMoment`, `checkTimeout`, `checkRetry`: checks of an author's values before they are recorded. Numbers
 // come first, because NaN and Infinity have no JSON, and would stop or spin a timer that others share.
 
+import { callerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";
+import type { FaultMemory } from "../replay/fault-memory.ts";
+import { timerWithoutTime } from "../replay/faults.ts";
+import type { KernelParts } from "../replay/turn.ts";
 import type { RetryPolicy } from "../journal/record.ts";
 
-/**
- * Epoch milliseconds as an integer that every clock and storage can hold; `undefined` when `time` has none.
- */
-export function momentOf(time: number): number | undefined {
-  if (typeof time !== "number") return undefined; // The sum of a text and a number is a text.
-  const at = Math.ceil(time);
-  return Number.isSafeInteger(at) ? at : undefined;
+/** Epoch milliseconds as an integer that every clock and storage can hold. @throws UsageError */
+export function checkMoment(time: number): number {
+  const at = typeof time === "number" ? Math.ceil(time) : NaN; // The sum of a text and a number is a text.
+  if (Number.isSafeInteger(at)) return at;
+  throw timerWithoutTime(time, callerLine());
+}
+
+/** The time at which a wait gives up; `Infinity` is never. @throws UsageError, which is remembered. */
+export function momentAfter(
+  { cursor, faults }: Pick<KernelParts, "cursor" | "faults">,
+  ms: number | undefined,
+): number | undefined {
+  return ms === undefined || ms === Infinity ? undefined : faults.check(checkMoment, cursor.now + ms);
+}
+
+/** @throws UsageError, which is remembered, unless the value is a text of 1 to `max` characters. */
+export function refuseUnlessText(faults: FaultMemory, value: unknown, what: string, max: number): void {
+  if (typeof value === "string" && value !== "" && value.length <= max && value.isWellFormed()) return;
+  const is = typeof value === "string" ? "a text that cannot be kept" : typeof value;
+  const expected = `a text${max === Infinity ? "" : ` of 1 to ${max} characters`}`;
+  throw faults.fail(new UsageError(`${what} is ${is}`, { expected }));
 }
 
 /** A time-out, where `Infinity` means no time-out. @throws UsageError */

@@ -22,6 +22,22 @@ test("times of children are whole numbers, and `Infinity` is no limit", async ()
   expect(cancel).toMatchObject({ graceMs: 1 });
 });
 
+test("a child and a successor demand the machine, the labels and the version that they were asked for with", async () => {
+  const demands = { machine: "m1", labels: { gpu: "yes" } };
+  const versioned = { type: "remote", name: "one", version: "7" } as const;
+  const stand = new KernelStand(async (ctx) => {
+    ctx.spawnAgent(versioned, 1, demands);
+    ctx.spawnAgent(one, 1);
+    return ctx.handoffToAgent(one, 1, { ...demands, completion: "immediate" });
+  }, options);
+  expect(await stand.start()).toMatchObject({ type: "ended" });
+  const [child, plain, successor] = stand.seal().effects;
+  const placement = { demands: { machine: "m1", gpu: "yes" } };
+  expect(child).toMatchObject({ agent: { version: "7" }, placement });
+  expect(plain).not.toHaveProperty("placement");
+  expect(successor).toMatchObject({ agent: { version: "1" }, placement });
+});
+
 const none = undefined as unknown as typeof one;
 const wrong: readonly (readonly [string, (ctx: AgentContext) => unknown])[] = [
   ['"one" as mode', (ctx) => ctx.spawnAgent("one" as unknown as typeof one)],

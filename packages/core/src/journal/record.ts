@@ -91,7 +91,7 @@ export interface SpawnChild extends Command, Persisting {
 
 /** A command by which a minimal session becomes persistent. */
 export interface Persisting {
-  /** The session was minimal until this command (child-asks-7). */
+  /** The session was minimal until this command (session-relations-2). */
   readonly persists?: true;
 }
 

@@ -1,27 +1,28 @@
 // `AgentContext`: the kernel as an author of agents sees it. Every method is synchronous or returns a durable
 // future.
 
-import { ChildFailedError, HoldfastError, UsageError, type RecordedError } from "../errors/errors.ts";
+import { HoldfastError, UsageError, type RecordedError } from "../errors/errors.ts";
 import { isName } from "../ids.ts";
 import type { AnswerShape, Approval } from "../journal/approval.ts";
-import type { RetryPolicy } from "../journal/record.ts";
 import { childEventName, isReservedName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import {
-  anyRule,
-  flagRule,
-  objectRule,
-  oneOfRule,
-  textRule,
-  wholeRule,
-  type OptionRules,
-} from "../options.ts";
+  CANCEL_OPTIONS,
+  HANDOFF_OPTIONS,
+  PATIENCE,
+  QUESTION_OPTIONS,
+  SPAWN_OPTIONS,
+  TASK_OPTIONS,
+  WAIT_OPTIONS,
+} from "./context-options.ts";
 import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "../asks/asks.ts";
+import type { TaskOptions } from "../asks/task-asks.ts";
 import { callerLine } from "../errors/author-line.ts";
-import type { AgentMode, ChildAsks, ChildHandle, SpawnOptions } from "../asks/child-asks.ts";
+import type { ChildAsks } from "../asks/child-asks.ts";
+import type { AgentMode, ChildHandle, SpawnOptions } from "../asks/child-creation.ts";
 import { Combinators } from "./combinators.ts";
 import { ConversationRef } from "../asks/conversation-ref.ts";
 import type { DurableFuture } from "../replay/future.ts";
@@ -32,60 +33,6 @@ export interface TaskType<Input, Output> {
   readonly name: string;
   readonly types?: { readonly input: Input; readonly output: Output };
 }
-
-export interface TaskOptions {
-  /** Tasks of one segment with the same key are one task (K1). Handlers get it as `idempotencyKey`. */
-  readonly idempotencyKey?: string;
-  /** The time that one attempt may take. */
-  readonly timeoutMs?: number;
-  /** The time for the whole task, over all attempts and restarts. The task then fails with `task_timeout`. */
-  readonly deadlineMs?: number;
-  readonly retry?: RetryPolicy;
-}
-
-/** The options of each ask. The code that uses an option checks its value. */
-const PATIENCE: OptionRules = { timeoutMs: anyRule };
-const TASK_OPTIONS: OptionRules = {
-  ...PATIENCE,
-  deadlineMs: anyRule,
-  idempotencyKey: anyRule,
-  retry: anyRule,
-};
-const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
-const QUESTION_OPTIONS: OptionRules = {
-  ...WAIT_OPTIONS,
-  ttlMs: anyRule,
-  answer: oneOfRule("approval", "any"),
-};
-const OBJECT = objectRule("an object");
-const SHARED = oneOfRule("none", "conversation", "conversation_read_only");
-const ATTEMPTS = wholeRule(1, "times");
-const SPAWN_OPTIONS: OptionRules = {
-  persistence: oneOfRule("full", "minimal", "ephemeral"),
-  shared: {
-    expected: `${SHARED.expected} or { custom: … }`,
-    fits: (value) => SHARED.fits(value) || (OBJECT.fits(value) && Object.hasOwn(value as object, "custom")),
-  },
-  budget: anyRule,
-  timeoutMs: anyRule,
-  onParentEnd: oneOfRule("cancel", "wait", "leave"),
-  machine: textRule,
-  labels: {
-    expected: "an object of labels with their values, all of them texts",
-    fits: (value) =>
-      OBJECT.fits(value) && Object.values(value as object).every((label) => typeof label === "string"),
-  },
-  respawn: {
-    expected: `{ maxAttempts: ${ATTEMPTS.expected} }`,
-    fits: (value) =>
-      OBJECT.fits(value) && ATTEMPTS.fits((value as { readonly maxAttempts?: unknown }).maxAttempts),
-  },
-};
-const HANDOFF_OPTIONS: OptionRules = {
-  ...SPAWN_OPTIONS,
-  completion: oneOfRule("wait_for_child", "immediate"),
-};
-const CANCEL_OPTIONS: OptionRules = { hard: flagRule, graceMs: anyRule, reason: textRule };
 
 export interface EntryInput {
   /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
@@ -195,14 +142,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   ): DurableFuture<unknown> {
     const kind = typeof task === "string" ? task : task.name;
     this.#asks.checkOptions("scheduleTask", options, TASK_OPTIONS);
-    return this.#asks.scheduleTask({
-      kind,
-      input,
-      key: options.idempotencyKey,
-      timeoutMs: options.timeoutMs,
-      deadlineMs: options.deadlineMs,
-      retry: options.retry,
-    });
+    return this.#asks.tasks.schedule({ kind, input, options });
   }
 
   /** A closure as a task in this process. Once its return value is recorded, it is not called again. */
@@ -213,15 +153,9 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   ): DurableFuture<T> {
     this.#checkName(name, "task");
     this.#asks.checkOptions("run", options, TASK_OPTIONS);
-    return this.#asks.scheduleTask({
-      kind: name,
-      input: undefined,
-      closure: fn as (task: unknown) => unknown,
-      key: options.idempotencyKey,
-      timeoutMs: options.timeoutMs,
-      deadlineMs: options.deadlineMs,
-      retry: options.retry,
-    }) as DurableFuture<T>;
+    const closure = fn as (task: unknown) => unknown;
+    const request = { kind: name, input: undefined, closure, options };
+    return this.#asks.tasks.schedule(request) as DurableFuture<T>;
   }
 
   // ---- conversation ------------------------------------------------------------------------------------------------
@@ -277,7 +211,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   waitForSignal<T = unknown>(name: string, options: WaitOptions<T> = {}): DurableFuture<T> {
     this.#checkName(name, "signal");
     this.#asks.checkOptions("waitForSignal", options, WAIT_OPTIONS);
-    const future = this.#asks.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
+    const future = this.#asks.waits.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `payload of signal "${name}"`);
   }
 
@@ -285,13 +219,18 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   signalReady(name: string, options: { readonly timeoutMs?: number } = {}): DurableFuture<void> {
     this.#checkName(name, "signal");
     this.#asks.checkOptions("signalReady", options, PATIENCE);
-    return this.#asks.waitSignal(name, "ready", options.timeoutMs, this.#sheltered) as DurableFuture<void>;
+    return this.#asks.waits.waitSignal(
+      name,
+      "ready",
+      options.timeoutMs,
+      this.#sheltered,
+    ) as DurableFuture<void>;
   }
 
   /** The oldest pending signal of this name, consumed; `undefined` when none is pending. */
   takeSignal<T = unknown>(name: string): T | undefined {
     this.#checkName(name, "signal");
-    return this.#asks.takeSignals(name, "one")[0]?.payload as T | undefined;
+    return this.#asks.waits.takeSignals(name, "one")[0]?.payload as T | undefined;
   }
 
   hasSignal(name: string): boolean {
@@ -301,7 +240,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** All pending signals whose name matches, consumed in order. `*` is text without a dot, `**` any. */
   drainSignals<T = unknown>(pattern: string): { readonly name: string; readonly payload: T }[] {
-    return this.#asks.takeSignals(pattern, "all") as { name: string; payload: T }[];
+    return this.#asks.waits.takeSignals(pattern, "all") as { name: string; payload: T }[];
   }
 
   /**
@@ -323,7 +262,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     const asked = typeof question === "string" ? { prompt: question } : question;
     this.#asks.checkOptions("requestInput", options, QUESTION_OPTIONS);
     const answer = options.answer ?? (options.schema === undefined ? "approval" : "any");
-    const future = this.#asks.requestInput(asked, answer, options, this.#sheltered);
+    const future = this.#asks.waits.requestInput(asked, answer, options, this.#sheltered);
     return this.#validated(future, options.schema, `answer to "${asked.prompt}"`);
   }
 
@@ -331,11 +270,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** A durable timer. `ms` from `now()`. */
   sleep(ms: number): DurableFuture<void> {
-    return this.#asks.startTimer(this.#asks.probeNow() + Math.max(0, ms), this.#sheltered);
+    return this.#asks.waits.startTimer(this.#asks.probeNow() + Math.max(0, ms), this.#sheltered);
   }
 
   sleepUntil(time: number | Date): DurableFuture<void> {
-    return this.#asks.startTimer(typeof time === "number" ? time : time.getTime(), this.#sheltered);
+    return this.#asks.waits.startTimer(typeof time === "number" ? time : time.getTime(), this.#sheltered);
   }
 
   /** Epoch milliseconds of the delivery the agent is reacting to; the same on replay. */
@@ -361,29 +300,20 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Run an agent as a child, from this segment's commit on: `ctx.spawnAgent(local("name"), input)`. */
   spawnAgent<I, O>(mode: AgentMode<I, O>, input?: I, options: SpawnOptions = {}): ChildHandle<O> {
     this.#asks.checkOptions("spawnAgent", options, SPAWN_OPTIONS);
-    const sessionId = this.#children.spawn(mode, input, options);
-    return Object.freeze({
-      sessionId,
-      agentName: mode.name,
-      ...(options.respawn === undefined ? {} : { respawn: { mode, input, options, attempt: 1 } }),
-    });
+    return this.#children.spawn(mode, input, options) as ChildHandle<O>;
   }
 
   /** A child of this session by its session id, also one that was asked for before the last checkpoint. */
   child<O = unknown>(sessionId: string): ChildHandle<O> {
-    this.#children.numberOf(sessionId);
+    this.#children.relations.numberOf(sessionId);
     return Object.freeze({ sessionId, agentName: undefined });
   }
 
   /** The child's output. Rejects with `ChildFailedError` when it ends without one. */
   waitForChild<O>(child: ChildHandle<O>, options: { readonly timeoutMs?: number } = {}): DurableFuture<O> {
-    const { sessionId } = child;
     this.#asks.checkOptions("waitForChild", options, PATIENCE);
-    const ask = (name: string): DurableFuture<unknown> =>
-      this.#asks
-        .waitSignal(name, "consume", options.timeoutMs, this.#sheltered, `the end of child ${sessionId}`)
-        .mapped(async (event) => this.#outputOf(child as Spawned, event as ChildEvent, options));
-    return this.#children.endOf(sessionId, ask) as DurableFuture<O>;
+    const wait = { timeoutMs: options.timeoutMs, sheltered: this.#sheltered };
+    return this.#children.outputOf(child, wait) as DurableFuture<O>;
   }
 
   /** The next event of the child: a signal, its progress, that it is blocked, or its end. */
@@ -392,9 +322,9 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<ChildEvent> {
     const { sessionId } = child;
-    const name = childEventName(this.#children.numberOf(sessionId));
+    const name = childEventName(this.#children.relations.numberOf(sessionId));
     this.#asks.checkOptions("waitForChildEvent", options, PATIENCE);
-    return this.#asks.waitSignal(
+    return this.#asks.waits.waitSignal(
       name,
       "consume",
       options.timeoutMs,
@@ -442,7 +372,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#checkName(name, "request");
     this.#asks.checkOptions("requestFromParent", options, PATIENCE);
     const request = this.#children.requestParent(name, payload);
-    const reply = this.#asks.waitSignal(
+    const reply = this.#asks.waits.waitSignal(
       replyName(request),
       "consume",
       options.timeoutMs,
@@ -477,7 +407,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** From here on everything of this session survives its process. */
   enablePersistence(): void {
     this.#asks.enablePersistence();
-    this.#children.becomePersistent();
+    this.#children.relations.persistence = "full";
   }
 
   // ---- cancellation ------------------------------------------------------------------------------------------------
@@ -516,36 +446,6 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   // ------------------------------------------------------------------------------------------------------------------
 
-  /** The output of a child, from its last event. If the child is created again, the other child's output. */
-  async #outputOf(
-    child: Spawned,
-    event: ChildEvent,
-    options: { readonly timeoutMs?: number },
-  ): Promise<unknown> {
-    switch (event.type) {
-      case "completed":
-        return event.output;
-      case "failed": {
-        const { respawn } = child;
-        if (respawn === undefined || respawn.attempt >= (respawn.options.respawn?.maxAttempts ?? 1))
-          throw new ChildFailedError(child.sessionId, "failed", event.error);
-        const sessionId = this.#children.spawn(respawn.mode, respawn.input, respawn.options, event.progress);
-        const next: Spawned = { ...child, sessionId, respawn: { ...respawn, attempt: respawn.attempt + 1 } };
-        return this.waitForChild(next, options);
-      }
-      case "timed_out":
-        throw new ChildFailedError(child.sessionId, "timed_out", undefined);
-      default: {
-        const { reason = null, cause } = event.type === "cancelled" ? event : {};
-        throw new ChildFailedError(
-          child.sessionId,
-          cause === "budget_exceeded" ? cause : "cancelled",
-          reason === null ? undefined : { message: reason },
-        );
-      }
-    }
-  }
-
   #checkName(name: string, what: string): void {
     if (isName(name) && !isReservedName(name)) return;
     const line = callerLine();
@@ -570,14 +470,4 @@ function parentHasEnded(request: string, parentId: string): HoldfastError {
   return new HoldfastError("session_ended", what, {
     fix: "spawn the child with onParentEnd: cancel or wait, or do what is asked for here",
   });
-}
-
-/** A handle that contains how to ask for the child again. */
-interface Spawned extends ChildHandle {
-  readonly respawn?: {
-    readonly mode: AgentMode;
-    readonly input: unknown;
-    readonly options: SpawnOptions;
-    readonly attempt: number;
-  };
 }

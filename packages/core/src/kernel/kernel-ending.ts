@@ -91,7 +91,8 @@ export class KernelEnding {
   leaveOrigin(seed: number, tasks: "rerun" | "cancel"): void {
     const { asks, children, open, cursor, segment } = this.#parts;
     asks.reseed(seed);
-    children.goOnAlone(seed);
+    children.relations.leaveOrigin(seed);
+    children.ends.leaveOrigin();
     for (const { future } of open.ofOthers(tasks === "cancel"))
       this.#reject(future, "the session was forked");
     for (const task of open.startOver(cursor.now)) if (cursor.slice === "live") segment.addTask(task);
@@ -116,6 +117,7 @@ export class KernelEnding {
 
   #settleCheckpoint({ cancelTasks, line, state: { payload, base, version } }: CheckpointRequest): void {
     const { turn, open, cursor, tip, children, repeats, options } = this.#parts;
+    const { awaited } = children.ends;
     if ((cancelTasks ? open.requestCount : open.taskCount) > 0) return;
     if (turn.isJustStarted && !options.state.hasChanged) throw checkpointWithoutProgress(line);
     // mutant: checkpoint-leaves-tasks
@@ -130,7 +132,7 @@ export class KernelEnding {
       ...(base === undefined ? {} : { base }),
       ...(version === undefined ? {} : { schemaVersion: version }),
       ...(turn.cancel === undefined ? {} : { cancel: turn.cancel }),
-      ...(children.awaited.length === 0 ? {} : { awaited: children.awaited }),
+      ...(awaited.length === 0 ? {} : { awaited }),
       ...(repeats.seen.length === 0 ? {} : { repeats: repeats.seen }),
       payload,
     });
@@ -139,9 +141,9 @@ export class KernelEnding {
   /** K13. */
   #settleReturn(returned: JsonText | undefined): void {
     const { turn, open, children } = this.#parts;
-    const rest = open.besideReturn(children.awaitsEnd);
-    this.#withdraw(rest.filter((future) => !children.isEndWait(future)));
-    children.awaitEnds();
+    const rest = open.besideReturn(children.ends.isAwaited);
+    this.#withdraw(rest.filter((future) => !children.ends.isOwnWait(future)));
+    children.ends.awaitAll();
     if (open.size > 0) return;
     const handedOffTo = turn.cancel === undefined ? children.handOver() : undefined;
     const output = handedOffTo === undefined ? returned : JSON.stringify({ handedOffTo });

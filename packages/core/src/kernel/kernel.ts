@@ -14,6 +14,8 @@
 
 import { Asks } from "../asks/asks.ts";
 import { ChildAsks } from "../asks/child-asks.ts";
+import { SessionRelations } from "../asks/session-relations.ts";
+import { WaitAsks } from "../asks/wait-asks.ts";
 import { CancelledError, HoldfastError, invariant, WaitTimeoutError } from "../errors/errors.ts";
 import {
   isEvent,
@@ -70,8 +72,10 @@ export class Kernel {
     const tip = (this.#tip = new ConversationTip(options));
     const turn = (this.#turn = new Turn({ options, faults, segment, cursor, open }));
     const parts = { options, faults, segment, cursor, open, tip, pending, turn };
-    const children = (this.children = new ChildAsks(parts));
-    const asks = (this.asks = new Asks(parts, children));
+    const relations = new SessionRelations(parts);
+    const waits = new WaitAsks(parts, relations);
+    const children = (this.children = new ChildAsks(parts, relations, waits));
+    const asks = (this.asks = new Asks(parts, waits));
     const repeats = (this.repeats = new RepeatGuard(options));
     this.#ending = new KernelEnding({ ...parts, asks, children, repeats });
     pending.begin(options.signals);
@@ -188,15 +192,13 @@ export class Kernel {
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         const item = this.#close(event.wait, "signal", "input");
         const payload = decodeJson(event.payload);
-        if (item?.name !== undefined) this.children.heard(item.name, payload);
+        if (item?.name !== undefined) this.children.ends.heard(item.name, payload);
         item?.future.fulfil(payload);
         return;
       }
       case "request_received":
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
-        this.children.handle(decodeJson(event.payload) as ChildRequest, (kind, request) =>
-          this.asks.scheduleHandler(kind, request),
-        );
+        this.children.handle(decodeJson(event.payload) as ChildRequest, this.asks.tasks);
         return;
       case "forked":
         return this.#ending.leaveOrigin(event.seed, event.tasks);
@@ -304,7 +306,7 @@ export class Kernel {
   #hasRequest(): boolean {
     if (!this.#pending.hasRequest || this.#turn.checkpoint !== undefined) return false;
     // mutant: waited-child-unanswered
-    return this.#turn.ending === undefined || this.children.awaitsEnd;
+    return this.#turn.ending === undefined || this.children.ends.isAwaited;
   }
 
   #nextRequest(at: number): Draft<EventRecord> | undefined {
@@ -340,7 +342,7 @@ export class Kernel {
     // An agent that is ending or being cancelled does not loop any more.
     const { ending, checkpoint, cancel } = this.#turn;
     const isEnding = ending ?? checkpoint ?? cancel ?? this.#faults.first;
-    const asks = isEnding === undefined ? this.asks : undefined;
+    const asks = isEnding === undefined ? this.asks.waits : undefined;
     const isLive = this.#cursor.slice === "live";
     try {
       return this.repeats.holdsBack({ item, outcome, handOver, asks, isLive, self: this.#cursor.self });

@@ -14,7 +14,7 @@ import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { BEHAVIOUR } from "../session/session.ts";
-import type { Asks } from "../asks/asks.ts";
+import type { WaitAsks } from "../asks/wait-asks.ts";
 import type { Draft } from "../replay/journal-cursor.ts";
 import type { KernelOptions } from "../replay/kernel-options.ts";
 import type { OpenItem, OpenTask } from "../replay/open-items.ts";
@@ -31,7 +31,7 @@ interface Delivered {
   readonly outcome: TaskOutcome;
   readonly handOver: () => void;
   /** The asks of the agent; absent when it may ask for nothing any more. */
-  readonly asks: Pick<Asks, "requestInput"> | undefined;
+  readonly asks: Pick<WaitAsks, "requestInput"> | undefined;
   readonly isLive: boolean;
   /** The session whose id names the task. */
   readonly self: string;

@@ -189,6 +189,7 @@ export function timerWithoutTime(time: number, line: string | undefined): UsageE
   });
 }
 
-function at(line: string | undefined): { readonly at?: string } {
+/** The field `at` of an error, if there is a line. */
+export function at(line: string | undefined): { readonly at?: string } {
   return line === undefined ? {} : { at: line };
 }

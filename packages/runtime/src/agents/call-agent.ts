@@ -19,7 +19,7 @@ export async function callAgent(kernel: Kernel, agent: Agent, session: Session):
   const ctx = new AgentContext(kernel, {
     agentName: agent.name,
     input: decodeJson(session.input),
-    parentId: kernel.children.parentId,
+    parentId: kernel.children.relations.parent?.sessionId,
     shared: shared?.kind === "custom" ? decodeJson(shared.value) : undefined,
     resumedFrom: decodeJson(resumedFromOf(session)),
   });

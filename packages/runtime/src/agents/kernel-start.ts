@@ -108,10 +108,10 @@ export function nextLife(last: Kernel, state: SessionState, session: Session, to
       ...relationsOf(session, {
         baseSeq: last.cursor.seq,
         token,
-        children: last.children.children,
-        awaited: last.children.awaited,
+        children: last.children.relations.children,
+        awaited: last.children.ends.awaited,
       }),
-      persistence: last.children.persistence,
+      persistence: last.children.relations.persistence,
     },
     repeats: last.repeats.seen,
   };

@@ -4,7 +4,7 @@
 // child is read when the session waits for a child of an earlier life. It is also read if the session has
 // received the child's end before. The row of the parent is read when a new process finds a wait for its
 // reply. The result is sent to the session as a signal with an id made from the wait. After a crash that
-// signal is found again, so it is sent once (child-asks-5, consequences-4).
+// signal is found again, so it is sent once (child-ends-2, consequences-4).
 //
 // The row is read after the wait is stored, and a signal is sent only if the other session has ended. A
 // session that ends later sends its own signal in the transaction of its end, so none is missed in between.
@@ -61,10 +61,10 @@ export class ToldAgain {
 
   #answerTo(name: string, wait: number, recovered: boolean): Promise<void> | undefined {
     const children = this.#living()?.kernel.children;
-    const child = children?.mayHaveEnded(name);
+    const child = children?.ends.mayHaveEnded(name);
     if (child !== undefined) return this.#tellEnd(child, name, wait);
     const request = recovered ? repliedRequest(name) : undefined;
-    const parentId = children?.parentId;
+    const parentId = children?.relations.parent?.sessionId;
     return request === undefined || parentId === undefined
       ? undefined
       : this.#refuse(request, wait, parentId);

@@ -1,0 +1,55 @@
+// `TASK_OPTIONS`, `SPAWN_OPTIONS` and others: the options of each ask of an agent, and the values that they may have.
+
+import {
+  anyRule,
+  flagRule,
+  objectRule,
+  oneOfRule,
+  textRule,
+  wholeRule,
+  type OptionRules,
+} from "../options.ts";
+
+/** The options of each ask. The code that uses an option checks its value. */
+export const PATIENCE: OptionRules = { timeoutMs: anyRule };
+export const TASK_OPTIONS: OptionRules = {
+  ...PATIENCE,
+  deadlineMs: anyRule,
+  idempotencyKey: anyRule,
+  retry: anyRule,
+};
+export const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
+export const QUESTION_OPTIONS: OptionRules = {
+  ...WAIT_OPTIONS,
+  ttlMs: anyRule,
+  answer: oneOfRule("approval", "any"),
+};
+const OBJECT = objectRule("an object");
+const SHARED = oneOfRule("none", "conversation", "conversation_read_only");
+const ATTEMPTS = wholeRule(1, "times");
+export const SPAWN_OPTIONS: OptionRules = {
+  persistence: oneOfRule("full", "minimal", "ephemeral"),
+  shared: {
+    expected: `${SHARED.expected} or { custom: … }`,
+    fits: (value) => SHARED.fits(value) || (OBJECT.fits(value) && Object.hasOwn(value as object, "custom")),
+  },
+  budget: anyRule,
+  timeoutMs: anyRule,
+  onParentEnd: oneOfRule("cancel", "wait", "leave"),
+  machine: textRule,
+  labels: {
+    expected: "an object of labels with their values, all of them texts",
+    fits: (value) =>
+      OBJECT.fits(value) && Object.values(value as object).every((label) => typeof label === "string"),
+  },
+  respawn: {
+    expected: `{ maxAttempts: ${ATTEMPTS.expected} }`,
+    fits: (value) =>
+      OBJECT.fits(value) && ATTEMPTS.fits((value as { readonly maxAttempts?: unknown }).maxAttempts),
+  },
+};
+export const HANDOFF_OPTIONS: OptionRules = {
+  ...SPAWN_OPTIONS,
+  completion: oneOfRule("wait_for_child", "immediate"),
+};
+export const CANCEL_OPTIONS: OptionRules = { hard: flagRule, graceMs: anyRule, reason: textRule };
