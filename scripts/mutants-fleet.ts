@@ -140,7 +140,7 @@ export const FLEET_MUTANTS = [
     marker: "leases-kept-too-long",
     part: "- this.#marginMs",
     becomes: "",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
@@ -148,7 +148,7 @@ export const FLEET_MUTANTS = [
     marker: "renewal-counted-late",
     part: "this.#since, confirmedAt",
     becomes: "this.#since, this.#host.clock.monotonic()",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper counts a renewal from before its request",
   },
   {
@@ -156,7 +156,7 @@ export const FLEET_MUTANTS = [
     marker: "release-before-tasks-end",
     part: "await endTasks()",
     becomes: "void endTasks()",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a runtime that closes releases what it held after its tasks have ended, also where that takes longer than a lease",
   },
   {

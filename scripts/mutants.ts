@@ -119,21 +119,21 @@ export const MUTANTS: readonly Mutant[] = [
     marker: "leases-not-renewed",
     part: "this.#renew(now)",
     becomes: "this.#nextAt = Infinity",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper lets go of all sessions once, three seconds before a lease without renewal ends",
   },
   {
     name: "O4: what cannot be renewed is let go of",
     marker: "lapsed-leases-kept",
     becomes: "",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "O5: a keeper announces when it will let go, after each renewal and when no claim is left",
   },
   {
     name: "O4: what may have passed on is not renewed",
     marker: "lapsed-lease-renewed",
     becomes: "",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper renews nothing when it is too late",
   },
   {
@@ -141,7 +141,7 @@ export const MUTANTS: readonly Mutant[] = [
     marker: "lost-renewal-awaited",
     part: "askedAt + this.renewMs",
     becomes: "Infinity",
-    tests: ["packages/runtime/src/sessions/lease-keeper.test.ts"],
+    tests: ["packages/runtime/src/claims/lease-keeper.test.ts"],
     test: "a keeper does not wait for a lost renewal, and the next one keeps the claims",
   },
   {

@@ -30,6 +30,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["session"],
     ["isolation", "tracers"],
     ["api"],
+    ["claims"],
     ["sessions"],
     ["requests", "schedules"],
   ],

@@ -28,11 +28,11 @@ import { ScheduleKeeper, type ScheduleKeeperHost } from "./schedules/schedule-ke
 import { Schedules } from "./schedules/schedules.ts";
 import type { DriverWorld, RunningCode } from "./session/driver-environment.ts";
 import { arrivalsHere } from "./session/inbox.ts";
+import { Claims, type ClaimTerms } from "./claims/claims.ts";
 import { DueSessions } from "./sessions/due-sessions.ts";
 import { GivenClaims } from "./sessions/given-claims.ts";
-import { LeaseKeeper } from "./sessions/lease-keeper.ts";
+import { LeaseKeeper } from "./claims/lease-keeper.ts";
 import { LiveSessions } from "./sessions/live-sessions.ts";
-import type { ClaimTerms } from "./sessions/live-sessions-host.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
 import { awaitConversation } from "./tasks/conversation.ts";
@@ -117,16 +117,17 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   });
   const warn = (sessionId: string, message: string): void =>
     world.trace?.({ type: "warned", sessionId, at: clock.now(), message });
-  const claimTerms = (): ClaimTerms => {
+  const terms = (): ClaimTerms => {
     leases.claiming(dispatched?.claimAgeMs);
     return { owner, leaseMs };
   };
+  const claims = new Claims({ storage, committer, clock, terms });
   const lookAt = (at: number): void => due.lookAt(at);
   const sessions = new LiveSessions({
     storage,
     committer,
     world,
-    claimTerms,
+    claims,
     adopt,
     dispatched: dispatched !== undefined,
     watchdog,
@@ -150,7 +151,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     clock,
     timers,
     sessions,
-    claimTerms,
+    claims,
     claimAgeMs: dispatched?.claimAgeMs ?? Infinity,
   });
   const know = (agent: Agent): void => {
@@ -164,7 +165,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   const runs = new RunRequests({
     ...storing,
     sessions,
-    claimTerms,
+    claims,
     lookAt,
     know,
     warn,

@@ -32,8 +32,8 @@ import type {
 } from "../api/runtime-api.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
 import { tooLarge } from "../session/session-claim.ts";
+import type { Claims } from "../claims/claims.ts";
 import type { LiveSessions } from "../sessions/live-sessions.ts";
-import type { ClaimTerms } from "../sessions/live-sessions-host.ts";
 import { refuseOtherFork } from "./fork-requests.ts";
 import { readSessionFile, storeImported } from "./session-file.ts";
 import { payloadText, unexpected, type SessionRequestsHost } from "./session-requests.ts";
@@ -42,7 +42,7 @@ export interface RunRequestsHost extends SessionRequestsHost {
   readonly sessions: LiveSessions;
   readonly watchdog: Watchdog | undefined;
   readonly strictBounds: boolean;
-  claimTerms(): ClaimTerms;
+  readonly claims: Claims;
   /** Take sessions of this agent, and of the agents that it names, from now on. @throws ConflictError */
   know(agent: Agent): void;
   warn(sessionId: string, message: string): void;
@@ -67,7 +67,7 @@ export class RunRequests {
     input: unknown,
     { sessionId: wanted, file, budget, persistence = "full", timeoutMs, traceparent }: StartOptions,
   ): Promise<Stored> {
-    const { clock, random, strictBounds, claimTerms, know, warn } = this.#host;
+    const { clock, random, strictBounds, claims, know, warn } = this.#host;
     const sessionId = this.#idOf(wanted);
     const unbounded = checkBounds(agent, { budget, timeoutMs }, strictBounds);
     know(agent);
@@ -89,7 +89,7 @@ export class RunRequests {
       ...(budget === undefined ? {} : { budget: checkBudget(budget) }),
       ...(persistence === "full" ? {} : { persistence }),
       ...deadlineOf(clock.now(), Math.min(timeoutMs ?? Infinity, budget?.ttlMs ?? Infinity)),
-      claimFor: claimTerms(),
+      claimFor: claims.terms(),
     };
     const made = await this.#create(agent, creation);
     const { status } = made;

@@ -35,7 +35,7 @@ import {
 import { GroupCommitter } from "../loop/group-committer.ts";
 import { clockFor, systemRandom } from "../node/node-ports.ts";
 import { sessionMoved, sessionNotFound } from "../session/session-errors.ts";
-import { findSession } from "../sessions/find-session.ts";
+import { findSession } from "../claims/find-session.ts";
 import type {
   AnswerOptions,
   CancelOptions,

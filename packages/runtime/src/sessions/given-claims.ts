@@ -9,8 +9,8 @@
 import { toHoldfastError, type Clock } from "@holdfast/core";
 import type { GivenClaim } from "../api/runtime-api.ts";
 import { alarm, type Timers } from "../loop/timers.ts";
+import type { Claims } from "../claims/claims.ts";
 import type { LiveSessions } from "./live-sessions.ts";
-import type { ClaimTerms } from "./live-sessions-host.ts";
 
 const RELEASE_MS = 5_000;
 
@@ -19,8 +19,7 @@ export interface GivenClaimsHost {
   readonly timers: Timers;
   readonly sessions: LiveSessions;
   readonly claimAgeMs: number;
-  /** As in `LiveSessionsHost`. */
-  claimTerms(): ClaimTerms;
+  readonly claims: Claims;
 }
 
 export class GivenClaims {
@@ -31,14 +30,14 @@ export class GivenClaims {
   }
 
   drive({ token, snapshot, claimedAt }: GivenClaim): void {
-    const { clock, timers, sessions, claimAgeMs, claimTerms } = this.#host;
+    const { clock, timers, sessions, claimAgeMs, claims } = this.#host;
     const { sessionId } = snapshot.session;
-    claimTerms();
+    claims.terms();
     // mutant: old-claim-used
-    if (clock.monotonic() - claimedAt > claimAgeMs) return sessions.release(sessionId, token); // given-claims-1.
+    if (clock.monotonic() - claimedAt > claimAgeMs) return claims.release(sessionId, token); // given-claims-1.
     sessions.drive(snapshot, token).catch((error: unknown) => {
       sessions.failedToRun(sessionId, toHoldfastError(error));
-      const release = alarm(() => sessions.release(sessionId, token));
+      const release = alarm(() => claims.release(sessionId, token));
       timers.after(release, RELEASE_MS); // given-claims-2.
     });
   }

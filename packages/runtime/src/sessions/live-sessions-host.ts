@@ -2,6 +2,7 @@
 
 import type { AgentStorage } from "@holdfast/core";
 import type { DriverWorld } from "../session/driver-environment.ts";
+import type { Claims } from "../claims/claims.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
@@ -10,8 +11,7 @@ export interface LiveSessionsHost {
   readonly storage: AgentStorage;
   readonly committer: GroupCommitter;
   readonly world: DriverWorld;
-  /** The owner and the lease of a claim. Call right before each claim: its lease may begin from then on. */
-  claimTerms(): ClaimTerms;
+  readonly claims: Claims;
   /** Whether sessions that were not started here run when something arrives for them. */
   readonly adopt: boolean;
   /** Whether a coordinator decides which sessions and children run here. */
@@ -23,10 +23,4 @@ export interface LiveSessionsHost {
   left(sessionId: string): void;
   /** Report a failure for which no caller waits. */
   warn(sessionId: string, message: string): void;
-}
-
-/** As in `AgentStorage.claim`. */
-export interface ClaimTerms {
-  readonly owner: string;
-  readonly leaseMs: number;
 }

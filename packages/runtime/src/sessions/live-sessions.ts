@@ -1,7 +1,8 @@
 // `LiveSessions`: the sessions this process drives, from their creation or claim to their release.
 //
-// A session here is *activating* (being created, or claimed and loaded), then *live* (it has a driver), then
-// gone: ended, parked, abandoned, or released. Its waiters are notified when nothing more happens to it here.
+// A session here is *activating* (being created or claimed), *loading*, then *live* (it has a driver), then gone:
+// ended, parked, abandoned, or released (`session-entries.ts`). Its waiters are notified when nothing more
+// happens to it here.
 //
 //   live-sessions-2. A session is driven by at most one driver of this process, under one claim.
 //   live-sessions-4. One session's end, fault or abandonment touches no other.
@@ -14,7 +15,6 @@ import {
   isEnded,
   toHoldfastError,
   type ChangeResult,
-  type ClaimResult,
   type CreateSession,
   type Entry,
   type Session,
@@ -22,7 +22,6 @@ import {
   type UnsettledTask,
 } from "@holdfast/core";
 import {
-  ChurnMap,
   createSession,
   isLost,
   isStoredTooShort,
@@ -32,7 +31,7 @@ import {
 } from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
-import { findSession } from "./find-session.ts";
+import { findSession } from "../claims/find-session.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "../session/session-claim.ts";
@@ -50,21 +49,15 @@ import { settledAs, settledBy, type Settled } from "../session/session-outcome.t
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
 import { OwnChildren } from "./own-children.ts";
+import { SessionEntries, type Live } from "./session-entries.ts";
 import { SettlementQueue } from "./settlement-queue.ts";
-import { UndrivenSessions } from "./undriven-sessions.ts";
+import { UndrivenSessions } from "../claims/undriven-sessions.ts";
 
 /** The delay before a session is tried again after storage was unavailable. */
 const RETRY_MS = 500;
+/** How often a session is loaded again without a pause between. */
+const RELOADS_MAX = 3;
 const EXISTS: ChangeResult = { status: "exists" };
-
-interface Live {
-  readonly driver: SessionDriver;
-  /** Notifies the caller of `create` that the session will not be created. */
-  readonly onFailedCreation: ((error: HoldfastError) => void) | undefined;
-  readonly agent: Agent;
-  readonly payers: readonly string[];
-  reloads: number;
-}
 
 export class LiveSessions {
   readonly #host: LiveSessionsHost;
@@ -74,16 +67,11 @@ export class LiveSessions {
   readonly #drifting = new Set<string>();
   /** Drivers with tasks that wait until others have settled. */
   readonly settlements = new SettlementQueue(() => this.#host.world.timers);
-  readonly #live = new ChurnMap<string, Live>();
-  readonly #activating = new Map<string, Promise<void>>();
-  /** Sessions being loaded, and whether something arrived for them meanwhile. */
-  readonly #loading = new Map<string, boolean>();
+  readonly #entries = new SessionEntries();
   readonly #waiters: Waiters;
   readonly #undriven: UndrivenSessions;
   /** Why sessions were last abandoned here; removed when the session is driven here again. */
   readonly #abandoned = new LastErrors();
-  /** How often all sessions were let go: a claim that was requested before the last time is not held. */
-  #letGoes = 0;
   #closed = false;
   /** Sessions that are no longer driven, and stay claimed until their tasks have ended. */
   #ending: readonly string[] = [];
@@ -95,12 +83,12 @@ export class LiveSessions {
       committer: host.committer,
       watchdog: host.watchdog,
       find: (sessionId) => this.find(sessionId),
-      release: (sessionId, token) => this.release(sessionId, token),
+      claims: host.claims,
       settle: (sessionId, settled) => this.#settle(sessionId, settled),
     });
     this.#waiters = new Waiters({
       storage: host.storage,
-      isHere: (sessionId) => this.#isHere(sessionId),
+      isHere: (sessionId) => this.#entries.has(sessionId),
       isClosed: () => this.#closed,
       whyAbandoned: (sessionId) => this.#abandoned.get(sessionId),
       found: (sessionId, settled) => this.#settle(sessionId, settled),
@@ -108,8 +96,9 @@ export class LiveSessions {
     });
   }
 
+  /** The number of sessions driven here. */
   get size(): number {
-    return this.#live.size;
+    return this.#entries.allLive().length;
   }
 
   get closed(): boolean {
@@ -117,12 +106,12 @@ export class LiveSessions {
   }
 
   isLive(sessionId: string): boolean {
-    return this.#live.has(sessionId);
+    return this.#entries.live(sessionId) !== undefined;
   }
 
   /** The entries of a session driven here that are not stored (K11). */
   unstored(sessionId: string, leaf: number): readonly Entry[] | undefined {
-    return this.#live.get(sessionId)?.driver.unstored(leaf);
+    return this.#entries.live(sessionId)?.driver.unstored(leaf);
   }
 
   /** Take sessions of this agent from now on. Answers whether it is a new one. @throws ConflictError */
@@ -145,10 +134,9 @@ export class LiveSessions {
    * @param read the session, if the caller has just read it: before the claim, only its constant members count.
    */
   activate(sessionId: string, read?: Session): Promise<void> {
-    if (this.#live.has(sessionId)) return Promise.resolve();
-    const known = this.#activating.get(sessionId);
-    if (known !== undefined) return known;
-    return this.#activateAs(sessionId, this.#claimAndDrive(sessionId, read));
+    if (this.isLive(sessionId)) return Promise.resolve();
+    const known = this.#entries.activation(sessionId);
+    return known ?? this.#entries.activate(sessionId, () => this.#claimAndDrive(sessionId, read));
   }
 
   /** Set before the session is resumed, as an arrival may drive it before the call that resumes it does. */
@@ -157,18 +145,12 @@ export class LiveSessions {
     else this.#drifting.delete(sessionId);
   }
 
-  #activateAs(sessionId: string, work: Promise<void>): Promise<void> {
-    const activating = work.finally(() => this.#activating.delete(sessionId));
-    this.#activating.set(sessionId, activating);
-    return activating;
-  }
-
   async #claimAndDrive(sessionId: string, read: Session | undefined): Promise<void> {
     const session = read ?? (await this.find(sessionId));
     // mutant: newer-session-claimed
     refuseNewerSession(session); // Before the claim, so that a newer process may claim it at once.
     const agent = await this.#agentOf(session);
-    const claim = await this.#askForClaim(sessionId);
+    const claim = await this.#host.claims.ask(sessionId);
     switch (claim.status) {
       case "claimed":
         if (this.#undriven.isPoison(sessionId)) return this.#undriven.parkPoison(sessionId, claim.token);
@@ -197,16 +179,16 @@ export class LiveSessions {
   async drive(snapshot: SessionSnapshot, token: number): Promise<void> {
     const { session } = snapshot;
     const { sessionId, status } = session;
-    const live = this.#live.get(sessionId);
-    if (live?.driver.token === token) return;
-    live?.driver.abandon(); // live-sessions-2.
-    if (this.#isHere(sessionId) || isEnded(status) || status === "paused" || session.move !== undefined)
+    const driver = this.#entries.live(sessionId)?.driver;
+    if (driver?.token === token) return;
+    driver?.abandon(); // live-sessions-2.
+    if (this.#entries.has(sessionId) || isEnded(status) || status === "paused" || session.move !== undefined)
       throw new ConflictError(
         "session_claimed",
         `session ${sessionId} cannot be driven now: it is ${status}`,
       );
     // mutant: given-claim-driven-late
-    return this.#activateAs(sessionId, this.#driveGiven(snapshot, token));
+    return this.#entries.activate(sessionId, () => this.#driveGiven(snapshot, token));
   }
 
   async #driveGiven(snapshot: SessionSnapshot, token: number): Promise<void> {
@@ -225,22 +207,11 @@ export class LiveSessions {
     return this.#driveLoaded(agent, snapshot, token, 0);
   }
 
-  /** @throws UnavailableError when all sessions were let go meanwhile, as the lease may have ended by now. */
-  async #askForClaim(sessionId: string): Promise<ClaimResult> {
-    const { storage, world, claimTerms } = this.#host;
-    const letGoes = this.#letGoes;
-    const claim = await storage.claim({ sessionId, now: world.clock.now(), ...claimTerms() });
-    if (letGoes === this.#letGoes || claim.status !== "claimed") return claim;
-    this.release(sessionId, claim.token);
-    throw leaseLost(sessionId);
-  }
-
   /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
   create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
     const { sessionId } = creation;
-    const known = this.#activating.get(sessionId);
-    if (known !== undefined) return known.then(() => EXISTS);
-    if (this.#live.has(sessionId)) return Promise.resolve(EXISTS);
+    if (this.#entries.has(sessionId))
+      return Promise.resolve(this.#entries.activation(sessionId)).then(() => EXISTS);
     const snapshot = {
       session: createSession(creation, this.#host.world.clock.now()),
       records: [],
@@ -249,27 +220,28 @@ export class LiveSessions {
       holds: [],
       ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
     };
-    const creating = new Promise<ChangeResult>((resolve, reject) => {
-      const claim: Creator = (first, onCreated, onError) =>
-        this.#host.committer.submit({
-          change: { ...creation, agent: this.#tracedAgent(creation), first },
-          onResult: (result) => {
-            if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
-            else this.#live.delete(sessionId); // Another session of this id is stored, so this one never existed.
-            if (result.status !== "created") driver.abandon();
-            resolve(result);
-          },
-          onError: (error) => {
-            onError(error);
-            reject(error);
-          },
-        });
-      const driver = this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
+    const { promise, resolve, reject } = Promise.withResolvers<ChangeResult>();
+    const claim: Creator = (first, onCreated, onError) =>
+      this.#host.committer.submit({
+        change: { ...creation, agent: this.#tracedAgent(creation), first },
+        onResult: (result) => {
+          const { driver } = this.#entries.live(sessionId) ?? {};
+          if (result.status === "created" && result.token !== undefined) onCreated(result.token, result);
+          else this.#entries.leave(sessionId); // Another session of this id is stored, so this one never existed.
+          if (result.status !== "created") driver?.abandon();
+          resolve(result);
+        },
+        onError: (error) => {
+          onError(error);
+          reject(error);
+        },
+      });
+    const creating = this.#entries.activate(sessionId, async () => {
+      this.#launch({ agent, snapshot, claim, acceptDrift: false }, 0, reject);
+      await promise;
     });
-    const activating = creating.then(() => {}).finally(() => this.#activating.delete(sessionId));
-    activating.catch(() => {}); // The caller gets the error from `creating`.
-    this.#activating.set(sessionId, activating);
-    return creating;
+    creating.catch(() => {}); // The caller gets the error from `promise`.
+    return promise;
   }
 
   /** The agent with its current trace context, so that later processes continue the same trace. */
@@ -279,10 +251,11 @@ export class LiveSessions {
   }
 
   arrived(sessionId: string, awaited: boolean): void {
-    const live = this.#live.get(sessionId);
-    this.settlements.settled([sessionId, ...(live?.payers ?? [])]); // The arrival may be a raised budget, or the end of a child.
-    if (live !== undefined) live.driver.poke();
-    else if (this.#loading.has(sessionId)) this.#loading.set(sessionId, true);
+    const state = this.#entries.state(sessionId);
+    const payers = state?.type === "live" ? state.payers : [];
+    this.settlements.settled([sessionId, ...payers]); // The arrival may be a raised budget, or the end of a child.
+    if (state?.type === "live") state.driver.poke();
+    else if (state?.type === "loading") state.arrived = true;
     else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
   }
 
@@ -310,7 +283,7 @@ export class LiveSessions {
     const isElsewhere = error.code === "session_claimed"; // Another process got the same arrival and runs it.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
     const isAway = isStorageAway(error);
-    const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#isHere(sessionId);
+    const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#entries.has(sessionId);
     if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
     // mutant: claim-not-retried
     if (!isAway || this.#closed) return;
@@ -322,13 +295,12 @@ export class LiveSessions {
 
   /** Release a session that only waits; `onReleased` follows its commit. Answers whether it is still driven. */
   letGo(sessionId: string, onReleased: () => void): boolean {
-    const live = this.#live.get(sessionId);
-    if (live === undefined) return false;
-    const { driver } = live;
+    const driver = this.#entries.live(sessionId)?.driver;
+    if (driver === undefined) return false;
     if (!driver.parked) return true;
     const { token } = driver;
     if (token === undefined) return false;
-    this.#live.delete(sessionId);
+    this.#entries.leave(sessionId);
     this.#waiters.follow(sessionId);
     this.#host.watchdog?.clear(sessionId); // session-handle-1: it waits.
     driver.abandon();
@@ -341,28 +313,22 @@ export class LiveSessions {
   }
 
   departed(driver: Driven, departure: Departure): void {
-    const { sessionId } = driver;
-    const live = this.#live.get(sessionId);
+    const { sessionId, token } = driver;
+    const live = this.#entries.live(sessionId);
     if (live?.driver !== driver) return;
-    this.#live.delete(sessionId);
+    this.#entries.leave(sessionId);
     this.settlements.delete(driver);
     this.#host.left(sessionId);
     if (departure.type !== "abandoned") this.#host.watchdog?.clear(sessionId);
-    // A commit was refused because the session was cancelled meanwhile: load it again and continue from there.
-    const isRefused = departure.type === "abandoned" && departure.error?.code === "session_ended";
-    if (isRefused && live.reloads < 3 && !this.#closed)
-      return void this.#activateAs(sessionId, this.#reload(live)); // live-sessions-2.
-    const { token } = driver;
-    if (token === undefined) {
-      const { error } = departure as { error?: HoldfastError };
-      live.onFailedCreation?.(
-        error ??
-          new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`),
-      );
-    } else if (departure.type === "paused" && !this.#closed) {
-      this.release(sessionId, token, () => void this.#afterPause(sessionId, settledBy(departure)));
-      return;
-    } else if (departure.type !== "ended" && !this.#closed) this.release(sessionId, token);
+    if (isRefusedByEnd(departure) && live.reloads < RELOADS_MAX && !this.#closed)
+      return void this.#entries.activate(sessionId, () => this.#reload(live)); // live-sessions-2.
+    if (token === undefined) live.onFailedCreation?.(whyNotStored(sessionId, departure));
+    const isReleased = token !== undefined && departure.type !== "ended" && !this.#closed;
+    if (isReleased && departure.type === "paused") {
+      const onDone = (): void => void this.#afterPause(sessionId, settledBy(departure));
+      return this.#host.claims.release(sessionId, token, onDone);
+    }
+    if (isReleased) this.#host.claims.release(sessionId, token);
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       // mutant: created-not-resumed
@@ -386,40 +352,38 @@ export class LiveSessions {
   /** How it ends here, or that nothing more happens to it here. */
   async settledOf(sessionId: string): Promise<Settled> {
     // An activation may fail, as when the session has ended meanwhile: then no departure follows.
-    while (this.#activating.has(sessionId) && !this.#waiters.has(sessionId))
-      await this.#activating.get(sessionId)?.catch(() => {});
+    for (;;) {
+      const activation = this.#entries.activation(sessionId);
+      if (activation === undefined || this.#waiters.has(sessionId)) break;
+      await activation.catch(() => {});
+    }
     return this.#waiters.wait(sessionId);
-  }
-
-  #isHere(sessionId: string): boolean {
-    return this.#live.has(sessionId) || this.#activating.has(sessionId) || this.#loading.has(sessionId);
   }
 
   /** Whether any session is claimed here, or about to be. */
   get isHolding(): boolean {
-    return this.#live.size + this.#activating.size + this.#ending.length > 0;
+    return this.#entries.size + this.#ending.length > 0;
   }
 
   /** The sessions that are claimed here, or about to be. */
   get held(): readonly string[] {
-    const live = [...this.#live].map(([sessionId]) => sessionId);
-    return [...live, ...this.#activating.keys(), ...this.#ending];
+    return [...this.#entries.ids(), ...this.#ending];
   }
 
   /** Stop driving one session, because a caller asked for that. */
   abandon(sessionId: string): void {
-    this.#live.get(sessionId)?.driver.abandon();
+    this.#entries.live(sessionId)?.driver.abandon();
   }
 
   /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
   letGoOfAll(): void {
-    this.#letGoes++;
-    for (const [, { driver }] of this.#live) driver.abandon(leaseLost(driver.sessionId));
+    this.#host.claims.letGoOfAll();
+    for (const { driver } of this.#entries.allLive()) driver.abandon(leaseLost(driver.sessionId));
   }
 
   /** Storage is lost for good: abandon every session, and notify every waiter of the reason. */
   storageLost(error: HoldfastError): void {
-    for (const [, { driver }] of this.#live) driver.abandon(error);
+    for (const { driver } of this.#entries.allLive()) driver.abandon(error);
     this.#waiters.release(error);
   }
 
@@ -430,8 +394,8 @@ export class LiveSessions {
    */
   async close(endTasks: () => Promise<readonly UnsettledTask[] | void>): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#activating.values());
-    const held = Array.from(this.#live, ([, { driver }]) => driver);
+    await Promise.allSettled(this.#entries.activations());
+    const held = this.#entries.allLive().map(({ driver }) => driver);
     this.#ending = held.map(({ sessionId }) => sessionId);
     for (const driver of held) driver.abandon();
     this.#waiters.close();
@@ -446,51 +410,37 @@ export class LiveSessions {
     for (const { sessionId, token } of held) {
       if (token === undefined) continue;
       const running = unsettled.get(sessionId);
-      if (running === undefined) this.release(sessionId, token);
-      else void Promise.all(running.map(({ settled }) => settled)).then(() => this.release(sessionId, token));
+      if (running === undefined) this.#host.claims.release(sessionId, token);
+      else
+        void Promise.all(running.map(({ settled }) => settled)).then(() =>
+          this.#host.claims.release(sessionId, token),
+        );
     }
   }
 
   /** @internal As `close`, but nothing is released or awaited. */
   vanish(): void {
     this.#closed = true;
-    for (const [sessionId, { driver }] of this.#live) {
-      driver.abandon();
-      this.#live.delete(sessionId);
-    }
+    for (const { driver } of this.#entries.allLive()) driver.abandon();
     this.#waiters.vanish();
   }
 
   // ---- inside ------------------------------------------------------------------------------------------------------
 
   async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
-    const letGoes = this.#letGoes;
-    const snapshot = await this.#load(sessionId, token);
-    // Only now: an arrival between two microtasks is noted nowhere else.
-    const arrived = this.#loading.get(sessionId) === true;
-    this.#loading.delete(sessionId);
-    if (snapshot === undefined) throw sessionNotFound(sessionId);
-    if (letGoes !== this.#letGoes) {
-      this.release(sessionId, token);
-      throw leaseLost(sessionId);
-    }
-    return this.#driveLoaded(agent, snapshot, token, reloads, arrived);
+    this.#entries.set(sessionId, { type: "loading", arrived: false });
+    const snapshot = await this.#host.claims.load(sessionId, token);
+    return this.#driveLoaded(agent, snapshot, token, reloads);
   }
 
-  /** @param arrived whether anything arrived after the snapshot. */
-  async #driveLoaded(
-    agent: Agent,
-    snapshot: SessionSnapshot,
-    token: number,
-    reloads: number,
-    arrived = false,
-  ): Promise<void> {
+  async #driveLoaded(agent: Agent, snapshot: SessionSnapshot, token: number, reloads: number): Promise<void> {
     const { sessionId } = snapshot.session;
-    if (this.#closed) return this.release(sessionId, token);
+    if (this.#closed) return this.#host.claims.release(sessionId, token);
     if (isLost(snapshot.session)) return this.#undriven.lose(snapshot.session, token);
     // mutant: short-store-restarted
     if (isStoredTooShort(snapshot.session))
       return this.#undriven.park(sessionId, token, "restore_incomplete", storedTooShort(sessionId));
+    const state = this.#entries.state(sessionId);
     let driver: SessionDriver;
     try {
       const acceptDrift = this.#drifting.has(sessionId);
@@ -500,20 +450,8 @@ export class LiveSessions {
       await this.#undriven.park(sessionId, token, "nondeterminism", error);
       throw error;
     }
-    if (arrived) driver.poke();
+    if (state?.type === "loading" && state.arrived) driver.poke();
     if (snapshot.session.children > 0) await this.children.ownAll(sessionId);
-  }
-
-  /** Load a session and note whether anything arrives meanwhile. A session that cannot be read is released. */
-  async #load(sessionId: string, token: number): Promise<SessionSnapshot | undefined> {
-    this.#loading.set(sessionId, false);
-    try {
-      return await this.#host.storage.load(sessionId);
-    } catch (error) {
-      this.#loading.delete(sessionId);
-      this.release(sessionId, token);
-      throw error;
-    }
   }
 
   #launch(
@@ -524,7 +462,8 @@ export class LiveSessions {
     const driver = new SessionDriver(this.#host.world, options);
     this.#abandoned.delete(driver.sessionId);
     const { payers } = options.snapshot.session;
-    this.#live.set(driver.sessionId, { driver, agent: options.agent, payers, reloads, onFailedCreation });
+    const { agent } = options;
+    this.#entries.set(driver.sessionId, { type: "live", driver, agent, payers, reloads, onFailedCreation });
     driver.start();
     return driver;
   }
@@ -542,15 +481,6 @@ export class LiveSessions {
     }
   }
 
-  /** @param onDone called when the release is stored, or has failed. */
-  release(sessionId: string, token: number, onDone = (): void => {}): void {
-    this.#host.committer.submit({
-      change: { type: "release_claim", sessionId, token },
-      onResult: onDone,
-      onError: onDone,
-    });
-  }
-
   #settle(sessionId: string, settled: Settled): void {
     if (settled.status !== "paused" && settled.status !== "released") {
       this.children.delete(sessionId);
@@ -566,12 +496,24 @@ export class LiveSessions {
       return this.#agents.of(sessionId, agent, this.#drifting.has(sessionId));
     } catch (error) {
       if (!isOtherVersion(error) || session.status === "paused") throw error;
-      const claim = await this.#askForClaim(sessionId);
+      const claim = await this.#host.claims.ask(sessionId);
       if (claim.status === "claimed")
         await this.#undriven.park(sessionId, claim.token, "no_matching_runner", error);
       throw error;
     }
   }
+}
+
+/** A commit was refused because the session was ended or cancelled meanwhile. It is loaded again. */
+function isRefusedByEnd(departure: Departure): boolean {
+  return departure.type === "abandoned" && departure.error?.code === "session_ended";
+}
+
+function whyNotStored(sessionId: string, departure: Departure): HoldfastError {
+  const error = departure.type === "abandoned" ? departure.error : undefined;
+  return (
+    error ?? new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`)
+  );
 }
 
 function isOtherVersion(error: unknown): error is HoldfastError {

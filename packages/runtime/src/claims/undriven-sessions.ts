@@ -10,6 +10,7 @@ import {
   type SessionPatch,
 } from "@holdfast/core";
 import type { Watchdog } from "../isolation/watchdog.ts";
+import type { Claims } from "./claims.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import { poisonFault } from "../session/session-errors.ts";
 import { settledAs, type Settled } from "../session/session-outcome.ts";
@@ -17,10 +18,10 @@ import { lostPatch } from "../session/session-row.ts";
 
 export interface UndrivenSessionsHost {
   readonly committer: GroupCommitter;
+  readonly claims: Claims;
   readonly watchdog: Watchdog | undefined;
   /** @throws NotFoundError */
   find(sessionId: string): Promise<Session>;
-  release(sessionId: string, token: number): void;
   settle(sessionId: string, settled: Settled): void;
 }
 
@@ -51,7 +52,7 @@ export class UndrivenSessions {
     const { nextSeq } = await this.#host.find(sessionId);
     const patch = { status: "paused", pauseReason, waits: [], error: recordError(fault) } as const;
     await this.#store(sessionId, token, nextSeq, patch);
-    this.#host.release(sessionId, token);
+    this.#host.claims.release(sessionId, token);
     this.#host.settle(sessionId, { status: "paused", fault });
   }
 

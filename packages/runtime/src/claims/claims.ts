@@ -1,0 +1,77 @@
+// `Claims`: the claims of sessions that a process asks storage for, under the lease of this process.
+//
+// A claim that was requested before all sessions were let go is not held: its lease may have ended by now.
+
+import type { AgentStorage, ClaimResult, Clock, SessionSnapshot } from "@holdfast/core";
+import type { GroupCommitter } from "../loop/group-committer.ts";
+import { leaseLost, sessionNotFound } from "../session/session-errors.ts";
+
+/** As in `AgentStorage.claim`. */
+export interface ClaimTerms {
+  readonly owner: string;
+  readonly leaseMs: number;
+}
+
+export interface ClaimsHost {
+  readonly storage: AgentStorage;
+  readonly committer: GroupCommitter;
+  readonly clock: Clock;
+  /** The owner and the lease of a claim. Called right before each claim: its lease may begin from then on. */
+  terms(): ClaimTerms;
+}
+
+export class Claims {
+  readonly #host: ClaimsHost;
+  /** How often all sessions were let go. */
+  #letGoes = 0;
+
+  constructor(host: ClaimsHost) {
+    this.#host = host;
+  }
+
+  /** Call right before each claim that is made elsewhere. */
+  terms(): ClaimTerms {
+    return this.#host.terms();
+  }
+
+  /** @throws UnavailableError when all sessions were let go meanwhile. */
+  async ask(sessionId: string): Promise<ClaimResult> {
+    const { storage, clock } = this.#host;
+    const letGoes = this.#letGoes;
+    const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms() });
+    if (claim.status === "claimed") this.#check(letGoes, sessionId, claim.token);
+    return claim;
+  }
+
+  /** Load a claimed session. @throws HoldfastError when it cannot be read, or as `ask`; then it is released. */
+  async load(sessionId: string, token: number): Promise<SessionSnapshot> {
+    const letGoes = this.#letGoes;
+    let snapshot: SessionSnapshot | undefined;
+    try {
+      snapshot = await this.#host.storage.load(sessionId);
+    } catch (error) {
+      this.release(sessionId, token);
+      throw error;
+    }
+    if (snapshot === undefined) throw sessionNotFound(sessionId);
+    this.#check(letGoes, sessionId, token);
+    return snapshot;
+  }
+
+  /** @param onDone called when the release is stored, or has failed. */
+  release(sessionId: string, token: number, onDone = (): void => {}): void {
+    const change = { type: "release_claim", sessionId, token } as const;
+    this.#host.committer.submit({ change, onResult: onDone, onError: onDone });
+  }
+
+  /** O4. All sessions are let go. */
+  letGoOfAll(): void {
+    this.#letGoes++;
+  }
+
+  #check(letGoes: number, sessionId: string, token: number): void {
+    if (letGoes === this.#letGoes) return;
+    this.release(sessionId, token);
+    throw leaseLost(sessionId);
+  }
+}
