@@ -53,11 +53,11 @@ export const FAMILY_MUTANTS = [
     test: "a minimal session that restarts from scratch may be answered once in each incarnation",
   },
   {
-    name: "S4, S4a: an end that was told where a family came from is told where it is brought in",
-    marker: "imported-ends-unreported",
+    name: "S4a: an imported session gets the ends of the children that did not come along",
+    marker: "missing-answers-unsent",
     becomes: "",
     tests: ["packages/runtime/src/session/missed-outcomes.test.ts"],
-    test: "a parent that is brought in before its child, which has ended meanwhile, hears of that",
+    test: "a parent that is imported without its child gets the child's end as a failure, and so does a child its request",
     hangs: true,
   },
 ];

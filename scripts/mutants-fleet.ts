@@ -61,7 +61,7 @@ export const FLEET_MUTANTS = [
     part: "owner === undefined || owner === placement?.owner",
     becomes: "true",
     tests: [MEMORY],
-    test: "ST36: a row that names a session that is created later as its payer is resumed with its budget if it is another owner's: false",
+    test: "ST36: another owner's session that is stored before a session that names it as parent is not notified, charged or cancelled",
   },
   {
     name: "X3: another owner's session hears nothing of who names it as its parent",
@@ -69,7 +69,7 @@ export const FLEET_MUTANTS = [
     part: "isParentOf(sessionIn(tx, signal.sessionId), from)",
     becomes: "true",
     tests: [MEMORY],
-    test: "ST46: an end that was told elsewhere is told again, and only to its own owner's (parent first: true)",
+    test: "ST36: another owner's session that is stored before a session that names it as parent is not notified, charged or cancelled",
   },
   {
     name: "X3: another owner's session is nobody's heir",
@@ -77,7 +77,7 @@ export const FLEET_MUTANTS = [
     part: "owner === undefined || next?.placement?.owner === owner",
     becomes: "true",
     tests: [MEMORY],
-    test: "ST43: neither what another owner's session does nor heirs that go round stand in a deletion's way",
+    test: "ST36: another owner's session is not the successor of a session that names it",
   },
   {
     name: "O1: a renewal never shortens",

@@ -56,7 +56,7 @@ const LONG_FILES: LongFiles = {
   },
   "packages/holdfast/src/behaviour/commands.test.ts": { lines: 486, why: "one test for each command" },
   "packages/holdfast/src/behaviour/families.test.ts": {
-    lines: 539,
+    lines: 508,
     why: "tests of trees of sessions in a terminal",
   },
   "packages/holdfast/src/run/drive.ts": {
@@ -105,7 +105,7 @@ const LONG_FILES: LongFiles = {
   },
   "packages/storage/src/postgres/read/reads.ts": { lines: 552, why: "every query that only reads" },
   "packages/storage/src/postgres/tables/rows.ts": {
-    lines: 473,
+    lines: 459,
     why: "the mapping between rows and values, in both directions",
   },
   "packages/storage/src/postgres/write/write-statement.ts": { lines: 549, why: "the parts of one statement" },

@@ -53,7 +53,7 @@ export {
 export { createSession } from "./rules/creation.ts";
 export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { dueAt, lookAt } from "./rules/due.ts";
-export { endEvent, refuseRequest } from "./rules/consequences.ts";
+export { absentEnd, endEvent, refuseRequest } from "./rules/consequences.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest, replyName, tellingChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";

@@ -26,7 +26,7 @@ import { lostConformance } from "./conformance/lost-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
-import { importedRowConformance } from "./conformance/imported-conformance.ts";
+import { detachmentConformance } from "./conformance/detachment-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
 import { runConformance } from "./conformance/run-conformance.ts";
@@ -45,7 +45,7 @@ const PARTS = {
   claims: claimConformance,
   leases: leaseConformance,
   owners: placementConformance,
-  "what is brought in": importedRowConformance,
+  "detached sessions": detachmentConformance,
   signals: signalConformance,
   followers: followConformance,
   "cancelling and ending": endConformance,

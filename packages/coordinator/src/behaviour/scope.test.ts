@@ -115,8 +115,7 @@ describe("X13: users", () => {
       creation("c1", { parent: { sessionId, child: 1, onEnd: "leave" } }),
       creation("c2", { shared: { kind: "conversation", sessionId } }),
       creation("c5", { under: { sessionId, token: 1 } }),
-      imported("c3", { parent: { sessionId, child: 1, onEnd: "leave" } }),
-      imported("c4", { payers: [sessionId] }),
+      imported("c3", { shared: { kind: "conversation", sessionId } }),
     ];
     expect(await eve.commit(...refused)).toEqual(refused.map(() => ({ status: "not_found" })));
     expect(await fleet.storage.reader.session(sessionId)).toEqual(row);

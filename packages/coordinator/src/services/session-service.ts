@@ -323,9 +323,9 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const call = callOf(context);
       const scoped = await scopeChange(host, call.caller, readLines(lines, sessionId));
       if (!("change" in scoped) || scoped.change.type !== "import_session")
-        throw new UsageError("the session refers to sessions that do not exist", {
+        throw new UsageError("the session shares the conversation of a session that does not exist", {
           at: "lines",
-          expected: "a session whose parent, payers and shared conversations are yours, or none",
+          expected: "a session whose shared conversation is yours, or that has none",
         });
       return messageFor(await store(host, scoped.change, "session.import", call));
     },

@@ -5,8 +5,8 @@
 //       token, and this file checks that the claim is this runner's. A runner creates nothing except through
 //       its batches.
 //   X13. A user's runtime has that user's sessions and schedules. Sessions that it creates belong to its
-//       user. An imported row must not refer to another owner's session: no parent, no payer, no
-//       conversation. Storage checks the names of sessions that do not exist yet (ST36).
+//       user. An imported row must not refer to the conversation of another owner's session. It has no
+//       parent and no payer that was not imported with it (ST36).
 //   storage-scope-5. An admin may request everything.
 
 import {
@@ -87,8 +87,9 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
       return { change: ownedCreation(caller, change) };
     case "import_session": {
       const { session } = change;
-      if (await anyForeign(host, caller, [...referencesOf(session), ...session.payers], change.sessionId))
-        return NOT_FOUND;
+      // Storage detaches it from sessions that were not imported with it.
+      const { parent: _parent, ...alone } = session;
+      if (await anyForeign(host, caller, referencesOf(alone), change.sessionId)) return NOT_FOUND;
       const placement = { ...session.placement, owner: caller.name };
       return { change: { ...change, session: { ...session, ...waitingSince(host, session), placement } } };
     }

@@ -266,6 +266,7 @@ const isSession = hasShape({
   output: optional(isJson),
   error: optional(isError),
   parent: optional(isParent),
+  detachedFrom: optional(isParent),
   depth: isSmall,
   children: isSmall,
   handedOffTo: optional(isText),

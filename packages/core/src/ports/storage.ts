@@ -118,8 +118,7 @@ import type {
  *         owner, and nothing else. All that an owner's session or schedule creates is that owner's, whatever
  *         its placement says.
  *   ST36. An effect of an owner's session or schedule on a session of another owner or of none does nothing,
- *         unless that session is the parent. An imported row cannot create a relationship with another
- *         owner's session.
+ *         unless that session is the parent.
  *
  * Budgets
  *
@@ -133,7 +132,8 @@ import type {
  * Import and moves
  *
  *   ST32. An imported session is stored whole or not at all, with the signals that come along. It behaves as
- *         if it had been created here, and if it exists the answer is `exists`.
+ *         if it had been created here, and if it exists the answer is `exists`. It is detached from a parent,
+ *         payers and successors that were not imported with it (`rules/detachment.ts`).
  *   ST45. From `begin_move` on only `end_move` changes a session: it is not due, its batches are `fenced`,
  *         and anything else answers `moved` with the destination. A session that `stayed` continues as
  *         before.

@@ -108,7 +108,11 @@ export function becameLow(account: Account): boolean {
 }
 
 /** A signal to the parent's inbox, under the child's name. */
-export function toParent(parent: ParentRef, signalId: string, payload: JsonText): SendSignal {
+export function toParent(
+  parent: Pick<ParentRef, "sessionId" | "child">,
+  signalId: string,
+  payload: JsonText,
+): SendSignal {
   const name = childEventName(parent.child);
   return { type: "send_signal", sessionId: parent.sessionId, signalId, name, payload };
 }
@@ -124,14 +128,19 @@ export function refuseRequest(asking: string, request: number, parentId: string)
 }
 
 /** consequences-1. */
-export function tellEnd(session: Session): readonly SendSignal[] {
+function tellEnd(session: Session): readonly SendSignal[] {
   const { sessionId, parent, handedOffTo } = session;
   // mutant: child-end-unreported
   if (parent === undefined || handedOffTo !== undefined) return NONE;
   return lastWords(parent, sessionId, endEvent(session));
 }
 
-function lastWords(parent: ParentRef, by: string, event: JsonText): readonly SendSignal[] {
+/** The two signals of a child's last event: one among its events, one for a wait for its end alone. */
+export function lastWords(
+  parent: Pick<ParentRef, "sessionId" | "child">,
+  by: string,
+  event: JsonText,
+): readonly SendSignal[] {
   const last = toParent(parent, `${by}:end`, event);
   // mutant: child-end-reported-twice
   return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
@@ -143,6 +152,13 @@ export function tellTaken(parent: ParentRef, sessionId: string): readonly SendSi
   const error = { name: "ConflictError", message, code: "session_exists" };
   const event = { type: "failed", error } satisfies ChildEvent;
   return lastWords(parent, `${sessionId}:taken`, JSON.stringify(event));
+}
+
+/** The last event of a child that is not stored here, because it was deleted or not imported with its parent. */
+export function absentEnd(childId: string): JsonText {
+  const message = `session ${childId} is not here: it was deleted, or detached from its parent by an import`;
+  const error = { name: "NotFoundError", message, code: "session_not_found" };
+  return JSON.stringify({ type: "failed", error } satisfies ChildEvent);
 }
 
 /** The last event of a session that has ended, for its parent. */

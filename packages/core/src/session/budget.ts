@@ -138,6 +138,25 @@ export function remainingOf(payers: Iterable<Account>): Remaining {
   return remaining;
 }
 
+/**
+ * The account of a session that its payers no longer pay for: their remaining amounts become its own limits.
+ *
+ * @param own the session's own account, if it has one.
+ */
+export function separateAccount(own: Account | undefined, payers: readonly Account[]): Account {
+  const account = own ?? openAccount({});
+  const { tokensPerCall, ...left } = remainingOf(payers);
+  const limits: { -readonly [name in keyof Budget]: Budget[name] } = { ...account.limits };
+  if (tokensPerCall !== undefined)
+    limits.maxTokensPerCall = Math.min(limits.maxTokensPerCall ?? Infinity, tokensPerCall);
+  for (const [limit, kind] of LIMITED) {
+    const most = left[kind];
+    if (most !== undefined) limits[limit] = Math.min(limits[limit] ?? Infinity, account.spent[kind] + most);
+  }
+  const onExhausted = limits.onExhausted ?? payers[0]?.limits.onExhausted;
+  return { ...account, limits: { ...limits, ...(onExhausted === undefined ? {} : { onExhausted }) } };
+}
+
 /** Whether less than a tenth of a limit is left. */
 export function isLow({ limits, spent }: Account): boolean {
   return LIMITED.some(([limit, kind]) => {

@@ -90,8 +90,11 @@ export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session" | "
  * A session that comes from elsewhere, or a fork: everything it has, under an id that is not taken. It has no
  * claim.
  */
-export interface ImportSession {
+export interface ImportSession extends ImportedSession {
   readonly type: "import_session";
+}
+
+export interface ImportedSession {
   readonly sessionId: string;
   /** Its row, with an `inbox` of 0. */
   readonly session: Session;

@@ -117,13 +117,13 @@ export function seedAt({ seed, fork }: Pick<Session, "seed" | "fork">, baseSeq: 
 
 /**
  * The parent as an incarnation that begins at this position knows it. A fork has the origin's parent while it
- * runs through the origin's part.
+ * runs through the origin's part, and a detached session the parent that it had (detachment-2).
  */
 export function parentAt(
-  { parent, fork }: Pick<Session, "parent" | "fork">,
+  { parent, detachedFrom, fork }: Pick<Session, "parent" | "detachedFrom" | "fork">,
   baseSeq: number,
 ): ParentRef | undefined {
-  return fork !== undefined && baseSeq < fork.at ? fork.parent : parent;
+  return fork !== undefined && baseSeq < fork.at ? fork.parent : (parent ?? detachedFrom);
 }
 
 /** Whether a fork is still to be told that it has left the origin's part. */

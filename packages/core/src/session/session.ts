@@ -348,6 +348,8 @@ export interface Session {
   readonly output?: JsonText;
   readonly error?: RecordedError;
   readonly parent?: ParentRef;
+  /** The parent that an imported session had, and that was not imported with it (detachment-2). */
+  readonly detachedFrom?: ParentRef;
   /** The length of the chain of parents and predecessors above the session. */
   readonly depth: number;
   /** How many children the session has ever created. */

@@ -30,6 +30,7 @@ import type { PutDocument } from "../session/stored-documents.ts";
 import { applyBatch, refuseBatch } from "../rules/batches.ts";
 import { decideRelease, NO_CLAIM, releasedClaim } from "../rules/claims.ts";
 import { createSession, findImportProblem, firstBatch, madeMark, refuseCreation } from "../rules/creation.ts";
+import { detached, missingAnswers } from "../rules/detachment.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "../rules/documents.ts";
 import { keepEndedRun, removeEndedRuns } from "./ended-runs.ts";
@@ -45,7 +46,7 @@ import {
   findScheduleTextProblem,
   findSignalTextProblem,
 } from "./texts.ts";
-import { applyEffect, follow, isAlone, replaceRow, resume, tellEndsOf } from "./cascade.ts";
+import { applyEffect, follow, isAlone, replaceRow, resume } from "./cascade.ts";
 import { accountsOf, chargeAgain, paidPart } from "./charges.ts";
 import type { RowPort } from "./row-port.ts";
 import { sessionIn, type Transaction } from "./transaction.ts";
@@ -167,13 +168,14 @@ function importSession(tx: Transaction, change: ImportSession): ChangeResult {
   if (rows.exists(sessionId)) return { status: "exists" };
   const problem = findImportProblem(change) ?? findImportTextProblem(change);
   if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
-  rows.insert({ session, records, entries, committedAt: session.updatedAt, isImported: true });
+  const isHere = (id: string): boolean => id === sessionId;
+  const row = detached(session, isHere);
+  rows.insert({ session: row, records, entries, committedAt: session.updatedAt, isImported: true });
   for (const signal of signals) send(tx, { type: "send_signal", sessionId, ...signal });
   for (const { task, amount } of holds) rows.update(sessionId, { hold: { task, amount } });
   if (seen !== undefined) rows.update(sessionId, { seen });
-  const imported = sessionIn(tx, sessionId);
-  // mutant: imported-ends-unreported
-  if (imported !== undefined) tellEndsOf(tx, imported);
+  // mutant: missing-answers-unsent
+  for (const signal of missingAnswers(change, isHere)) send(tx, signal);
   return CREATED;
 }
 

@@ -10,21 +10,13 @@
 //   cascade-2. A row is found again after another change was applied, because that change may have written
 //       the row.
 //   cascade-3. A change that concerns only its own session costs one comparison here (`isAlone`).
-//   cascade-4. Imported rows may name any session as parent, payer or successor. Each session is therefore
-//       visited once.
 //
 // Labels consequences-N are rules of `../rules/consequences.ts`. The cascade does not know claims, journals
 // or entries.
 
 import { positionIn } from "../ids.ts";
 import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
-import {
-  consequencesOf,
-  refuseRequest,
-  tellEnd,
-  tellTaken,
-  type CancelChildren,
-} from "../rules/consequences.ts";
+import { consequencesOf, refuseRequest, tellTaken, type CancelChildren } from "../rules/consequences.ts";
 import { keepClaimedRun } from "./ended-runs.ts";
 import { decideResume } from "../rules/interruptions.ts";
 import { activeSuccessor, childrenOf, isForSuccessor } from "./successors.ts";
@@ -124,6 +116,8 @@ interface Origin {
   readonly session?: Session;
 }
 
+const NOT_FOUND = { status: "not_found" } as const satisfies ChangeResult;
+
 /** Apply an effect of a session or of a schedule to another session. */
 export function applyEffect(tx: Transaction, by: Origin, effect: Effect): void {
   const { rows, now } = tx;
@@ -131,10 +125,13 @@ export function applyEffect(tx: Transaction, by: Origin, effect: Effect): void {
   if (allowed === undefined) return;
   const { session } = by;
   if (session !== undefined && isForStranger(tx, session, allowed)) return;
+  const isDetached = session?.detachedFrom?.sessionId === allowed.sessionId; // detachment-2.
   const isSuccessor = allowed.type === "create_session" && session?.handedOffTo === allowed.sessionId;
   const { status } = isSuccessor
     ? tx.apply({ ...allowed, agent: { ...fileOf(session), ...allowed.agent } }, session)
-    : tx.apply(allowed);
+    : isDetached
+      ? NOT_FOUND
+      : tx.apply(allowed);
   const successor =
     status === "ended" && isForSuccessor(allowed) ? activeSuccessor(rows, allowed.sessionId) : undefined;
   if (successor !== undefined) return applyEffect(tx, by, { ...effect, sessionId: successor.sessionId });
@@ -193,32 +190,14 @@ function withinOwner(tx: Transaction, { owner, session }: Origin, effect: Effect
 
 // ---- consequences ------------------------------------------------------------------------------------------------
 
-/**
- * consequences-1. Tell the parent of an imported session, and the session itself, about ends that its family
- * reached while it was elsewhere.
- */
-export function tellEndsOf(tx: Transaction, session: Session): void {
-  const below = childrenOf(tx.rows, session.sessionId).map(({ sessionId }) => sessionIn(tx, sessionId));
-  for (const one of [session, ...below])
-    if (one !== undefined && isEnded(one.status))
-      for (const signal of tellEnd(one)) notifyParent(tx, one, signal);
-}
-
-/** @param visited ended sessions that were walked through already (cascade-4). */
-function cancelChildren(
-  tx: Transaction,
-  consequence: CancelChildren,
-  visited: ReadonlySet<string> = new Set(),
-): void {
+function cancelChildren(tx: Transaction, consequence: CancelChildren): void {
   const { all, request } = consequence;
-  if (visited.has(consequence.sessionId)) return;
-  const seen = new Set([...visited, consequence.sessionId]);
   for (const { sessionId, status, onEnd } of childrenOf(tx.rows, consequence.sessionId)) {
     if (consequence.isEnd && !isEnded(status)) refuseRequests(tx, sessionId, consequence.sessionId);
     if (!all && onEnd === "leave") continue;
     if (!isEnded(status)) tx.apply({ type: "request_cancel", sessionId, ...request });
     // An ended child may have left children that are still active.
-    else if (all) cancelChildren(tx, { ...consequence, sessionId }, seen);
+    else if (all) cancelChildren(tx, { ...consequence, sessionId });
   }
 }
 

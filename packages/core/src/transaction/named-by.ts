@@ -25,7 +25,6 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
       return;
     case "import_session":
       visit(change.sessionId, "made");
-      if (change.session.parent !== undefined) visit(change.session.parent.sessionId, "known");
       return;
     case "commit_batch":
       visit(change.sessionId, "known");

@@ -84,7 +84,7 @@ export interface NewSession {
   readonly committedAt: number;
   /** The claim that the session is created with. Storage gives the claim a token. */
   readonly claimFor?: { readonly owner: string; readonly leaseMs: number };
-  /** An imported session may have children that were stored before it. */
+  /** An imported journal may have many checkpoints. A session that comes back may have left ended children here. */
   readonly isImported: boolean;
 }
 

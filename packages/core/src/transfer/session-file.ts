@@ -7,9 +7,9 @@
 //       everything. The session is stored by one change.
 //   session-file-3. Unread signals are part of the file, under their ids, and are stored in the session's
 //       transaction.
-//   session-file-4. Children and parents are not part of the file. A copy under another id is a fork of the
-//       old session from position 0. Its entries therefore keep their old ids, and the randomness and hashes
-//       that depend on the ids.
+//   session-file-4. Children and parents are not part of the file, so the imported session is detached from
+//       them (detachment-1). A copy under another id is a fork of the old session from position 0. Its entries
+//       therefore keep their old ids, and the randomness and hashes that depend on the ids.
 //   session-file-5. A copy is on no move, even if the session was. A session that was frozen for a
 //       destination that is gone can thus continue under another id.
 //   session-file-6. A checksum that fits does not say which program wrote it. The file is checked to the last
@@ -26,7 +26,7 @@ import type { Entry, ImportedSignal, ImportSession } from "../session/changes.ts
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../session/budget.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
-import { entriesOf, recordsOf } from "./whole-session.ts";
+import { entriesOf, recordsOf, withOwnBudget } from "./whole-session.ts";
 
 /** SHA-256 over texts as UTF-8, one after the other, as `createHash("sha256")` of Node computes it. */
 export interface RunningHash {
@@ -59,7 +59,11 @@ export async function* exportLines(
   if (session === undefined) {
     throw new NotFoundError("session_not_found", `there is no session ${sessionId}`);
   }
-  const header: Header = { holdfast: "session", format: FORMAT, session };
+  const header: Header = {
+    holdfast: "session",
+    format: FORMAT,
+    session: await withOwnBudget(reader, session),
+  };
   yield hashed(JSON.stringify(header));
   const consumed = new Set<string>();
   for await (const record of recordsOf(reader, session)) {
@@ -174,11 +178,6 @@ function renamed(change: ImportSession, sessionId: string): ImportSession {
   if (!isSessionId(sessionId))
     throw new UsageError(`"${sessionId}" cannot be a session id`, {
       expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit",
-    });
-  if (session.parent !== undefined)
-    throw new UsageError(`session ${session.sessionId} is a child of ${session.parent.sessionId}`, {
-      expected: "its own id, by which that one knows it",
-      fix: "import it without another id, or fork it",
     });
   const { origins, ...fork } = session.fork ?? { origins: [], at: 0, seed: session.seed, tasks: "rerun" };
   return {

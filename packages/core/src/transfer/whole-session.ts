@@ -6,7 +6,8 @@ import { CorruptRecordError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { StorageReader } from "../ports/storage.ts";
 import type { Entry } from "../session/changes.ts";
-import type { Budget } from "../session/budget.ts";
+import { separateAccount, type Account, type Budget } from "../session/budget.ts";
+import { accountsOf } from "../transaction/charges.ts";
 import type { WholeSession } from "../session/fork.ts";
 import type { Session } from "../session/session.ts";
 
@@ -31,15 +32,28 @@ export async function readOrigin(reader: StorageReader, session: Session): Promi
   return payerLimits === undefined ? whole : { ...whole, payerLimits };
 }
 
-/** ST36. A session of another owner pays nothing. */
-async function limitsFor(reader: StorageReader, { payers, placement }: Session): Promise<Budget | undefined> {
-  for (const payer of payers) {
+/** The session with a budget of its own in place of its share in the budgets of the sessions above it. */
+export async function withOwnBudget(reader: StorageReader, session: Session): Promise<Session> {
+  const { sessionId, account } = session;
+  const above = await payersOf(reader, {
+    ...session,
+    payers: session.payers.filter((id) => id !== sessionId),
+  });
+  if (above.length === 0) return session;
+  return { ...session, account: separateAccount(account, above), payers: [sessionId] };
+}
+
+async function limitsFor(reader: StorageReader, session: Session): Promise<Budget | undefined> {
+  return (await payersOf(reader, session))[0]?.limits;
+}
+
+async function payersOf(reader: StorageReader, session: Session): Promise<readonly Account[]> {
+  const rows = new Map<string, { readonly session: Session }>();
+  for (const payer of session.payers) {
     const row = await reader.session(payer);
-    const owner = row?.placement?.owner;
-    if (row?.account !== undefined && (owner === undefined || owner === placement?.owner))
-      return row.account.limits;
+    if (row !== undefined) rows.set(payer, { session: row });
   }
-  return undefined;
+  return [...accountsOf({ find: (id) => rows.get(id) }, session).values()];
 }
 
 export async function readWhole(reader: StorageReader, session: Session): Promise<WholeSession> {

@@ -169,11 +169,9 @@ async function countSessions(reader: StorageReader, io: Io) {
 
 /** The topmost session above one that has not ended: the process that runs that one runs all below it. */
 function topOf(session: Session, living: ReadonlyMap<string, Session>): Session {
-  const seen = new Set([session]); // Rows that were imported may name each other in a circle.
   for (let top = session; ;) {
     const above = top.parent === undefined ? undefined : living.get(top.parent.sessionId);
-    if (above === undefined || seen.has(above)) return top;
-    seen.add(above);
+    if (above === undefined) return top;
     top = above;
   }
 }

@@ -1,8 +1,6 @@
 // Trees of sessions, budgets and pauses, as a user meets them in a terminal.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import type { Change } from "@holdfast/core";
-import { openSqliteStorage } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -104,35 +102,6 @@ describe("in a terminal", () => {
     expect(logs.stdout).toContain("m-0  (the session was minimal; from here on it is stored in full)");
     await project.run("signal", "m", "person");
     expect(await project.run("resume", "m")).toMatchObject({ code: 0, stdout: "signal\n" });
-  });
-
-  test("a family that goes round, as one that was brought in can, is gone through once", async () => {
-    await project.run("run", "wait.ts", "--session", "w", "--park");
-    const storage = await openSqliteStorage({ path: project.path(".holdfast/holdfast.db") });
-    const { agent, ...rest } = (await storage.reader.session("w"))!;
-    const { file: _file, ...named } = agent;
-    const put = (sessionId: string, above: string): Change => {
-      const parent = { sessionId: above, child: 0, onEnd: "leave" } as const;
-      const row = {
-        status: "submitted",
-        waits: [],
-        nextSeq: 0,
-        entryCount: 0,
-        inbox: 0,
-        children: 1,
-      } as const;
-      const session = { ...rest, ...row, sessionId, agent: named, parent };
-      return { type: "import_session", sessionId, session, records: [], entries: [] };
-    };
-    const results = await storage.commit([put("p", "q"), put("q", "p")], 1);
-    await storage.close();
-    expect(results).toEqual([{ status: "created" }, { status: "created" }]);
-    const { code, stderr } = await project.run("resume", "p");
-    expect(code).not.toBe(0);
-    expect(stderr).toContain("session p was not started from a file");
-    expect((await project.run("trace", "p")).stdout).toContain("1 session below it");
-    await project.run("pause", "p");
-    expect((await project.run("unpause", "p")).stderr).toContain("continue with: holdfast resume q");
   });
 
   describe("a family", () => {

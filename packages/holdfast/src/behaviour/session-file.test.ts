@@ -50,27 +50,31 @@ describe("export and import", () => {
     expect(JSON.parse((await project.run("resume", "t")).stdout)).toEqual([100_000, 1, 3]);
   });
 
-  test("an imported session that waits for an absent child is reported", async () => {
+  test("a session that is imported without its child resumes, and sees the child as failed", async () => {
     writeFileSync(
       project.path("family.ts"),
       `import { defineAgent, local } from "holdfast";
        const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("go") });
        export default defineAgent({ name: "parent", agents: [child],
-         run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))) });`,
+         run: async (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))).catch((error) => error.cause.code) });`,
     );
     await project.run("run", "family.ts", "--session", "p", "--park");
     for (const id of ["p", "p-0"]) await project.run("export", id);
     const elsewhere = ["--db", "other.db"];
-
     const alone = await project.run("import", "p.ndjson", ...elsewhere);
     expect(alone).toMatchObject({ code: 0, stdout: "p\n" });
-    expect(alone.stderr).toMatch(/waits for child p-0, which is not here: import its file as well/);
-    expect((await project.run("import", "p-0.ndjson", ...elsewhere)).stderr).not.toContain("is not here");
-    await project.run("signal", "p-0", "go", "7", ...elsewhere);
-    expect(await project.run("resume", "p", ...elsewhere)).toMatchObject({ code: 0, stdout: "7\n" });
-
-    const copied = await project.run("import", "p.ndjson", "--session", "q");
-    expect(copied.stderr).toMatch(/waits for child q-0, which is not here and cannot be imported: .* fork/);
+    expect(alone.stderr).toContain("its children did not come along");
+    const child = await project.run("import", "p-0.ndjson", "--session", "c", ...elsewhere);
+    expect(child.stderr).toContain("it is no longer a child of p");
+    expect(await project.run("resume", "p", ...elsewhere)).toMatchObject({
+      code: 0,
+      stdout: "session_not_found\n",
+    });
+    await project.run("signal", "c", "go", "7", ...elsewhere);
+    expect(await project.run("resume", "c", "--agent", "family.ts", ...elsewhere)).toMatchObject({
+      code: 0,
+      stdout: "7\n",
+    });
   });
 
   test("a running session is written too", async () => {

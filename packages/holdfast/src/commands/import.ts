@@ -1,5 +1,4 @@
-import { isEnded, isSessionId, positionId, type Session, type StorageReader } from "@holdfast/core";
-import { tellingChild } from "@holdfast/core/internal";
+import { isEnded, isSessionId } from "@holdfast/core";
 import { refuse, takeOnly } from "../frame/arguments.ts";
 import type { Command } from "../frame/command.ts";
 
@@ -45,13 +44,12 @@ export const importSession: Command = {
         const { status } = row;
         const next = io.call(isEnded(status) ? `result ${sessionId}` : `resume ${sessionId}`);
         io.result({ sessionId, status, ...(isEnded(status) ? {} : { resume: next }) }, sessionId);
-        for (const child of await absentChildren(row, storage.reader))
+        if (row.children > 0)
           io.note(
-            `${io.notes.symbols.warn} it waits for child ${child}, which is not here` +
-              (wanted === undefined
-                ? ": import its file as well"
-                : " and cannot be imported: a child keeps its id. A fork of the session continues without the child"),
+            `${io.notes.symbols.warn} its children did not come along: it sees those that had not ended as failed`,
           );
+        if (row.detachedFrom !== undefined)
+          io.note(`${io.notes.symbols.warn} it is no longer a child of ${row.detachedFrom.sessionId}`);
         io.note(isEnded(status) ? `it has ended: ${next}` : `continue with: ${next}`);
         return 0;
       } finally {
@@ -63,17 +61,4 @@ export const importSession: Command = {
 
 async function* bytesOf(stdin: AsyncIterable<Uint8Array | string>): AsyncGenerator<Uint8Array> {
   for await (const chunk of stdin) yield Buffer.from(chunk);
-}
-
-/**
- * The children that the session waits for and that are not in its storage. No other session ever answers such
- * a wait.
- */
-async function absentChildren(session: Session, reader: StorageReader): Promise<readonly string[]> {
-  const numbers = session.waits.flatMap((wait) =>
-    wait.type === "signal" ? (tellingChild(wait.name) ?? []) : [],
-  );
-  const ids = [...new Set(numbers)].map((number) => positionId(session.sessionId, number));
-  const rows = await Promise.all(ids.map((id) => reader.session(id)));
-  return ids.filter((_, index) => rows[index] === undefined);
 }

@@ -183,7 +183,7 @@ export interface ForkOptions {
 export interface ImportOptions {
   /** Names the file in errors. */
   readonly name?: string;
-  /** An id to store it under instead of its own. Not for a child: its parent knows it by that. */
+  /** An id to store it under instead of its own. */
   readonly sessionId?: string;
 }
 

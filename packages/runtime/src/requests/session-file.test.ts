@@ -162,25 +162,38 @@ describe("a session", () => {
     await expect(there.import(bytes(text))).rejects.toMatchObject({ code: "session_exists" });
   });
 
-  test("a child keeps its id in an import", async () => {
-    const child = defineAgent({ name: "child", run: (ctx) => ctx.waitForSignal("word") });
+  test("the remaining share of a shared budget is the own budget of a child that is imported alone", async () => {
+    const costing = defineTask({
+      name: "costing",
+      cost: () => ({ maxTokens: 30 }),
+      run: async (_: number, task) => task.reportUsage({ model: "m", inputTokens: 30, outputTokens: 0 }),
+    });
+    const child = defineAgent({
+      name: "child",
+      tasks: [costing],
+      run: async (ctx) => {
+        await ctx.scheduleTask(costing, 1);
+        return ctx.waitForSignal("word");
+      },
+    });
     const parent = defineAgent({
       name: "parent",
       agents: [child],
-      run: (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child))),
+      run: (ctx) => ctx.waitForChild(ctx.spawnAgent(local(child), undefined, { budget: { maxTokens: 90 } })),
     });
     const here = open([parent]);
-    await here.runtime.start(parent, undefined, { sessionId: "p" });
+    await here.runtime.start(parent, undefined, { sessionId: "p", budget: { maxTokens: 100, maxSteps: 8 } });
     await until(async () => (await here.storage.reader.session("p-0"))?.status === "waiting", "it waits");
+    await here.runtime.setBudget("p", { maxTokens: 50 });
     const text = await textOf(here.runtime.export("p-0"));
     const there = open([child]);
-    await expect(there.runtime.import(bytes(text), { sessionId: "c" })).rejects.toMatchObject({
-      code: "usage",
+    const row = await (await there.runtime.import(bytes(text))).session();
+    expect(row.payers).toEqual(["p-0"]);
+    expect(row.account).toMatchObject({
+      limits: { maxTokens: 50, maxSteps: 8 },
+      spent: { tokens: 30, steps: 1 },
     });
-    await there.runtime.import(bytes(text));
-    await there.runtime.resume("p-0");
-    await there.runtime.signal("p-0", "word", 1);
-    expect(await there.runtime.handle("p-0").result()).toBe(1);
+    expect(row).toMatchObject({ detachedFrom: { sessionId: "p" } });
   });
 
   test("a session that runs during its export is exported as it was", async () => {

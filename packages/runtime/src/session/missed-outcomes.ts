@@ -17,7 +17,14 @@ import {
   type SendSignal,
   type Wait,
 } from "@holdfast/core";
-import { endEvent, isChildOf, readInPlaceOf, refuseRequest, repliedRequest } from "@holdfast/core/internal";
+import {
+  absentEnd,
+  endEvent,
+  isChildOf,
+  readInPlaceOf,
+  refuseRequest,
+  repliedRequest,
+} from "@holdfast/core/internal";
 import type { DriverWorld } from "./driver-environment.ts";
 import { alarm } from "../loop/timers.ts";
 
@@ -79,7 +86,7 @@ export class ToldAgain {
     }, childId);
     if (row !== undefined && !isEnded(row.status)) return; // It will signal its end.
     const signalId = `${positionId(sessionId, wait)}:again`;
-    const payload = row === undefined ? goneEvent(childId) : endEvent(row);
+    const payload = row === undefined ? absentEnd(childId) : endEvent(row);
     await this.#send({ type: "send_signal", sessionId, signalId, name, payload }, wait);
   }
 
@@ -101,11 +108,4 @@ export class ToldAgain {
   #isOpen(wait: number): boolean {
     return this.#living()?.kernel.open.get(wait) !== undefined;
   }
-}
-
-/** The end of a child whose row is in another storage, or was deleted. */
-function goneEvent(child: string): string {
-  const message = `session ${child} is not here any more`;
-  const error = { name: "NotFoundError", message, code: "session_not_found" };
-  return JSON.stringify({ type: "failed", error });
 }

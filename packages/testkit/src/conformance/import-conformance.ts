@@ -49,7 +49,7 @@ export function importConformance(fixture: Fixture): void {
         shared: { kind: "custom", value: '{"a":1}' },
         fork: { origins: ["ses-made"], at: 4, seed: 9, tasks: "rerun" },
         account: { limits: { maxTokens: 9 }, spent: tokens(3), reserved: tokens(0), low: false },
-        payers: ["ses-new", "ses-elsewhere"],
+        payers: ["ses-new"],
         deadlineAt: 5_000,
       });
       expect(await fixture.apply(change, 99)).toEqual({ status: "created" });

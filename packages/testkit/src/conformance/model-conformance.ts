@@ -305,10 +305,10 @@ class Model {
     this.#cancelBelow(known, isHard ? "hard" : "graceful", LIMITS.cancelGraceMs, isHard, now);
   }
 
-  #notifyTaken({ sessionId, parent }: CreateSession): void {
-    const isThat = this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId;
-    if (parent === undefined || isThat) return;
-    this.#notify({ parent: { sessionId: parent.sessionId, isLeft: false } }, ["child:0", "child-end:0"]);
+  #notifyTaken({ sessionId, parent }: CreateSession): 0 | 1 {
+    if (this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId) return 1; // Counted before.
+    if (parent) this.#notify({ parent: { ...parent, isLeft: false } }, ["child:0", "child-end:0"]);
+    return 0;
   }
 
   #notify({ parent }: Pick<Known, "parent">, names: readonly string[]): void {
@@ -431,7 +431,7 @@ class Model {
     for (const effect of effects) {
       const { status: became } = this.#expect(effect, now);
       const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
-      if (became === "exists" && effect.type === "create_session") this.#notifyTaken(effect);
+      if (became === "exists" && effect.type === "create_session") known.births -= this.#notifyTaken(effect);
       if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
     }
     if (isEnded(status)) this.#end(known, status, false, now);

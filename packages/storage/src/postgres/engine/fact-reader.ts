@@ -1,7 +1,7 @@
 // `FactReader` reads the facts that a group of changes needs, and caches the heads among them.
 
 import { keyOf, type Facts, type Wanted } from "../write/group-facts.ts";
-import { asHead, isBelow, type Head, type Heads } from "../tables/heads.ts";
+import { asHead, type Head, type Heads } from "../tables/heads.ts";
 import { AUDIT, type Item } from "../tables/items.ts";
 import type { Reads } from "../read/reads.ts";
 import type { WorkingSet } from "../write/working-set.ts";
@@ -76,15 +76,6 @@ export class FactReader {
           this.#keep(id, found, facts);
         }
         return;
-      }
-      case "waiting": {
-        const tree = await this.#reads.tree(wanted.sessionId);
-        for (const [id, found] of tree) this.#keep(id, found, facts);
-        const below = [...tree].filter(([, found]) => isBelow(asHead(found), wanted.sessionId));
-        return void facts.waiting.set(
-          wanted.sessionId,
-          below.map(([id]) => id),
-        );
       }
       case "exhausted":
         return void facts.exhausted.set(wanted.payer, await this.#reads.exhaustedBy(wanted.payer));

@@ -32,11 +32,6 @@ export interface Head {
   flight: Promise<unknown> | undefined;
 }
 
-/** Whether it names that session as its parent. */
-export function isBelow(head: Head | undefined, sessionId: string): boolean {
-  return head?.session.parent?.sessionId === sessionId;
-}
-
 /** The head that was read, unless its row is damaged or absent. */
 export function asHead(found: Head | Error | undefined): Head | undefined {
   return found instanceof Error ? undefined : found;

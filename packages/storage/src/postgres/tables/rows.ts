@@ -133,6 +133,7 @@ type Made = Pick<
   | "flags"
   | "format"
   | "parent"
+  | "detachedFrom"
   | "depth"
   | "shared"
   | "placement"
@@ -149,36 +150,22 @@ export interface MadeRow {
 }
 
 export function madeRow(session: Session, lane: number, born: number, keep: KeepText): MadeRow {
-  const {
-    agent,
-    seed,
-    flags,
-    format,
-    parent,
-    depth,
-    shared,
-    placement,
-    home,
-    deadlineAt,
-    fork,
-    payers,
-    createdAt,
-  } = session;
   const [input, inputBlob] = splitText(session.input, keep);
   const made = JSON.stringify({
-    agent,
-    seed,
-    flags,
-    format,
-    parent,
-    depth,
-    shared,
-    placement,
-    home,
-    deadlineAt,
-    fork,
-    payers,
-    createdAt,
+    agent: session.agent,
+    seed: session.seed,
+    flags: session.flags,
+    format: session.format,
+    parent: session.parent,
+    detachedFrom: session.detachedFrom,
+    depth: session.depth,
+    shared: session.shared,
+    placement: session.placement,
+    home: session.home,
+    deadlineAt: session.deadlineAt,
+    fork: session.fork,
+    payers: session.payers,
+    createdAt: session.createdAt,
     ...(input === null ? {} : { input }),
     ...(inputBlob === null ? {} : { inputBlob }),
   } satisfies { [key in keyof Made]: Made[key] | undefined });

@@ -9,7 +9,6 @@ export type Wanted =
   | { readonly type: "head"; readonly sessionId: string }
   | { readonly type: "landing"; readonly flight: Promise<unknown> }
   | { readonly type: "children"; readonly head: Head }
-  | { readonly type: "waiting"; readonly sessionId: string }
   | { readonly type: "exhausted"; readonly payer: string }
   | { readonly type: "journal"; readonly head: Head; readonly from: number; readonly to: number }
   | { readonly type: "seen"; readonly head: Head; readonly mark: string }
@@ -36,15 +35,14 @@ export class Facts {
   readonly journals = new Map<string, readonly JournalRecord[]>();
   readonly seen = new Map<string, boolean>();
   /** Sessions that name a parent that does not exist yet, by that parent. */
-  readonly waiting = new Map<string, readonly string[]>();
   readonly exhausted = new Map<string, readonly string[]>();
   readonly items = new Map<string, Item | undefined>();
 
   /** Another process was faster: all facts may be out of date. */
   reset(): void {
     this.isCareful = true;
-    const { heads, absent, damaged, journals, seen, waiting, exhausted, items } = this;
-    for (const known of [heads, absent, damaged, journals, seen, waiting, exhausted, items]) known.clear();
+    const { heads, absent, damaged, journals, seen, exhausted, items } = this;
+    for (const known of [heads, absent, damaged, journals, seen, exhausted, items]) known.clear();
   }
 }
 

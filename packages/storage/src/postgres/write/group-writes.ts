@@ -7,7 +7,7 @@ import type { Item } from "../tables/items.ts";
 /** The results of a group, each with the session that it belongs to. */
 export interface Writes {
   readonly created: Map<string, Created>;
-  /** Created sessions that were imported. Children of theirs may have stayed here. */
+  /** Created sessions that were imported. A session that comes back may have left ended children here. */
   readonly imported: Set<Head>;
   readonly changed: Set<Head>;
   readonly released: Set<Head>;

@@ -41,7 +41,7 @@ import { partsOf } from "../../journal-parts.ts";
 import { keyOf, Need, type Facts } from "./group-facts.ts";
 import { noWrites } from "./group-writes.ts";
 import { WorkingLedger } from "./working-ledger.ts";
-import { isBelow, Pending, withoutContent, type Head, type Heads } from "../tables/heads.ts";
+import { Pending, withoutContent, type Head, type Heads } from "../tables/heads.ts";
 import { keepText, marksOf } from "../tables/rows.ts";
 
 export interface WorkingSetOptions {
@@ -204,7 +204,7 @@ export class WorkingSet implements RowPort {
       until: NO_CLAIM.until,
       answered: false,
       pending: new Pending(),
-      childIds: isImported ? this.#waitingFor(sessionId) : [],
+      childIds: [],
       holds: new Map(),
       outputBlob: undefined,
       flight: undefined,
@@ -216,15 +216,6 @@ export class WorkingSet implements RowPort {
       this.#appendRecords(head, part, committedAt);
     for (const entry of entries) this.writes.entries.push({ head, entry, createdAt: entry.createdAt });
     return claim;
-  }
-
-  /** The stored children of an imported session, as a session tree may be imported in any order. */
-  #waitingFor(sessionId: string): string[] {
-    const stored = this.#options.facts.waiting.get(sessionId);
-    if (stored === undefined) throw new Need({ type: "waiting", sessionId });
-    const made = this.#newHeads().filter((head) => isBelow(head, sessionId));
-    const there = stored.filter((id) => this.find(id) !== undefined);
-    return [...there, ...made.map((head) => head.sessionId)];
   }
 
   commit(batch: CommitBatch, after: Session, now: number): void {

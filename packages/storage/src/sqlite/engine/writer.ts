@@ -170,7 +170,7 @@ export class Writer implements RowPort {
     if (parent !== undefined) parent.hasChildren = true;
     if (claimFor !== undefined) this.claim(head, { ...claimFor, now: committedAt });
     if (isImported) {
-      // Children may have been stored before their parent; the file knows.
+      // A session that comes back may have left ended children here; the file knows.
       head.hasChildren = true;
       for (const part of partsOf(records)) this.#writeJournal(number, part, committedAt);
       for (const entry of entries) this.#writeEntry(number, entry, [], entry.createdAt);

@@ -119,6 +119,7 @@ export function sessionValues(number: number, session: Session, blobs: Blobs): S
 /** Fields that only some sessions are created with, and that never change. */
 function originOf({
   parent,
+  detachedFrom,
   depth,
   shared,
   deadlineAt,
@@ -129,6 +130,7 @@ function originOf({
 }: Session): string | null {
   return objectColumn({
     parent,
+    detachedFrom,
     depth: depth === 0 ? undefined : depth,
     shared,
     deadlineAt,
