@@ -17,7 +17,7 @@ import type {
   Whereabouts,
 } from "@holdfast/core";
 import type { Agent } from "../agents/define.ts";
-import type { Departure } from "./driver-exit.ts";
+import type { Departure } from "./session-outcome.ts";
 import type { Creator, Submit } from "./session-claim.ts";
 import type { Immediate, SliceLoop } from "../loop/slice-loop.ts";
 import type { Timers } from "../loop/timers.ts";

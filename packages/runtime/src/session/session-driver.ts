@@ -35,22 +35,17 @@ import {
   type Exhausted,
   type Wait,
 } from "@holdfast/core";
-import { createdBy, Fifo, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
-import {
-  Attempts,
-  keptOutcome,
-  type AttemptsHost,
-  type EventDraft,
-  type NoteDraft,
-} from "../tasks/attempts.ts";
+import { createdBy, isDone, isOutcome, salvaged } from "@holdfast/core/internal";
+import { Attempts, type AttemptsHost, type EventDraft } from "../tasks/attempts.ts";
 import { CancelWatch, type CancelHost } from "./cancel-watch.ts";
 import type { Agent } from "../agents/define.ts";
-import type { Departure } from "./driver-exit.ts";
+import type { Departure } from "./session-outcome.ts";
 import { kernelWorld, type DriverOptions, type DriverWorld } from "./driver-environment.ts";
 import { OVER, SLICE, STILL, type Opening, type Phase, type Submitted } from "./driver-phase.ts";
 import { Inbox, type InboxHost } from "./inbox.ts";
 import { callAgent } from "../agents/call-agent.ts";
 import { nextLife, storedLife, type KernelLife } from "../agents/kernel-start.ts";
+import { PendingDeliveries } from "./pending-deliveries.ts";
 import { NothingWatch } from "./nothing-watch.ts";
 import { refusalOf, SessionClaim } from "./session-claim.ts";
 import { endedBy, faultedBy } from "./session-outcome.ts";
@@ -71,8 +66,7 @@ export class SessionDriver implements SliceMember {
   readonly #session: Session;
   readonly #claim: SessionClaim;
   readonly #acceptDrift: boolean;
-  readonly #outcomes = new Fifo<EventDraft>();
-  readonly #notes: NoteDraft[] = [];
+  readonly #pending = new PendingDeliveries();
   readonly #starts: TaskStarts;
   readonly #trace: SessionTrace;
   readonly #attempts: Attempts;
@@ -148,7 +142,7 @@ export class SessionDriver implements SliceMember {
     if (this.#phase.type === "over" || this.#phase.type === "commit") return false;
     if (this.#claim.isMinimal || this.#starts.isAsking || this.#openings.has("start") || cursor.replaying)
       return false;
-    return open.taskCount === 0 && this.#outcomes.size === 0 && this.#notes.length === 0 && segment.isEmpty;
+    return open.taskCount === 0 && this.#pending.isEmpty && segment.isEmpty;
   }
 
   /** A reservation that this session waited for was settled, so it asks again. */
@@ -169,8 +163,20 @@ export class SessionDriver implements SliceMember {
 
   deliver(): boolean {
     this.#world.checkLease();
-    if (this.#phase.type === "commit") this.#phase.isWoken = true;
-    if (this.#phase.type === "over" || this.#phase.type === "commit") return false;
+    switch (this.#phase.type) {
+      case "over":
+        return false;
+      case "commit":
+        this.#phase.isWoken = true;
+        return false;
+      case "still":
+      case "slice":
+        return this.#deliverNext();
+    }
+  }
+
+  /** Whether a standstill is to follow: something was delivered, or there is something to commit. */
+  #deliverNext(): boolean {
     try {
       const event = this.#next();
       if (this.#kernel.fault !== undefined) return true; // Dealt with at the standstill.
@@ -195,7 +201,7 @@ export class SessionDriver implements SliceMember {
       const stands = this.#phase.type === "slice" ? this.#kernel.closeSlice() : undefined;
       this.#phase = STILL;
       for (const warning of this.#kernel.repeats.takeWarnings())
-        this.#notes.push({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
+        this.#pending.note({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
       const fault = this.#kernel.fault;
       if (fault !== undefined) this.#settleFault(fault);
       else if (stands?.type === "checkpointed" || stands?.type === "ended") this.#seal(stands);
@@ -220,7 +226,10 @@ export class SessionDriver implements SliceMember {
     // First: the tasks that are open now were recorded, so they may have been running.
     if (this.#openings.has("recover")) this.#recover(at);
     this.#attempts.expireDue(at);
-    if (this.#drainTo !== undefined) return this.#keepOutcomes();
+    if (this.#drainTo !== undefined) {
+      this.#pending.keep(kernel); // session-driver-5.
+      return undefined;
+    }
     if (this.#openings.delete("fork") && this.#session.fork !== undefined) {
       const { origins, seed, tasks } = this.#session.fork;
       return { type: "forked", at, from: origins[0] ?? "", seed, tasks };
@@ -229,40 +238,19 @@ export class SessionDriver implements SliceMember {
       this.#trace.turnStarted(kernel.turn.number, false);
       return { type: "started", at };
     }
-    if (this.#notes.length > 0) for (const note of this.#notes.splice(0)) kernel.note(note);
+    this.#pending.addNotes(kernel);
     if (this.#isFull) return undefined;
     this.#attempts.startDueRetries(at);
     // mutant: answered-question-abandoned
     const unanswered = kernel.hasOwn ? undefined : kernel.open.unanswered(at); // Its answer may be here.
     if (unanswered !== undefined) this.#cancel.giveUpQuestion(unanswered.prompt ?? "");
     this.#armAlarm();
-    return this.#nextOutcome() ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
-  }
-
-  /** session-driver-5. */
-  #keepOutcomes(): undefined {
-    for (const event of this.#outcomes.drain()) {
-      if (!isOutcome(event)) continue;
-      const task = this.#kernel.open.get(event.task)?.task;
-      if (task !== undefined && task.kept === undefined) this.#notes.push(keptOutcome(event));
-    }
-    for (const note of this.#notes.splice(0)) this.#kernel.note(note);
-    return undefined;
+    return this.#pending.next(kernel) ?? kernel.nextOwn(at) ?? kernel.nextDue(at);
   }
 
   /** session-driver-5. Whether all that ran has ended, so that the last commit may follow. */
   get #isDrained(): boolean {
     return this.#drainTo !== undefined && !this.#kernel.cursor.replaying && this.#attempts.running === 0;
-  }
-
-  /** The oldest outcome somebody still wants: a task may have been withdrawn since it ended, a cancel told of before (CancelWatch). */
-  #nextOutcome(): EventDraft | undefined {
-    for (;;) {
-      const event = this.#outcomes.shift();
-      if (event === undefined) return undefined;
-      if (event.type === "cancel_requested" && this.#kernel.turn.cancel !== undefined) continue;
-      if (!isOutcome(event) || this.#kernel.open.get(event.task) !== undefined) return event;
-    }
   }
 
   readonly #startAgent = (): Promise<unknown> =>
@@ -306,7 +294,7 @@ export class SessionDriver implements SliceMember {
   }
 
   #hasMore(): boolean {
-    if (this.#outcomes.size > 0 || this.#notes.length > 0) return true;
+    if (!this.#pending.isEmpty) return true;
     const wakeAt = this.#kernel.open.wakeAt;
     const isDue = wakeAt !== undefined && wakeAt <= this.#world.clock.now();
     return (isDue && !this.#cancel.isGivingUp) || this.#kernel.hasOwn;
@@ -431,8 +419,7 @@ export class SessionDriver implements SliceMember {
     const last = this.#kernel;
     this.#attempts.abortAll("the checkpoint cancelled it", true);
     this.#trace.turnEnded("checkpointed");
-    const cancels = this.#outcomes.drain().filter((event) => event.type === "cancel_requested");
-    for (const event of cancels) this.#outcomes.push(event);
+    this.#pending.keepCancels();
     const life = nextLife(last, state, this.#session, this.#claim.token);
     this.#weight.checkpointed(state.chars, last.pending.chars);
     this.#kernel = this.#makeKernel(life);
@@ -508,11 +495,11 @@ export class SessionDriver implements SliceMember {
       trace: this.#trace.listener,
       traceparent: (attempt) => traceparent(this.sessionId, attempt) ?? this.#session.agent.traceparent,
       deliver: (event) => {
-        this.#outcomes.push(event);
+        this.#pending.add(event);
         this.#world.loop.wake(this);
       },
       note: (note) => {
-        this.#notes.push(note);
+        this.#pending.note(note);
         this.#world.loop.wake(this);
       },
     };
@@ -523,7 +510,7 @@ export class SessionDriver implements SliceMember {
     this.#openings.delete("recover");
     if (!this.#openings.has("start")) this.#trace.turnStarted(this.#kernel.turn.number, true);
     const drift = this.#kernel.cursor.takeDrift();
-    if (drift.length > 0) this.#notes.push({ type: "drift_accepted", at, positions: drift });
+    if (drift.length > 0) this.#pending.note({ type: "drift_accepted", at, positions: drift });
     const open = this.#kernel.open.tasks();
     // The tasks of a fork never ran. Tasks without an outcome start once the agent knows that it is a fork.
     this.#attempts.recover(this.#openings.has("fork") ? open.filter(isDone) : open, at);
@@ -572,7 +559,7 @@ export class SessionDriver implements SliceMember {
       isOver: () => this.#isOver,
       isTold: () => this.#kernel.turn.cancel !== undefined,
       tell: (event) => {
-        this.#outcomes.unshift(event);
+        this.#pending.addFirst(event);
         if (this.#drainTo !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
         this.#drainTo = undefined;
         this.#starts.refuseUnpaid();

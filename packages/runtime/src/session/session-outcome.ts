@@ -1,4 +1,4 @@
-// `Settled`: the outcome of a session for a process that is done with it, from its driver or its row.
+// `Settled`, `Departure`: the outcome of a session for a process that is done with it, from its driver or its row.
 
 import {
   decodeJson,
@@ -11,9 +11,38 @@ import {
   type RecordedError,
   type Session,
   type SessionPatch,
+  recordError,
+  type JsonText,
+  type PauseReason,
+  type TraceBody,
 } from "@holdfast/core";
-import type { Departure } from "./driver-exit.ts";
 import { sessionMoved, sessionNotFound, sessionPaused } from "./session-errors.ts";
+
+/** How a session left this process. */
+export type Departure =
+  | {
+      readonly type: "ended";
+      readonly status: "completed" | "failed" | "cancelled";
+      readonly output: JsonText | undefined;
+      readonly error: RecordedError | undefined;
+    }
+  | { readonly type: "paused"; readonly reason: PauseReason; readonly fault: HoldfastError }
+  /**
+   * Storage refused a commit, the claim was lost, or the runtime closed: the session stays as its last commit
+   * left it.
+   */
+  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
+
+export function departureEvent(departure: Departure): TraceBody {
+  if (departure.type === "paused") {
+    return { type: "session_ended", status: "paused", error: recordError(departure.fault) };
+  }
+  const { error } = departure;
+  const recorded = error === undefined ? {} : { error: recordError(error) };
+  return departure.type === "ended"
+    ? { type: "session_ended", status: departure.status, ...recorded }
+    : { type: "session_released", ...recorded };
+}
 
 /** The outcome of a session when this process is done with it. */
 export type Settled<Output = unknown> =

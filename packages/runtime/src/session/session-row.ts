@@ -19,7 +19,7 @@ import {
   type SessionPatch,
   type SessionStatus,
 } from "@holdfast/core";
-import type { Departure } from "./driver-exit.ts";
+import type { Departure } from "./session-outcome.ts";
 import { sessionPaused } from "./session-errors.ts";
 
 /** The state of a session at the end of a segment. */

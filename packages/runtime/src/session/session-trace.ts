@@ -11,7 +11,7 @@ import {
   type TraceEvent,
   type Wait,
 } from "@holdfast/core";
-import { departureEvent, type Departure } from "./driver-exit.ts";
+import { departureEvent, type Departure } from "./session-outcome.ts";
 
 export class SessionTrace {
   /** The tracer's function; events are built only when there is one. */

@@ -35,7 +35,7 @@ import { findSession } from "../claims/find-session.ts";
 import { LastErrors } from "./last-errors.ts";
 import type { LiveSessionsHost } from "./live-sessions-host.ts";
 import type { Creator } from "../session/session-claim.ts";
-import type { Departure } from "../session/driver-exit.ts";
+import type { Departure } from "../session/session-outcome.ts";
 import type { Driven, DriverOptions } from "../session/driver-environment.ts";
 import { SessionDriver } from "../session/session-driver.ts";
 import {
