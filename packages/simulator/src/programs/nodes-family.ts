@@ -160,14 +160,14 @@ export const respawned: NodeKind<RespawnedNode> = {
 };
 
 interface ReportNode extends ProgramNode {
-  readonly kind: "tell";
+  readonly kind: "report";
   readonly what: string;
   readonly asProgress: boolean;
 }
 
 /** Something for the parent. */
 export const report: NodeKind<ReportNode> = {
-  draw: ({ dice, name }) => ({ kind: "tell", what: name("told"), asProgress: dice.chance(0.5) }),
+  draw: ({ dice, name }) => ({ kind: "report", what: name("told"), asProgress: dice.chance(0.5) }),
   async perform({ what, asProgress }, { ctx }) {
     if (asProgress) ctx.reportProgress(what);
     else ctx.signalParent(REPORT_SIGNAL, what);
