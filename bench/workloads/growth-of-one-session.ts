@@ -8,7 +8,7 @@ import type { OpenStorage } from "../storages.ts";
 type Context = Parameters<Agent["main"]>[0];
 
 /** Limits that would forbid the sizes, and are not what is measured. */
-const LIMITS = { commandsPerSlice: 1_000_000, standsOnNothingMs: 600_000 };
+const LIMITS = { commandsPerSlice: 1_000_000, blockedOnNothingMs: 600_000 };
 
 /** From the start of a session to its end. */
 function session(

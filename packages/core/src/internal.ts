@@ -55,7 +55,7 @@ export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { dueAt, lookAt } from "./rules/due.ts";
 export { absentEnd, endEvent, refuseRequest } from "./rules/consequences.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
-export { repliedRequest, replyName, tellingChild } from "./journal/signal-names.ts";
+export { repliedRequest, replyName, senderChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";
 export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
@@ -65,7 +65,7 @@ export { createdBy, salvaged } from "./replay/segment.ts";
 export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
 export {
   BEHAVIOUR,
-  goesOn,
+  isActive,
   newsOf,
   isAnsweredBy,
   isChildOf,

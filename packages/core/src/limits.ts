@@ -29,7 +29,7 @@ export const LIMITS = {
   /** One slice may keep the process busy this long before the watchdog ends it (K4a). */
   sliceMs: 5_000,
   /** An agent that is blocked on nothing durable for this long is faulted (K2). */
-  standsOnNothingMs: 1_000,
+  blockedOnNothingMs: 1_000,
   /** Attempts of in-process tasks running at once in one process. */
   tasksRunning: 256,
   /** The time that a cancelled session has for its own end. */

@@ -152,7 +152,10 @@ class QueuedTasks implements TaskExecutor {
     return attempt;
   }
 
-  async goesOn({ taskId, attempt }: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> {
+  async isRunning({
+    taskId,
+    attempt,
+  }: Parameters<NonNullable<TaskExecutor["isRunning"]>>[0]): Promise<boolean> {
     const { signal } = this.#closed;
     const id = queuedSessionId(taskId, attempt);
     try {
@@ -166,7 +169,7 @@ class QueuedTasks implements TaskExecutor {
 
   /** queued-tasks-4. */
   async withdraw(lost: Parameters<NonNullable<TaskExecutor["withdraw"]>>[0]): Promise<void> {
-    if (!(await this.goesOn(lost))) return;
+    if (!(await this.isRunning(lost))) return;
     const { signal } = this.#closed;
     const id = queuedSessionId(lost.taskId, lost.attempt);
     // An attempt that has ended cannot be cancelled, and an attempt that cannot be removed is no longer

@@ -309,7 +309,7 @@ class CoordinatedRunner implements Runner {
   #free(): number {
     if (this.#stopping !== undefined) return 0;
     const { maxRuns } = this.#parts.offers;
-    if (this.#storage.held >= maxRuns) this.#runtime.letGo();
+    if (this.#storage.held >= maxRuns) this.#runtime.releaseWaiting();
     return Math.max(0, maxRuns - this.#storage.held);
   }
 
@@ -410,7 +410,7 @@ class CoordinatedRunner implements Runner {
     const { signal } = this.#hurry;
     signal.addEventListener("abort", () => resolve(), { once: true });
     this.#onFewer = () => {
-      this.#runtime.letGo();
+      this.#runtime.releaseWaiting();
       if (this.#storage.held === 0 || signal.aborted) resolve();
     };
     this.#onFewer();

@@ -98,8 +98,8 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     renewMs,
     renew: () => storage.renew({ owner, sessionIds: sessions.held, now: clock.now(), leaseMs }),
     isHolding: () => sessions.isHolding,
-    letGo: () => sessions.letGoOfAll(),
-    watch: (letGoInMs) => watchdog?.expectLetGo(letGoInMs),
+    abandonAll: () => sessions.abandonAll(),
+    watch: (abandonInMs) => watchdog?.expectAbandon(abandonInMs),
   });
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {

@@ -196,7 +196,7 @@ describe("nothing that arrives is missed", () => {
   });
 
   test("a timer and a signal during the flight of a batch are delivered after it", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const memory = new MemoryStorage();
     const slow = gate();
     let isHeld = false;
@@ -213,12 +213,12 @@ describe("nothing that arrives is missed", () => {
     const { runtime, clock } = open({ storage });
     const handle = await runtime.start(
       agentOf(async (ctx) => {
-        const timer = ctx.sleep(1_000).then(() => heard.push("timer"));
-        const signal = ctx.waitForSignal("go").then(() => heard.push("signal"));
+        const timer = ctx.sleep(1_000).then(() => received.push("timer"));
+        const signal = ctx.waitForSignal("go").then(() => received.push("signal"));
         await ctx.run("first", () => null);
         ctx.appendEntry({ role: "user", content: "a slow commit" });
         await Promise.all([timer, signal]);
-        return heard;
+        return received;
       }),
     );
     await until(() => isHeld, "the slow commit");
@@ -228,7 +228,7 @@ describe("nothing that arrives is missed", () => {
       clock.now(),
     );
     await clock.advance(5_000);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     slow.open();
     expect(await handle.result()).toEqual(["signal", "timer"]);
   });

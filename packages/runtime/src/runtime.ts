@@ -56,8 +56,8 @@ class LocalRuntime implements Runtime {
     this.#parts.sessions.abandon(sessionId);
   }
 
-  letGo(): void {
-    this.#parts.due.letGo();
+  releaseWaiting(): void {
+    this.#parts.due.releaseWaiting();
   }
 
   get live(): number {

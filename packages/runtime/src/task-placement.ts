@@ -75,10 +75,10 @@ class TaskPlacement implements TaskExecutor {
    * If this process has the handler, an attempt that another process queued counts as lost. Waiting for it
    * could deadlock: the waiting sessions may occupy the slots that would run it.
    */
-  goesOn(attempt: Parameters<NonNullable<TaskExecutor["goesOn"]>>[0]): Promise<boolean> | undefined {
+  isRunning(attempt: Parameters<NonNullable<TaskExecutor["isRunning"]>>[0]): Promise<boolean> | undefined {
     const placed = this.#of(attempt.kind);
     if (placed === this.#queue || this.#queue.describe(attempt.kind) === undefined)
-      return placed.goesOn?.(attempt);
+      return placed.isRunning?.(attempt);
     return this.#queue.withdraw?.(attempt)?.then(() => false);
   }
 

@@ -141,9 +141,9 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     ...(follow === undefined
       ? {}
       : {
-          follow: (sessionId: string, onNotice: (goesOn: boolean) => void) =>
-            follow.call(inner, sessionId, (goesOn) => {
-              if (!isDead) onNotice(goesOn);
+          follow: (sessionId: string, onNotice: (isActive: boolean) => void) =>
+            follow.call(inner, sessionId, (isActive) => {
+              if (!isDead) onNotice(isActive);
             }),
         }),
     // A dead process closes nothing. It settles all the same, so that a test can tidy up without knowing.

@@ -25,8 +25,8 @@ export class News {
 
   /** @param wants the kind of news that ends the wait (notices-5). */
   constructor(storage: FollowedStorage, sessionId: string, signal: AbortSignal, wants: "news" | "end") {
-    const unfollow = storage.follow(sessionId, (goesOn) => {
-      if (wants === "news" || !goesOn) this.come();
+    const unfollow = storage.follow(sessionId, (isActive) => {
+      if (wants === "news" || !isActive) this.come();
     });
     signal.addEventListener("abort", this.come, { once: true });
     this.#leave = () => {
@@ -64,7 +64,7 @@ export function noticing(
 ): FollowedStorage {
   const looks = new Looks(clock);
   const { follow } = storage;
-  if (follow === undefined) storage.subscribe(({ sessionId }) => looks.followers.tell(sessionId));
+  if (follow === undefined) storage.subscribe(({ sessionId }) => looks.followers.notify(sessionId));
   return {
     ...storageWith(storage, {
       async commit(changes, now) {
@@ -94,7 +94,7 @@ class Looks {
     this.#clock = clock;
   }
 
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     const leave = this.followers.follow(sessionId, onNotice);
     this.#cancel ??= this.#clock.setTimer(() => this.#look(), LOOK_MS);
     return () => {
@@ -106,12 +106,13 @@ class Looks {
   }
 
   committed(changes: readonly Change[]): void {
-    for (const change of changes) for (const sessionId of sessionsOf(change)) this.followers.tell(sessionId);
+    for (const change of changes)
+      for (const sessionId of sessionsOf(change)) this.followers.notify(sessionId);
   }
 
   #look(): void {
     this.#cancel = this.#clock.setTimer(() => this.#look(), LOOK_MS);
-    for (const sessionId of this.followers.sessionIds) this.followers.tell(sessionId);
+    for (const sessionId of this.followers.sessionIds) this.followers.notify(sessionId);
   }
 }
 

@@ -147,7 +147,7 @@ export class ChildAsks {
     this.reply(request, JSON.stringify({ error: { name: "UsageError", message, code: "usage" } }));
   }
 
-  tellChild(childId: string, name: string, payload: unknown): void {
+  sendToChild(childId: string, name: string, payload: unknown): void {
     const child = this.relations.numberOf(childId);
     const text = this.#parts.turn.encode(payload, `payload of signal "${name}"`);
     const id = this.#append({ type: "tell_session", to: child, name, hash: this.#hash(text) });
@@ -155,7 +155,7 @@ export class ChildAsks {
   }
 
   /** Signal the parent, if there is one. Returns whether there is one. */
-  tellParent(name: string, event: unknown): boolean {
+  sendToParent(name: string, event: unknown): boolean {
     const parent = this.relations.parent;
     this.#parts.turn.guard();
     // A recorded signal was sent before the name was reserved.

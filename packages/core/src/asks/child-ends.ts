@@ -5,7 +5,7 @@
 //       new wait for it. This file tells the runtime which child that may be.
 //   K13. An agent that returned waits for the ends of the children that were asked for with that policy.
 
-import { childEndName, tellingChild } from "../journal/signal-names.ts";
+import { childEndName, senderChild } from "../journal/signal-names.ts";
 import { DurableFuture } from "../replay/future.ts";
 import type { KernelParts } from "../replay/turn.ts";
 import { isLastEvent, type ChildEvent } from "../rules/consequences.ts";
@@ -44,8 +44,8 @@ export class ChildEnds {
   }
 
   /** Take note of an event from a child. */
-  heard(name: string, event: unknown): void {
-    const child = tellingChild(name);
+  received(name: string, event: unknown): void {
+    const child = senderChild(name);
     if (child === undefined || !isLastEvent(event as ChildEvent)) return;
     (this.#ended ??= new Set()).add(child);
     if (name === childEndName(child)) this.#awaited.delete(child);
@@ -53,7 +53,7 @@ export class ChildEnds {
 
   /** child-ends-2. The number of the child behind this name, if its end may be known already. */
   mayHaveEnded(name: string): number | undefined {
-    const child = tellingChild(name);
+    const child = senderChild(name);
     if (child === undefined) return undefined;
     if (child >= this.#parts.options.baseId && this.#ended?.has(child) !== true) return undefined;
     return child;

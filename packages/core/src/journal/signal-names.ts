@@ -42,7 +42,7 @@ export function replyName(request: number): string {
 }
 
 /** The child whose event has this name; `undefined` for any other name. */
-export function tellingChild(name: string): number | undefined {
+export function senderChild(name: string): number | undefined {
   const prefix = [CHILD_PREFIX, CHILD_END_PREFIX].find((one) => name.startsWith(one));
   return prefix === undefined ? undefined : Number(name.slice(prefix.length));
 }

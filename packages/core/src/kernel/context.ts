@@ -336,7 +336,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Signal a child, or its successor, exactly once after any crash. */
   signalChild(child: ChildHandle, name: string, payload?: unknown): void {
     this.#checkName(name, "signal");
-    this.#children.tellChild(child.sessionId, name, payload);
+    this.#children.sendToChild(child.sessionId, name, payload);
   }
 
   cancelChild(
@@ -351,12 +351,12 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   /** Signal the parent, as a child event. Returns whether there is one; an ended one receives nothing. */
   signalParent(name: string, payload?: unknown): boolean {
     this.#checkName(name, "signal");
-    return this.#children.tellParent(name, { type: "signal", name, payload: payload ?? null });
+    return this.#children.sendToParent(name, { type: "signal", name, payload: payload ?? null });
   }
 
   /** Report progress to the parent, to observers, and as `ctx.resumedFrom` to a session in its place. */
   reportProgress(data: unknown): void {
-    this.#children.tellParent("progress", { type: "progress", data: data ?? null });
+    this.#children.sendToParent("progress", { type: "progress", data: data ?? null });
     this.#children.progressed(data);
   }
 

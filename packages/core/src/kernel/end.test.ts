@@ -83,18 +83,18 @@ describe("K13: on return", () => {
       const stand = new KernelStand(handsOver, { agents });
       expect(await stand.start()).toEqual({ type: "open" });
       expect(stand.seal()).toMatchObject({ newTasks: [{ kind: "work" }], effects: [] });
-      const heir = "ses_test-1";
+      const successor = "ses_test-1";
       expect(await stand.completeTask(0)).toEqual({
         type: "ended",
         ending: {
           type: "returned",
-          output: JSON.stringify({ handedOffTo: heir }),
-          handedOffTo: heir,
+          output: JSON.stringify({ handedOffTo: successor }),
+          handedOffTo: successor,
         },
       });
       expect(stand.seal()).toMatchObject({
         records: [{ type: "task_completed" }, { type: "complete" }],
-        effects: [{ type: "create_session", sessionId: heir, input: "1" }],
+        effects: [{ type: "create_session", sessionId: successor, input: "1" }],
       });
     });
 

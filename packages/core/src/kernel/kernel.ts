@@ -192,7 +192,7 @@ export class Kernel {
         if (this.#cursor.slice === "live") this.#segment.consume(event.signalId);
         const item = this.#close(event.wait, "signal", "input");
         const payload = decodeJson(event.payload);
-        if (item?.name !== undefined) this.children.ends.heard(item.name, payload);
+        if (item?.name !== undefined) this.children.ends.received(item.name, payload);
         item?.future.fulfil(payload);
         return;
       }
@@ -269,7 +269,7 @@ export class Kernel {
   }
 
   /** Fault the session from outside: it was blocked on nothing durable for too long. */
-  faultStandingOnNothing(): void {
+  faultBlockedOnNothing(): void {
     const what = `the agent of session ${this.#options.sessionId} awaits something that is not durable, and nothing else`;
     this.#faults.remember(strayFault(what, this.#options.whereabouts?.().outsideCall));
     this.#turn.closed = true;

@@ -213,7 +213,7 @@ describe("K2: a command asked outside a slice is a fault, every time", () => {
   test("an agent that is blocked on nothing durable is distinguished, and can be faulted", async () => {
     const stand = new KernelStand(() => new Promise(() => {}));
     expect(await stand.start()).toEqual({ type: "nothing" });
-    stand.kernel.faultStandingOnNothing();
+    stand.kernel.faultBlockedOnNothing();
     expect(stand.kernel.fault).toMatchObject({
       code: "non_durable_await",
       message: expect.stringContaining("nothing else"),

@@ -266,12 +266,12 @@ export interface AgentStorage {
 
   /**
    * Call `onNotice` after each change of a session's row (ST47), whether or not the session exists. A notice
-   * is only a reason to read, and there may be one too many. `goesOn` says that the session is known to be
+   * is only a reason to read, and there may be one too many. `isActive` says that the session is known to be
    * active here. `onNotice` must not throw or call back synchronously. Returns the unsubscriber.
    *
    * An adapter that receives no change notifications leaves this method out, and callers poll.
    */
-  follow?(sessionId: string, onNotice: (goesOn: boolean) => void): () => void;
+  follow?(sessionId: string, onNotice: (isActive: boolean) => void): () => void;
 
   /**
    * Resolves with the reason when nothing can be stored here any more: `commit` and `claim` then reject, and

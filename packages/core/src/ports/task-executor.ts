@@ -28,7 +28,7 @@ export interface TaskExecutor {
    * Whether an attempt is still running after the process of its session ended. Starting it again with the
    * same number then attaches to it. Never rejects; `undefined` when work of this kind ends with the process.
    */
-  goesOn?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
+  isRunning?(attempt: Pick<TaskAttempt, "kind" | "taskId" | "attempt">): Promise<boolean> | undefined;
   /**
    * End a lost attempt that another process of its session may have begun here. Its task is performed
    * elsewhere now, or is no longer wanted. Otherwise it would run beside the next attempt, or after its

@@ -134,8 +134,8 @@ export class Turn implements FutureOwner {
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
     if (this.isLeaving) return;
     const open = targets.flatMap((future) => {
-      const stands = this.#standsFor(future);
-      return this.#parts.open.get(stands.id)?.future === stands ? { future, id: stands.id } : [];
+      const waitedFor = this.#waitedForBy(future);
+      return this.#parts.open.get(waitedFor.id)?.future === waitedFor ? { future, id: waitedFor.id } : [];
     });
     if (open.length === 0) return;
     this.ask({ type: "withdraw", targets: open.map(({ id }) => id) });
@@ -164,7 +164,7 @@ export class Turn implements FutureOwner {
   }
 
   /** The future itself, or the question that holds its outcome back. */
-  #standsFor(future: DurableFuture<unknown>): DurableFuture<unknown> {
+  #waitedForBy(future: DurableFuture<unknown>): DurableFuture<unknown> {
     const isSo = (this.#parts.options.relations.flags & BEHAVIOUR.withdrawsHeld) !== 0;
     return isSo ? (future.heldBy ?? future) : future;
   }

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { NO_AMOUNT, openAccount } from "../session/budget.ts";
-import { becameLow, consequencesOf, isLastEvent, tellLow } from "./consequences.ts";
+import { becameLow, consequencesOf, isLastEvent, notifyLow } from "./consequences.ts";
 import type { Session, SessionStatus } from "../session/session.ts";
 import { createSession } from "./creation.ts";
 
@@ -19,7 +19,7 @@ const creation = {
 } as const;
 const row = (more: Partial<Session> = {}): Session =>
   Object.freeze({ ...createSession({ ...creation, parent }, 0), status: "working", ...more });
-const told = (before: Session, after: Session) =>
+const notified = (before: Session, after: Session) =>
   consequencesOf(before, after, 10).flatMap((one) =>
     one.type === "send_signal" ? [[one.sessionId, one.name, JSON.parse(one.payload ?? "null")]] : [],
   );
@@ -52,7 +52,7 @@ describe("an end", () => {
     ],
   ];
   test.each(events)("consequences-1: %j is reported twice, as the last event", (more, event) => {
-    expect(told(row(), row(more))).toEqual([
+    expect(notified(row(), row(more))).toEqual([
       ["ses-parent", "child:4", event],
       ["ses-parent", "child-end:4", event],
     ]);
@@ -62,7 +62,7 @@ describe("an end", () => {
   test("consequences-1: a session that had ended before, or has a successor, reports no end", () => {
     const ended = row({ status: "failed" });
     expect(consequencesOf(ended, { ...ended, updatedAt: 9 }, 10)).toEqual([]);
-    expect(told(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
+    expect(notified(row(), row({ status: "completed", handedOffTo: "ses-2" }))).toEqual([]);
   });
 
   test.each<[Partial<Session>, boolean, string]>([
@@ -96,11 +96,11 @@ describe("while it lives", () => {
     const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "cancel" } as const;
     const cancel = { mode: "graceful", deadlineAt: 60, cause: "budget_exceeded", exhausted } as const;
     const after = row({ status: "cancelling", cancel });
-    expect(told(row(), after)).toEqual([
+    expect(notified(row(), after)).toEqual([
       ["ses-parent", "child:4", { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 }],
     ]);
-    expect(told(after, { ...after, turn: 2 })).toEqual([]);
-    expect(told(after, { ...after, status: "cancelled" })[0]).toEqual([
+    expect(notified(after, { ...after, turn: 2 })).toEqual([]);
+    expect(notified(after, { ...after, status: "cancelled" })[0]).toEqual([
       "ses-parent",
       "child:4",
       { type: "cancelled", reason: "budget_exceeded", cause: "budget_exceeded" },
@@ -109,10 +109,12 @@ describe("while it lives", () => {
 
   test("consequences-3: a pause is reported, with the limit if the limit is its cause", () => {
     const paused = row({ status: "paused", pauseReason: "poison" });
-    expect(told(row(), paused)).toEqual([["ses-parent", "child:4", { type: "blocked", reason: "poison" }]]);
-    expect(told(paused, { ...paused, turn: 2 })).toEqual([]);
+    expect(notified(row(), paused)).toEqual([
+      ["ses-parent", "child:4", { type: "blocked", reason: "poison" }],
+    ]);
+    expect(notified(paused, { ...paused, turn: 2 })).toEqual([]);
     const exhausted = { payer: "ses-1", limit: "maxTokens", used: 3, max: 5, then: "park" } as const;
-    expect(told(row(), row({ status: "paused", pauseReason: "budget_exceeded", exhausted }))).toEqual([
+    expect(notified(row(), row({ status: "paused", pauseReason: "budget_exceeded", exhausted }))).toEqual([
       ["ses-parent", "child:4", { type: "budget_exceeded", limit: "maxTokens", used: 3, max: 5 }],
     ]);
   });
@@ -123,8 +125,8 @@ describe("while it lives", () => {
 
   test("a session without a parent notifies no session", () => {
     const alone = createSession(creation, 0);
-    expect(told(alone, { ...alone, status: "completed" })).toEqual([]);
-    expect(told(alone, { ...alone, status: "paused", pauseReason: "poison" })).toEqual([]);
+    expect(notified(alone, { ...alone, status: "completed" })).toEqual([]);
+    expect(notified(alone, { ...alone, status: "paused", pauseReason: "poison" })).toEqual([]);
   });
 });
 
@@ -132,8 +134,8 @@ test("a low budget is reported once, and not by a session that has ended", () =>
   const account = { ...openAccount({ maxTokens: 100 }), spent: { ...NO_AMOUNT, tokens: 95 } };
   expect(becameLow(account)).toBe(true);
   expect(becameLow({ ...account, low: true })).toBe(false);
-  expect(tellLow(row(), account)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
-  expect(tellLow(row({ status: "completed" }), account)).toEqual([]);
+  expect(notifyLow(row(), account)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
+  expect(notifyLow(row({ status: "completed" }), account)).toEqual([]);
 });
 
 test("a cancel of a child reaches the sessions below the child", () => {

@@ -67,7 +67,7 @@ export function isLastEvent({ type }: ChildEvent): boolean {
 /** In the order they are to be applied. */
 export function consequencesOf(before: Session, after: Session, now: number): readonly Consequence[] {
   if (before === after) return NONE;
-  if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...tellEnd(after), cancelBelow(after)];
+  if (isEnded(after.status)) return isEnded(before.status) ? NONE : [...notifyEnd(after), cancelBelow(after)];
   // mutant: cancel-of-root-only
   if (after.cancel !== undefined && before.cancel === undefined) {
     const graceMs = after.cancel.deadlineAt - now;
@@ -77,7 +77,7 @@ export function consequencesOf(before: Session, after: Session, now: number): re
     if (exhausted === undefined || after.parent === undefined) return [below];
     return [toParent(after.parent, `${after.sessionId}:exhausted`, exhaustedEvent(exhausted)), below];
   }
-  return after.status === "paused" && before.status !== "paused" ? tellPause(after) : NONE;
+  return after.status === "paused" && before.status !== "paused" ? notifyPause(after) : NONE;
 }
 
 /** The name of the signal to a parent about a child's low budget. No agent can send a signal of this name. */
@@ -87,7 +87,7 @@ export const BUDGET_LOW = "budget-low";
  * ST29. The signal to a session's parent when less than a tenth of its budget is left. The successor of a
  * session sends it instead.
  */
-export function tellLow(payer: Session, account: Account): readonly SendSignal[] {
+export function notifyLow(payer: Session, account: Account): readonly SendSignal[] {
   const { parent, sessionId } = payer;
   // A session that has ended notifies no parent, though the sessions that it left may still spend.
   if (parent === undefined || isEnded(payer.status)) return NONE;
@@ -128,7 +128,7 @@ export function refuseRequest(asking: string, request: number, parentId: string)
 }
 
 /** consequences-1. */
-function tellEnd(session: Session): readonly SendSignal[] {
+function notifyEnd(session: Session): readonly SendSignal[] {
   const { sessionId, parent, handedOffTo } = session;
   // mutant: child-end-unreported
   if (parent === undefined || handedOffTo !== undefined) return NONE;
@@ -147,7 +147,7 @@ export function lastWords(
 }
 
 /** consequences-5. */
-export function tellTaken(parent: ParentRef, sessionId: string): readonly SendSignal[] {
+export function notifyTaken(parent: ParentRef, sessionId: string): readonly SendSignal[] {
   const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
   const error = { name: "ConflictError", message, code: "session_exists" };
   const event = { type: "failed", error } satisfies ChildEvent;
@@ -179,7 +179,7 @@ function exhaustedEvent({ limit, used, max }: Exhausted): JsonText {
   return JSON.stringify({ type: "budget_exceeded", limit, used, max } satisfies ChildEvent);
 }
 
-function tellPause({
+function notifyPause({
   sessionId,
   parent,
   pauseReason,

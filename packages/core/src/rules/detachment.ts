@@ -10,7 +10,7 @@
 
 import { positionId } from "../ids.ts";
 import type { JournalRecord } from "../journal/record.ts";
-import { repliedRequest, tellingChild } from "../journal/signal-names.ts";
+import { repliedRequest, senderChild } from "../journal/signal-names.ts";
 import type { ImportedSession, SendSignal } from "../session/changes.ts";
 import type { Session } from "../session/session.ts";
 import { absentEnd, isLastEvent, lastWords, refuseRequest, type ChildEvent } from "./consequences.ts";
@@ -60,7 +60,7 @@ function unanswered({ records, signals = [] }: ImportedSession): {
   const requests = new Set<number>();
   const names = new Map<number, string>();
   const answer = (name: string, payload: string | undefined): void => {
-    const child = tellingChild(name);
+    const child = senderChild(name);
     if (child !== undefined && isLastEvent(JSON.parse(payload ?? "{}") as ChildEvent)) children.delete(child);
     const request = repliedRequest(name);
     if (request !== undefined) requests.delete(request);

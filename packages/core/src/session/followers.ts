@@ -4,7 +4,7 @@
 //   followers-1. A follower that leaves while others are notified is not notified any more.
 
 export class Followers {
-  readonly #followers = new Map<string, Set<(goesOn: boolean) => void>>();
+  readonly #followers = new Map<string, Set<(isActive: boolean) => void>>();
 
   get sessionIds(): readonly string[] {
     return [...this.#followers.keys()];
@@ -20,9 +20,9 @@ export class Followers {
   }
 
   /** @returns the unsubscriber. */
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     // Wrapped, so that a function that follows twice is notified twice and leaves once.
-    const notice = (goesOn: boolean): void => onNotice(goesOn);
+    const notice = (isActive: boolean): void => onNotice(isActive);
     const others = this.#followers.get(sessionId);
     if (others === undefined) this.#followers.set(sessionId, new Set([notice]));
     else others.add(notice);
@@ -32,8 +32,8 @@ export class Followers {
     };
   }
 
-  /** @param goesOn whether the session is known to be active here. */
-  tell(sessionId: string, goesOn = false): void {
-    for (const notice of this.#followers.get(sessionId) ?? []) notice(goesOn);
+  /** @param isActive whether the session is known to be active here. */
+  notify(sessionId: string, isActive = false): void {
+    for (const notice of this.#followers.get(sessionId) ?? []) notice(isActive);
   }
 }

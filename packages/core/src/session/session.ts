@@ -84,7 +84,7 @@ export function isEnded(status: SessionStatus): status is "completed" | "failed"
 }
 
 /** Whether the session is active in this storage: it has not ended, and has not moved away. */
-export function goesOn({ status, move }: Pick<Session, "status" | "move">): boolean {
+export function isActive({ status, move }: Pick<Session, "status" | "move">): boolean {
   return !isEnded(status) && move?.isDone !== true;
 }
 

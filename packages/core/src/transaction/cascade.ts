@@ -16,7 +16,7 @@
 
 import { positionIn } from "../ids.ts";
 import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
-import { consequencesOf, refuseRequest, tellTaken, type CancelChildren } from "../rules/consequences.ts";
+import { consequencesOf, refuseRequest, notifyTaken, type CancelChildren } from "../rules/consequences.ts";
 import { keepClaimedRun } from "./ended-runs.ts";
 import { decideResume } from "../rules/interruptions.ts";
 import { activeSuccessor, childrenOf, isForSuccessor } from "./successors.ts";
@@ -172,7 +172,7 @@ function refuseChild(tx: Transaction, { sessionId, parent }: CreateSession): voi
   if (isChildOf(sessionIn(tx, sessionId), parent))
     // mutant: resent-child-counted
     tx.rows.update(parent.sessionId, { session: { ...asking, children: asking.children - 1 } });
-  else for (const signal of tellTaken(parent, sessionId)) tx.apply(signal);
+  else for (const signal of notifyTaken(parent, sessionId)) tx.apply(signal);
 }
 
 /** ST35, ST36. The effect with its owner; `undefined` when it would reach another owner's session. */

@@ -4,7 +4,7 @@
 // returns, and notifies a parent when an account runs low.
 
 import type { Amount, Remaining } from "../journal/amounts.ts";
-import { becameLow, tellLow } from "../rules/consequences.ts";
+import { becameLow, notifyLow } from "../rules/consequences.ts";
 import { activeSuccessor } from "./successors.ts";
 import {
   admitAgain,
@@ -40,7 +40,8 @@ export function charge(tx: Transaction, session: Session, charges: readonly Char
     const stored = isNews ? { ...account, low: true } : account;
     rows.update(owner, { account: stored });
     const active = isNews ? activeSuccessor(rows, owner) : undefined;
-    if (active !== undefined) for (const signal of tellLow(active, stored)) notifyParent(tx, active, signal);
+    if (active !== undefined)
+      for (const signal of notifyLow(active, stored)) notifyParent(tx, active, signal);
   }
   return charged.admissions;
 }

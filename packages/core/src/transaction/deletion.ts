@@ -28,8 +28,8 @@ export function decideDeletion(
   for (const id of found) {
     const obstacle = activeSuccessor(lookups, id) ?? belowSuccessor(lookups, id);
     if (obstacle !== undefined) {
-      const { sessionId: goesOn, status } = obstacle;
-      return refused({ status: "not_ended", sessionId: goesOn, sessionStatus: status });
+      const { sessionId: activeId, status } = obstacle;
+      return refused({ status: "not_ended", sessionId: activeId, sessionStatus: status });
     }
     const children = childrenOf(lookups, id);
     if (subtree === "refuse" && children.length > 0) return refused({ status: "has_children" });

@@ -108,7 +108,7 @@ describe("a program that only waits for the end of a session", () => {
       const runtime = createRuntime({ storage, agents: [naps] });
       const session = await runtime.start(naps);
       const over = session.result();
-      runtime.letGo();
+      runtime.releaseWaiting();
       console.log(await over, await (await runtime.start(naps)).result());
     `);
     expect(ended).toEqual({ code: 0, output: "rested rested\n" });

@@ -328,7 +328,7 @@ describe("a queued task with a deadline", () => {
     expect(second).toMatchObject({ started: [], withdrawn: [`${sessionId}-0 1`] });
   });
 
-  function queueOf(goesOn = Promise.resolve(true)) {
+  function queueOf(isRunning = Promise.resolve(true)) {
     const started: TaskAttempt[] = [];
     const aborted: string[] = [];
     const withdrawn: string[] = [];
@@ -336,7 +336,7 @@ describe("a queued task with a deadline", () => {
       describe: () => ({}),
       kinds: () => [],
       start: (attempt) => (started.push(attempt), { abort: (why) => void aborted.push(why), leave() {} }),
-      goesOn: () => goesOn,
+      isRunning: () => isRunning,
       withdraw: async ({ taskId, attempt }) => void withdrawn.push(`${taskId} ${attempt}`),
       close: async () => {},
     };

@@ -326,7 +326,7 @@ export interface Runtime {
   /** Stop driving one session: its running tasks are aborted, and it stays as its last commit left it. */
   abandon(sessionId: string): void;
   /** Release every session that only waits, without waiting for `warmMs`. */
-  letGo(): void;
+  releaseWaiting(): void;
   /** Sessions driven now. */
   readonly live: number;
   /**

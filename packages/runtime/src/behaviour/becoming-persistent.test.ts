@@ -75,7 +75,7 @@ const talker = defineAgent({
 });
 
 /** Hears its child twice, and a person in between. */
-const hearing = (spawn = async (ctx: AgentContext) => ctx.spawnAgent(local(talker))): Agent =>
+const receiving = (spawn = async (ctx: AgentContext) => ctx.spawnAgent(local(talker))): Agent =>
   defineAgent({
     name: "hearing",
     agents: [talker],
@@ -90,14 +90,14 @@ const hearing = (spawn = async (ctx: AgentContext) => ctx.spawnAgent(local(talke
     },
   });
 
-const HEARD = [
+const RECEIVED = [
   { type: "signal", name: "ready", payload: 1 },
   { type: "signal", name: "ready", payload: 2 },
   "done",
 ];
 
 const workingFirst = (): Agent =>
-  hearing(async (ctx) => {
+  receiving(async (ctx) => {
     ctx.appendEntry({ role: "user", content: "begin" });
     await ctx.run("work", () => 1);
     return ctx.spawnAgent(local(talker));
@@ -105,11 +105,11 @@ const workingFirst = (): Agent =>
 
 describe("a minimal session that asks for a child", () => {
   const spawns: readonly (readonly [string, Agent])[] = [
-    ["in its first segment", hearing()],
+    ["in its first segment", receiving()],
     ["after work of its own", workingFirst()],
     [
       "inside Promise.all",
-      hearing(async (ctx) => {
+      receiving(async (ctx) => {
         const spawn = async () => {
           await ctx.run("before", () => 1);
           return ctx.spawnAgent(local(talker));
@@ -120,7 +120,7 @@ describe("a minimal session that asks for a child", () => {
     ],
     [
       "after a checkpoint",
-      hearing(async (ctx) => {
+      receiving(async (ctx) => {
         if (ctx.state === undefined) return ctx.checkpoint({ begun: true });
         return ctx.spawnAgent(local(talker));
       }),
@@ -138,7 +138,7 @@ describe("a minimal session that asks for a child", () => {
     const { runtime } = life(storage, agent);
     const session = await runtime.resume(ID);
     await runtime.signal(ID, "person");
-    expect(await session.result()).toEqual(HEARD);
+    expect(await session.result()).toEqual(RECEIVED);
   });
 
   test("a minimal session that spawns a child stores its journal in that commit, with the cause", async () => {
@@ -169,7 +169,7 @@ describe("a minimal session that asks for a child", () => {
       const { runtime } = life(storage, agent);
       const session = await runtime.resume(ID);
       await runtime.signal(ID, "person");
-      expect(await session.result(), `death after commit ${commits}`).toEqual(HEARD);
+      expect(await session.result(), `death after commit ${commits}`).toEqual(RECEIVED);
     }
   });
 
@@ -192,7 +192,7 @@ describe("a minimal session that asks for a child", () => {
     const { runtime } = life(storage, agent);
     const session = await runtime.resume(ID);
     await runtime.signal(ID, "person");
-    expect(await session.result()).toEqual(HEARD);
+    expect(await session.result()).toEqual(RECEIVED);
     expect(await session.session()).toMatchObject({ children: 1 });
   });
 
@@ -250,13 +250,13 @@ test("a minimal session that asks its parent becomes persistent, and gets the an
 });
 
 test("a minimal session that hands over stores its journal, with the cause", async () => {
-  const heir = defineAgent({ name: "heir", run: async () => "done" });
+  const successor = defineAgent({ name: "heir", run: async () => "done" });
   const agent: Agent = defineAgent({
     name: "giving",
-    agents: [heir],
+    agents: [successor],
     run: async (ctx) => {
       await ctx.run("work", () => 1);
-      return ctx.handoffToAgent(local(heir), undefined, { completion: "immediate" });
+      return ctx.handoffToAgent(local(successor), undefined, { completion: "immediate" });
     },
   });
   const storage = new MemoryStorage();
@@ -278,7 +278,7 @@ test("a session that became persistent is forked, exported and imported as any o
   const fork = await runtime.fork(ID, { at, sessionId: "fork" });
   await waitsFor(storage, "person", "fork");
   await runtime.signal("fork", "person");
-  expect(await fork.result()).toEqual(HEARD);
+  expect(await fork.result()).toEqual(RECEIVED);
 
   await runtime.signal(ID, "person");
   await runtime.handle(ID).result();
@@ -286,7 +286,7 @@ test("a session that became persistent is forked, exported and imported as any o
   for await (const line of runtime.export(ID)) lines.push(Buffer.from(line));
   const other = life(new MemoryStorage(), agent);
   await other.runtime.import(Readable.from(lines), { name: "a file" });
-  expect(await other.runtime.handle(ID).result()).toEqual(HEARD);
+  expect(await other.runtime.handle(ID).result()).toEqual(RECEIVED);
 });
 
 describe("a minimal child", () => {
@@ -366,7 +366,7 @@ test("a minimal session without a parent that waits for a signal stays minimal",
 
 test("an ephemeral session that asks for a child stays ephemeral, with its child", async () => {
   const storage = new MemoryStorage();
-  const agent = hearing();
+  const agent = receiving();
   const { runtime } = life(storage, agent);
   await runtime.start(agent, undefined, { sessionId: ID, persistence: "ephemeral" });
   await waitsFor(storage, "person");
@@ -414,7 +414,7 @@ describe("a minimal session that an older Holdfast began", () => {
   test("a minimal parent that stored no journal is paused with the commands that help, and its child is kept", async () => {
     const storage = await stored();
     const child = await storage.load(`${ID}-0`);
-    const { runtime } = life(storage, hearing());
+    const { runtime } = life(storage, receiving());
     for (const _ of [1, 2]) {
       const handle = await runtime.resume(ID);
       expect(await handle.settled()).toMatchObject({ status: "paused" });
@@ -428,17 +428,17 @@ describe("a minimal session that an older Holdfast began", () => {
     const fork = await runtime.fork(ID, { sessionId: "again" });
     await waitsFor(storage, "person", "again");
     await fork.signal("person");
-    expect(await fork.result()).toEqual(HEARD);
+    expect(await fork.result()).toEqual(RECEIVED);
   });
 
   test("a minimal session that had not begun becomes persistent when it creates its child", async () => {
     const storage = new MemoryStorage();
     await storage.commit([{ type: "create_session", sessionId: ID, persistence: "minimal", ...OLDER }], 0);
-    const { runtime } = life(storage, hearing());
+    const { runtime } = life(storage, receiving());
     const handle = await runtime.resume(ID);
     await waitsFor(storage, "person");
     expect((await storage.reader.session(ID))?.persistence).toBeUndefined();
     await handle.signal("person");
-    expect(await handle.result()).toEqual(HEARD);
+    expect(await handle.result()).toEqual(RECEIVED);
   });
 });

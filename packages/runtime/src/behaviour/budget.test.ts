@@ -68,10 +68,10 @@ describe("a limit", () => {
       const session = await runtime.start(agent, undefined, { budget: { maxTokens: 250 } });
       expect(await session.settled()).toMatchObject({ status: "paused" });
       expect((await session.session()).account).toMatchObject({ spent: { tokens: 200 } });
-      const told = (await storage.reader.journal(session.sessionId, 0, 99)).find(
+      const found = (await storage.reader.journal(session.sessionId, 0, 99)).find(
         ({ type }) => type === "warned",
       );
-      expect(told?.payload).toContain(`reported inputTokens: ${inputTokens}`);
+      expect(found?.payload).toContain(`reported inputTokens: ${inputTokens}`);
     },
   );
 
@@ -271,8 +271,8 @@ describe("a reservation", () => {
       },
     });
     const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 420 } });
-    const told = await handle.result();
-    expect(told).toMatchObject({ type: "budget_exceeded", limit: "maxTokens", max: 420 });
+    const found = await handle.result();
+    expect(found).toMatchObject({ type: "budget_exceeded", limit: "maxTokens", max: 420 });
     expect(ran.length).toBe(4);
   });
 
@@ -322,10 +322,10 @@ describe("a reservation", () => {
       agents: [child],
       run: async (ctx) => {
         const one = ctx.spawnAgent(local(child), undefined, { budget });
-        const told: ChildEvent[] = [];
-        while (told.every((event) => !isLastEvent(event))) told.push(await ctx.waitForChildEvent(one));
+        const found: ChildEvent[] = [];
+        while (found.every((event) => !isLastEvent(event))) found.push(await ctx.waitForChildEvent(one));
         const ending = await ctx.waitForChild(one).catch((error: ChildFailedError) => error.ending);
-        return [told.filter(({ type }) => type !== "signal"), ending];
+        return [found.filter(({ type }) => type !== "signal"), ending];
       },
     });
     const handle = await runtime.start(top);

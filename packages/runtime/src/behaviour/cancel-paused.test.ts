@@ -175,15 +175,15 @@ test.each([
     });
     const runtime = createRuntime({ storage, clock: new TestClock(), development: false });
     opened.push(runtime);
-    let heard = 0;
+    let received = 0;
     const agent = defineAgent({
       name: "spends",
       run: async (ctx) => {
-        if (ctx.isCancellationRequested()) heard++;
+        if (ctx.isCancellationRequested()) received++;
         await ctx.run("first", () => 1);
-        if (ctx.isCancellationRequested()) heard++;
+        if (ctx.isCancellationRequested()) received++;
         await step();
-        await ctx.run("second", () => 2).catch(() => heard++);
+        await ctx.run("second", () => 2).catch(() => received++);
         return "tidied";
       },
     });
@@ -194,7 +194,7 @@ test.each([
         ? { status: "failed" }
         : { status: "cancelled", output: "tidied", error: undefined },
     );
-    if (budget !== undefined) expect(heard).toBeGreaterThan(0);
+    if (budget !== undefined) expect(received).toBeGreaterThan(0);
   },
 );
 

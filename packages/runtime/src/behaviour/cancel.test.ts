@@ -120,9 +120,9 @@ describe("graceful", () => {
   test("a cancel outlives its process: the next one notifies the agent, with the same deadline", async () => {
     const storage = new MemoryStorage();
     const clock = new TestClock();
-    const heard: string[] = [];
+    const received: string[] = [];
     const agent = agentOf(async (ctx) => {
-      await ctx.waitForSignal("never").catch((error: { code: string }) => heard.push(error.code));
+      await ctx.waitForSignal("never").catch((error: { code: string }) => received.push(error.code));
       await ctx.cleanup((c) => c.waitForSignal("also never"));
     });
     const first = open({ storage, clock });
@@ -133,19 +133,19 @@ describe("graceful", () => {
     const second = open({ storage, clock, agents: [agent], adopt: false });
     expect(await second.runtime.cancel(sessionId, { graceMs: 9_000 })).toMatchObject({ status: "requested" });
     await second.runtime.close();
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     const third = open({ storage, clock, agents: [agent] });
     await third.runtime.resume(sessionId);
     await turns(20);
-    expect(heard).toEqual(["cancelled"]);
+    expect(received).toEqual(["cancelled"]);
     // The process that resumes the clean-up does not notify the agent again.
     third.mortalStorage.die();
     vanishRuntime(third.runtime);
     const fourth = open({ storage, clock, agents: [agent] });
     const handle = await fourth.runtime.resume(sessionId);
     await turns(20);
-    const told = (await journalOf(storage, sessionId)).filter(({ type }) => type === "cancel_requested");
-    expect(told).toHaveLength(1);
+    const notified = (await journalOf(storage, sessionId)).filter(({ type }) => type === "cancel_requested");
+    expect(notified).toHaveLength(1);
     await clock.advance(9_000);
     expect((await handle.settled()).status).toBe("cancelled");
   });
@@ -291,7 +291,7 @@ describe("that is stored right before the end", () => {
     "a cancel that is stored before the end repeats no task: the agent gets %s again (%s, ends %s)",
     async (outcome, persistence, ends) => {
       const memory = new MemoryStorage();
-      const [done, heard] = [gate(), [] as string[]];
+      const [done, received] = [gate(), [] as string[]];
       let [isCancelled, ran] = [false, 0];
       const storage = storageWith(memory, {
         async commit(changes, now) {
@@ -314,7 +314,7 @@ describe("that is stored right before the end", () => {
           throw outcome;
         };
         const options = { retry: { maxAttempts: 1 } };
-        heard.push(await ctx.run("once", work, options).then(String, (error: Error) => error.message));
+        received.push(await ctx.run("once", work, options).then(String, (error: Error) => error.message));
         if (ends === "upon a signal") await ctx.waitForSignal("go").catch(() => {});
         return ctx.isCancellationRequested() ? "tidied" : "whole";
       });
@@ -322,13 +322,13 @@ describe("that is stored right before the end", () => {
       await until(() => ran === 1, "it is at work");
       done.open();
       if (ends === "upon a signal") {
-        await until(() => heard.length === 1, "its work is done");
+        await until(() => received.length === 1, "its work is done");
         await handle.signal("go");
       }
       expect(await handle.settled()).toMatchObject({ status: "cancelled", output: "tidied" });
       expect(ran).toBe(1);
-      expect(heard).toHaveLength(2);
-      expect(heard[1]).toBe(heard[0]);
+      expect(received).toHaveLength(2);
+      expect(received[1]).toBe(received[0]);
     },
   );
 });

@@ -347,12 +347,12 @@ test("a child that sends its parent a signal reserved for budgets is paused with
     name: "child",
     run: async (ctx) => ctx.signalParent("budget-low", { tokens: 1 }),
   });
-  const hearing = defineAgent({
+  const receiving = defineAgent({
     name: "hearing",
     agents: [child],
     run: async (ctx) => ctx.waitForChildEvent(ctx.spawnAgent(local(child))),
   });
-  const session = await runtime.start(hearing);
+  const session = await runtime.start(receiving);
   expect(await session.result()).toEqual({ type: "blocked", reason: "agent_fault" });
 });
 
@@ -382,14 +382,14 @@ describe("a hand-over", () => {
 
   test("after an immediate hand-over the grandparent's signals and cancel reach the successor", async () => {
     const { runtime } = open();
-    const heir = defineAgent({
+    const successor = defineAgent({
       name: "heir",
       run: async (ctx) => [await ctx.waitForSignal("word"), await ctx.waitForSignal("never")],
     });
     const middle = defineAgent({
       name: "middle",
-      agents: [heir],
-      run: async (ctx) => ctx.handoffToAgent(local(heir), undefined, { completion: "immediate" }),
+      agents: [successor],
+      run: async (ctx) => ctx.handoffToAgent(local(successor), undefined, { completion: "immediate" }),
     });
     const top = parent(
       async (ctx) => {
@@ -404,9 +404,9 @@ describe("a hand-over", () => {
       "top",
     );
     const handle = await runtime.start(top);
-    const goesOn = runtime.handle(`${handle.sessionId}-0-0`);
+    const isActive = runtime.handle(`${handle.sessionId}-0-0`);
     const waitsFor = async (name: string): Promise<boolean> => {
-      const { waits } = await goesOn.session().catch(() => ({ waits: [] }));
+      const { waits } = await isActive.session().catch(() => ({ waits: [] }));
       return isAnsweredBy(waits, name);
     };
     await until(() => waitsFor("word"), "it waits");

@@ -405,7 +405,7 @@ describe("others", () => {
   test("a fork of a child does not notify its parent", async () => {
     const { runtime, storage } = open();
     let broken = true;
-    const telling = defineAgent({
+    const reporting = defineAgent({
       name: "telling",
       run: async (ctx) => {
         ctx.reportProgress("half");
@@ -423,17 +423,17 @@ describe("others", () => {
     });
     const agent = defineAgent({
       name: "parent",
-      agents: [telling],
+      agents: [reporting],
       run: async (ctx) => {
-        const heard: string[] = [];
-        const spawned = ctx.spawnAgent(local(telling));
+        const received: string[] = [];
+        const spawned = ctx.spawnAgent(local(reporting));
         for (;;) {
           const { type } = await ctx.waitForChildEvent(spawned);
-          heard.push(type);
+          received.push(type);
           if (type === "failed" || type === "completed") break;
         }
         await ctx.waitForSignal("go");
-        return heard;
+        return received;
       },
     });
     const handle = await runtime.start(agent, undefined, { sessionId: "p" });
@@ -441,10 +441,10 @@ describe("others", () => {
     await until(async () => (await storage.reader.session("p-0"))?.status === "failed", "the child fails");
     await turns(50);
     broken = false;
-    const told = await storage.reader.pendingSignals("p");
+    const pending = await storage.reader.pendingSignals("p");
     const fork = await runtime.fork("p-0");
     expect(await fork.result()).toBe("p"); // The id of the parent, as recorded before the point.
-    expect(await storage.reader.pendingSignals("p")).toEqual(told);
+    expect(await storage.reader.pendingSignals("p")).toEqual(pending);
     await handle.signal("go");
     expect(await handle.result()).toEqual(["progress", "failed"]);
   });

@@ -51,11 +51,11 @@ function life(storage: MemoryStorage, agent: Agent) {
 /** Reports progress, reads a signal, works, and waits for another signal. */
 function worker() {
   const ran: string[] = [];
-  const told: unknown[] = [];
+  const notified: unknown[] = [];
   const agent = defineAgent({
     name: "worker",
     run: async (ctx) => {
-      told.push(ctx.resumedFrom ?? null);
+      notified.push(ctx.resumedFrom ?? null);
       ctx.appendEntry({ role: "user", content: "begin" });
       const first = await ctx.waitForSignal("first");
       ctx.reportProgress({ read: first });
@@ -64,7 +64,7 @@ function worker() {
       return [ctx.resumedFrom ?? null, first, second];
     },
   });
-  return { agent: agent as Agent, ran, told };
+  return { agent: agent as Agent, ran, notified };
 }
 
 describe("minimal", () => {
@@ -107,7 +107,7 @@ describe("minimal", () => {
 
   test("a minimal session starts over after a crash with its unread signals and its last progress", async () => {
     const storage = new MemoryStorage();
-    const { agent, ran, told } = worker();
+    const { agent, ran, notified } = worker();
     const before = life(storage, agent);
     const handle = await before.runtime.start(agent, undefined, { sessionId: ID, persistence: "minimal" });
     await handle.signal("first", 1);
@@ -120,7 +120,7 @@ describe("minimal", () => {
     const resumed = await after.runtime.resume(ID);
     await resumed.signal("second", 2);
     expect(await resumed.result()).toEqual([{ read: 1 }, "again", 2]);
-    expect(told).toEqual([null, { read: 1 }]);
+    expect(notified).toEqual([null, { read: 1 }]);
     expect(ran).toEqual(["work", "work"]);
     expect(await journalOf(storage, ID)).toEqual([]);
   });

@@ -24,7 +24,7 @@ function world(run: (task: TaskContext) => Promise<unknown>) {
     tasks: [report],
     run: async (ctx) => {
       const end = await ctx.scheduleTask(report, undefined).catch((error: Error) => error.name);
-      return { end, heard: ctx.drainSignals("report.*").map(({ payload }) => payload) };
+      return { end, received: ctx.drainSignals("report.*").map(({ payload }) => payload) };
     },
   });
   const open = (owner: string): Runtime => {
@@ -49,7 +49,7 @@ test("an agent receives the signals of its task in order, and a repeated key onc
     return "done";
   });
   const handle = await open("a").start(agent);
-  expect(await handle.result()).toEqual({ end: "done", heard: [1, 2] });
+  expect(await handle.result()).toEqual({ end: "done", received: [1, 2] });
 });
 
 test("a signal that a task has sent outlives the process of the task", async () => {
@@ -67,7 +67,7 @@ test("a signal that a task has sent outlives the process of the task", async () 
   await releaseClaim(storage, sessionId);
   const second = open("b");
   await second.recover();
-  expect(await second.handle(sessionId).result()).toMatchObject({ heard: ["before the crash"] });
+  expect(await second.handle(sessionId).result()).toMatchObject({ received: ["before the crash"] });
 });
 
 test("an attempt that has ended signals nothing", async () => {
@@ -81,7 +81,7 @@ test("an attempt that has ended signals nothing", async () => {
     return "done";
   });
   const handle = await open("a").start(agent);
-  expect(await handle.result()).toEqual({ end: "done", heard: [] });
+  expect(await handle.result()).toEqual({ end: "done", received: [] });
   await until(() => late !== undefined, "the late signal");
   expect(await late).toMatchObject({ name: "AbortError" });
 });

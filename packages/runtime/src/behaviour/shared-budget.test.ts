@@ -73,12 +73,12 @@ describe("a fork of a session that others pay for", () => {
       run: async (ctx) => ctx.handoffToAgent(local(spender), 2, { completion: "immediate" }),
     });
     const { sessionId } = await runtime.start(agent, undefined, { budget: { maxTokens: 300 } });
-    const heir = runtime.handle(`${sessionId}-0`);
+    const successor = runtime.handle(`${sessionId}-0`);
     await until(
-      async () => (await heir.session().catch(() => undefined))?.status === "completed",
+      async () => (await successor.session().catch(() => undefined))?.status === "completed",
       "it has ended",
     );
-    const fork = await runtime.fork(heir.sessionId, { at: 0, input: 50 });
+    const fork = await runtime.fork(successor.sessionId, { at: 0, input: 50 });
     expect(await fork.settled()).toMatchObject({ status: "paused" });
     expect(spent).toHaveLength(5);
   });
@@ -138,8 +138,8 @@ describe("a successor", () => {
       const { agent, spent } = handingOver(100, options);
       const handle = await runtime.start(agent, undefined, { budget: { maxTokens: 1_000 } });
       const { handedOffTo } = (await handle.result()) as unknown as { handedOffTo: string };
-      const heir = runtime.handle(handedOffTo);
-      await until(async () => (await heir.session()).status === "paused", "it is paused");
+      const successor = runtime.handle(handedOffTo);
+      await until(async () => (await successor.session()).status === "paused", "it is paused");
       expect(spent).toHaveLength(10);
       expect((await handle.session()).account?.spent.tokens).toBe(1_000);
 
@@ -159,9 +159,9 @@ describe("a successor", () => {
     ).result()) as unknown as {
       handedOffTo: string;
     };
-    const heir = runtime.handle(handedOffTo);
-    await until(async () => (await heir.session()).endedAt !== undefined, "it has ended");
-    expect(await heir.session()).toMatchObject({ cancel: { cause: "budget_exceeded" } });
+    const successor = runtime.handle(handedOffTo);
+    await until(async () => (await successor.session()).endedAt !== undefined, "it has ended");
+    expect(await successor.session()).toMatchObject({ cancel: { cause: "budget_exceeded" } });
 
     const waiter = defineAgent({ name: "waiter", run: async (ctx) => ctx.waitForSignal("never") });
     const first = defineAgent({

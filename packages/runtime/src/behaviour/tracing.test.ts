@@ -265,10 +265,10 @@ test("the silent tracer costs no event and no read of the clock", async () => {
   };
   const silent = await run(silentTracer);
   expect(await run(undefined)).toBe(silent);
-  const heard: TraceEvent[] = [];
-  const traced = await run({ trace: (event) => void heard.push(event) });
+  const received: TraceEvent[] = [];
+  const traced = await run({ trace: (event) => void received.push(event) });
   // The clock is read once for each event, and not at all without a tracer.
-  expect(traced - silent).toBe(heard.length);
+  expect(traced - silent).toBe(received.length);
 });
 
 test("closing waits for what a tracer holds back, and survives one that cannot let go of it", async () => {

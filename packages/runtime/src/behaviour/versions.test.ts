@@ -118,7 +118,7 @@ test.each([
     await expect(refused).rejects.toMatchObject({ code });
     await runtime.resume(sessionId, { acceptDrift: true });
     await turns(20);
-    runtime.letGo();
+    runtime.releaseWaiting();
     await turns(20);
     expect(runtime.live).toBe(0);
     await runtime.signal(sessionId, "name", "Ada");

@@ -50,18 +50,18 @@ describe("a keeper", () => {
 
   test("O5: a keeper announces when it will let go, after each renewal and when no claim is left", async () => {
     const { keeper, clock, stand } = keeperOf();
-    expect(stand.letGoAt).toBeUndefined();
+    expect(stand.abandonAt).toBeUndefined();
     const began = clock.monotonic();
     keeper.claiming();
-    expect(stand.letGoAt).toBe(began + LEASE_MS - 3_000);
+    expect(stand.abandonAt).toBe(began + LEASE_MS - 3_000);
     await clock.advance(3_750);
-    expect(stand.letGoAt).toBe(began + 3_750 + LEASE_MS - 3_000);
+    expect(stand.abandonAt).toBe(began + 3_750 + LEASE_MS - 3_000);
     stand.answers = "nothing";
     await clock.advance(LEASE_MS);
-    expect(stand).toMatchObject({ lost: 1, letGoAt: undefined });
+    expect(stand).toMatchObject({ lost: 1, abandonAt: undefined });
     keeper.claiming();
     keeper.close();
-    expect(stand.letGoAt).toBeUndefined();
+    expect(stand.abandonAt).toBeUndefined();
   });
 
   // The renewal got lost on its way, and its sender gives it up only at the end of the lease.
@@ -181,18 +181,18 @@ describe("a keeper", () => {
       renewals: 0,
       answers: "yes" as "yes" | "nothing" | "error" | "late",
       late: gate(),
-      letGoAt: undefined as number | undefined,
+      abandonAt: undefined as number | undefined,
     };
     const keeper = new LeaseKeeper({
       clock,
       leaseMs,
       renewMs,
       isHolding: () => stand.isHolding,
-      letGo: () => {
+      abandonAll: () => {
         stand.lost++;
       },
-      watch: (letGoInMs) => {
-        stand.letGoAt = letGoInMs === undefined ? undefined : clock.monotonic() + letGoInMs;
+      watch: (abandonInMs) => {
+        stand.abandonAt = abandonInMs === undefined ? undefined : clock.monotonic() + abandonInMs;
       },
       async renew() {
         stand.renewals++;

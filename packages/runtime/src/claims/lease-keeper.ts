@@ -35,12 +35,12 @@ export interface LeaseKeeperHost {
   /** Whether this process holds, or is about to hold, any claim. */
   isHolding(): boolean;
   /** Let go of all sessions, as their leases may end soon. Must not throw. */
-  letGo(): void;
+  abandonAll(): void;
   /**
    * Called with the milliseconds until all sessions are let go if no renewal is confirmed, or `undefined` when
    * none is held. Must not throw.
    */
-  watch?(letGoInMs: number | undefined): void;
+  watch?(abandonInMs: number | undefined): void;
 }
 
 export class LeaseKeeper {
@@ -98,10 +98,10 @@ export class LeaseKeeper {
   /** Let go of all sessions now if their leases could have ended. */
   check(): void {
     if (this.#since === undefined) return;
-    if (this.#host.clock.monotonic() < this.#letGoAt(this.#since)) return;
+    if (this.#host.clock.monotonic() < this.#abandonAt(this.#since)) return;
     this.#goIdle();
     // mutant: lapsed-leases-kept
-    this.#host.letGo();
+    this.#host.abandonAll();
   }
 
   #goIdle(): void {
@@ -147,14 +147,14 @@ export class LeaseKeeper {
 
   #arm(now: number): void {
     if (this.#since === undefined) return;
-    const letGoAt = this.#letGoAt(this.#since);
-    const at = Math.min(this.#nextAt, letGoAt);
-    this.#host.watch?.(letGoAt - now);
+    const abandonAt = this.#abandonAt(this.#since);
+    const at = Math.min(this.#nextAt, abandonAt);
+    this.#host.watch?.(abandonAt - now);
     this.#cancelTimer?.();
     this.#cancelTimer = this.#host.clock.setTimer(() => this.#look(), Math.max(0, at - now));
   }
 
-  #letGoAt(since: number): number {
+  #abandonAt(since: number): number {
     // mutant: leases-kept-too-long
     return since + this.leaseMs - this.#marginMs;
   }

@@ -14,7 +14,7 @@ import {
 } from "./watchdog.ts";
 
 const { shared, sliceMs, path, pid } = workerData as WatchdogThreadData;
-const letGoAt = new BigInt64Array(shared, 0, 1);
+const abandonAt = new BigInt64Array(shared, 0, 1);
 const state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
 const names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
 
@@ -42,7 +42,7 @@ function look(): void {
   const open = Atomics.load(state, 1) === 1;
   if (!open || opened !== slice || wasStopped) openSince = open ? now : Infinity;
   slice = opened;
-  const due = Atomics.load(letGoAt, 0);
+  const due = Atomics.load(abandonAt, 0);
   if (due !== expected || wasStopped) overdueSince = Infinity;
   expected = due;
   if (due !== 0n && threadTime() >= due) overdueSince = Math.min(overdueSince, now);

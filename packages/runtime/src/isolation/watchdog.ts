@@ -59,7 +59,7 @@ export class Watchdog implements SliceObserver {
   readonly #worker: Worker;
   readonly #state: Int32Array;
   readonly #names: Uint8Array;
-  readonly #letGoAt: BigInt64Array;
+  readonly #abandonAt: BigInt64Array;
   readonly #encoder = new TextEncoder();
   readonly #suspects: Set<string>;
   readonly #charged: Set<string>;
@@ -72,7 +72,7 @@ export class Watchdog implements SliceObserver {
     this.#suspects = new Set(suspects);
     this.#charged = new Set(charged);
     const shared = new SharedArrayBuffer(WATCHDOG_NAMES_AT + NAMES_BYTES);
-    this.#letGoAt = new BigInt64Array(shared, 0, 1);
+    this.#abandonAt = new BigInt64Array(shared, 0, 1);
     this.#state = new Int32Array(shared, WATCHDOG_STATE_AT, 3);
     this.#names = new Uint8Array(shared, WATCHDOG_NAMES_AT);
     const workerData: WatchdogThreadData = { shared, sliceMs, path, pid: process.pid };
@@ -97,8 +97,8 @@ export class Watchdog implements SliceObserver {
   }
 
   /** watchdog-4. Announce when leases are let go; `undefined` while none is held. */
-  expectLetGo(inMs: number | undefined): void {
-    Atomics.store(this.#letGoAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
+  expectAbandon(inMs: number | undefined): void {
+    Atomics.store(this.#abandonAt, 0, inMs === undefined ? 0n : threadTime() + BigInt(Math.ceil(inMs)));
   }
 
   /** watchdog-1. */

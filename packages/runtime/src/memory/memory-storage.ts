@@ -155,12 +155,12 @@ export class MemoryStorage implements AgentStorage {
 
   subscribe(listener: (arrival: Arrival) => void): () => void {
     // A wrapper per call, so a function that is subscribed twice is called twice and unsubscribed once.
-    const told = (arrival: Arrival) => listener(arrival);
-    this.#listeners.add(told);
-    return () => void this.#listeners.delete(told);
+    const notify = (arrival: Arrival) => listener(arrival);
+    this.#listeners.add(notify);
+    return () => void this.#listeners.delete(notify);
   }
 
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 

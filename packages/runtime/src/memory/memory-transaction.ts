@@ -5,7 +5,7 @@
 
 import { isEnded, type Arrival, type CommitBatch, type Session } from "@holdfast/core";
 import {
-  goesOn,
+  isActive,
   isAnsweredBy,
   isSameRecords,
   NO_CLAIM,
@@ -140,7 +140,7 @@ export class MemoryTransaction implements RowPort {
     if (this.#changed.size === 0) return;
     const changed = this.#changed;
     this.#changed = new Set();
-    for (const { session } of changed) this.#followers.tell(session.sessionId, goesOn(session));
+    for (const { session } of changed) this.#followers.notify(session.sessionId, isActive(session));
   }
 
   #setClaim(stored: Stored, claim: Claim, leaseMs: number): void {

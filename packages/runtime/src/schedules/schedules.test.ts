@@ -344,27 +344,27 @@ describe("agents of schedules", () => {
   });
 
   test("a schedule's signal resumes the successor when the target session has handed over", async () => {
-    const heir = defineAgent({ name: "heir", run: (ctx) => ctx.waitForSignal("go") });
+    const successor = defineAgent({ name: "heir", run: (ctx) => ctx.waitForSignal("go") });
     const desk = defineAgent({
       name: "desk",
-      agents: [heir],
-      run: (ctx) => ctx.handoffToAgent(local(heir), undefined, { completion: "immediate" }),
+      agents: [successor],
+      run: (ctx) => ctx.handoffToAgent(local(successor), undefined, { completion: "immediate" }),
     });
     const storage = new MemoryStorage();
     const before = open("2026-11-21T08:59:30Z", { storage });
     await before.runtime.start(desk, undefined, { sessionId: "desk" });
     await before.runtime.schedule({ ...everyMinute, signal: { sessionId: "desk", name: "go", payload: 5 } });
-    const heirId = (await storage.reader.session("desk"))?.handedOffTo ?? "";
-    await until(async () => (await storage.reader.session(heirId))?.status === "waiting", "it waits");
+    const successorId = (await storage.reader.session("desk"))?.handedOffTo ?? "";
+    await until(async () => (await storage.reader.session(successorId))?.status === "waiting", "it waits");
     await before.runtime.close();
     const after = open("2026-11-21T08:59:30Z", {
       storage,
       agents: [],
       adopt: false,
-      schedules: { findAgent: async ({ name }) => (name === "heir" ? heir : undefined) },
+      schedules: { findAgent: async ({ name }) => (name === "heir" ? successor : undefined) },
     });
     await after.clock.advance(30_000);
-    expect(await storage.reader.session(heirId)).toMatchObject({ status: "completed", output: "5" });
+    expect(await storage.reader.session(successorId)).toMatchObject({ status: "completed", output: "5" });
   });
 
   test("a session whose agent cannot be found is left to other processes, with a warning", async () => {

@@ -23,9 +23,9 @@ export interface CancelHost {
   readonly submit: Submit;
   isOver(): boolean;
   /** Whether its agent has been notified. */
-  isTold(): boolean;
+  isDelivered(): boolean;
   /** Deliver the cancel before anything else. */
-  tell(event: EventDraft): void;
+  deliver(event: EventDraft): void;
   /** Something was stored for the session. */
   look(): void;
   fail(error: HoldfastError): void;
@@ -54,8 +54,8 @@ export class CancelWatch {
     if (cancel === undefined || this.#seen || cancel.mode !== "graceful") return;
     this.#seen = true;
     this.#host.timers.set(this.#endAlarm, cancel.deadlineAt);
-    if (this.#host.isTold()) return;
-    this.#host.tell({ type: "cancel_requested", at: this.#host.clock.now(), ...noticeOf(cancel) });
+    if (this.#host.isDelivered()) return;
+    this.#host.deliver({ type: "cancel_requested", at: this.#host.clock.now(), ...noticeOf(cancel) });
   }
 
   /**

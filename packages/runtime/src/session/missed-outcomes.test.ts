@@ -1,4 +1,4 @@
-// ToldAgain: a wait for an outcome that was delivered before, or that cannot come any more, still ends.
+// MissedOutcomes: a wait for an outcome that was delivered before, or that cannot come any more, still ends.
 
 import { gate, TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ const failing = defineAgent({
     throw new Error("no luck");
   },
 });
-const heir = defineAgent({
+const successor = defineAgent({
   name: "heir",
   agents: [double],
   run: async (ctx, n: number) => ctx.handoffToAgent(local(double), n, { completion: "immediate" }),
@@ -35,7 +35,7 @@ const heir = defineAgent({
 function remembering(after: (ctx: AgentContext, childId: string) => Promise<unknown>, child = double): Agent {
   return defineAgent({
     name: "parent",
-    agents: [double, failing, heir],
+    agents: [double, failing, successor],
     run: async (ctx) => {
       const known = ctx.state as { childId: string } | undefined;
       if (known !== undefined) return after(ctx, known.childId);
@@ -55,7 +55,7 @@ describe("the end of a child that was received before a checkpoint", () => {
 
   test("the successor's output is redelivered when the child handed over", async () => {
     const { runtime } = open();
-    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), heir);
+    const agent = remembering(async (ctx, childId) => ctx.waitForChild(ctx.child(childId)), successor);
     expect(await (await runtime.start(agent)).result()).toBe(8);
   });
 
@@ -86,8 +86,8 @@ describe("the end of a child that was received before a checkpoint", () => {
 
   test("a session that already had the child's id is not taken for the child and gets no signals for it", async () => {
     const { runtime } = open();
-    const heard = defineAgent({ name: "heard", run: async (ctx) => ctx.waitForSignal("word") });
-    const taken = await runtime.start(heard, undefined, { sessionId: "order-0" });
+    const received = defineAgent({ name: "heard", run: async (ctx) => ctx.waitForSignal("word") });
+    const taken = await runtime.start(received, undefined, { sessionId: "order-0" });
     const agent = defineAgent({
       name: "parent",
       agents: [double],
@@ -140,10 +140,10 @@ describe("the end of a child that was received before a checkpoint", () => {
     const handle = await second.runtime.resume(sessionId);
     await handle.signal("go");
     expect(await handle.result()).toBe(8);
-    const heard = (await storage.reader.journal(sessionId, 0, 99)).filter(
+    const received = (await storage.reader.journal(sessionId, 0, 99)).filter(
       (record) => record.type === "signal_received" && record.signalId.endsWith(":again"),
     );
-    expect(heard).toHaveLength(1);
+    expect(received).toHaveLength(1);
   });
 
   test("a wait for a living child continues, and a wait for a deleted child fails", async () => {

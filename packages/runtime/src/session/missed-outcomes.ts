@@ -1,4 +1,4 @@
-// `ToldAgain`: redelivers outcomes of other sessions that this one has missed, or can no longer receive.
+// `MissedOutcomes`: redelivers outcomes of other sessions that this one has missed, or can no longer receive.
 //
 // A child signals its end once (S4), and a checkpoint does not keep received outcomes. Therefore the row of a
 // child is read when the session waits for a child of an earlier life. It is also read if the session has
@@ -33,7 +33,7 @@ const RETRY_MS = 500;
 /** The kernel of the session and its inbox position, or `undefined` once the session is over. */
 export type Living = () => { readonly kernel: Kernel; readonly seen: number } | undefined;
 
-export class ToldAgain {
+export class MissedOutcomes {
   readonly #sessionId: string;
   readonly #world: Pick<DriverWorld, "arrivals" | "clock" | "find" | "submit" | "timers">;
   readonly #living: Living;
@@ -50,7 +50,7 @@ export class ToldAgain {
    *
    * @param recovered whether another process may have stored them.
    */
-  stands(waits: readonly Wait[], recovered: boolean): void {
+  blocked(waits: readonly Wait[], recovered: boolean): void {
     for (const wait of waits) {
       if (wait.type !== "signal" || this.#looked.has(wait.id)) continue;
       const answer = this.#answerTo(wait.name, wait.id, recovered);
@@ -62,14 +62,14 @@ export class ToldAgain {
 
   #lookLater(wait: Wait, recovered: boolean): void {
     this.#looked.delete(wait.id);
-    const again = alarm(() => this.#isOpen(wait.id) && this.stands([wait], recovered));
+    const again = alarm(() => this.#isOpen(wait.id) && this.blocked([wait], recovered));
     if (this.#isOpen(wait.id)) this.#world.timers.after(again, RETRY_MS);
   }
 
   #answerTo(name: string, wait: number, recovered: boolean): Promise<void> | undefined {
     const children = this.#living()?.kernel.children;
     const child = children?.ends.mayHaveEnded(name);
-    if (child !== undefined) return this.#tellEnd(child, name, wait);
+    if (child !== undefined) return this.#redeliverEnd(child, name, wait);
     const request = recovered ? repliedRequest(name) : undefined;
     const parentId = children?.relations.parent?.sessionId;
     return request === undefined || parentId === undefined
@@ -77,7 +77,7 @@ export class ToldAgain {
       : this.#refuse(request, wait, parentId);
   }
 
-  async #tellEnd(child: number, name: string, wait: number): Promise<void> {
+  async #redeliverEnd(child: number, name: string, wait: number): Promise<void> {
     const sessionId = this.#sessionId;
     const childId = positionId(sessionId, child);
     const row = await readInPlaceOf(async (id) => {

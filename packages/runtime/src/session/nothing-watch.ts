@@ -1,4 +1,4 @@
-// `NothingWatch`: reports an agent that awaits nothing durable for `standsOnNothingMs` (K2).
+// `NothingWatch`: reports an agent that awaits nothing durable for `blockedOnNothingMs` (K2).
 
 import type { DriverWorld } from "./driver-environment.ts";
 import { alarm, type Alarm } from "../loop/timers.ts";
@@ -12,9 +12,9 @@ export class NothingWatch {
     this.#alarm = alarm(report);
   }
 
-  /** @param standsOnNothing whether the agent is now blocked on nothing durable. */
-  watch(standsOnNothing: boolean): void {
+  /** @param isBlockedOnNothing whether the agent is now blocked on nothing durable. */
+  watch(isBlockedOnNothing: boolean): void {
     const { timers, limits } = this.#world;
-    timers.after(this.#alarm, standsOnNothing ? limits.standsOnNothingMs : Infinity);
+    timers.after(this.#alarm, isBlockedOnNothing ? limits.blockedOnNothingMs : Infinity);
   }
 }

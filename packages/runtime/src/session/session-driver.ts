@@ -56,7 +56,7 @@ import type { SliceMember } from "../loop/slice-loop.ts";
 import { spendingOf } from "../tasks/spending.ts";
 import { TaskStarts, type TaskStartsHost } from "../tasks/task-starts.ts";
 import { alarm } from "../loop/timers.ts";
-import { ToldAgain, type Living } from "./missed-outcomes.ts";
+import { MissedOutcomes, type Living } from "./missed-outcomes.ts";
 
 export class SessionDriver implements SliceMember {
   readonly sessionId: string;
@@ -72,7 +72,7 @@ export class SessionDriver implements SliceMember {
   readonly #attempts: Attempts;
   readonly #inbox: Inbox;
   readonly #row: SessionRow;
-  readonly #toldAgain: ToldAgain;
+  readonly #missedOutcomes: MissedOutcomes;
   readonly #alarm = alarm(() => this.#world.loop.wake(this));
   readonly #nothing: NothingWatch;
   readonly #weight: SessionWeight;
@@ -101,9 +101,9 @@ export class SessionDriver implements SliceMember {
     this.#inbox = new Inbox(this.#inboxHost(), seen);
     const living: Living = () =>
       this.#isOver ? undefined : { kernel: this.#kernel, seen: this.#inbox.seen };
-    this.#toldAgain = new ToldAgain(this.sessionId, world, living);
+    this.#missedOutcomes = new MissedOutcomes(this.sessionId, world, living);
     this.#weight = new SessionWeight(snapshot);
-    this.#nothing = new NothingWatch(world, () => this.#stoodOnNothing());
+    this.#nothing = new NothingWatch(world, () => this.#foundBlockedOnNothing());
     this.#starts = this.#makeStarts(snapshot);
     this.#attempts = new Attempts(this.#attemptsHost());
     this.#isRowStale = snapshot.records.length > 0;
@@ -198,14 +198,14 @@ export class SessionDriver implements SliceMember {
     this.#world.checkLease();
     if (this.#isOver || this.#phase.type === "commit") return;
     try {
-      const stands = this.#phase.type === "slice" ? this.#kernel.closeSlice() : undefined;
+      const blocked = this.#phase.type === "slice" ? this.#kernel.closeSlice() : undefined;
       this.#phase = STILL;
       for (const warning of this.#kernel.repeats.takeWarnings())
         this.#pending.note({ type: "warned", at: this.#kernel.now, payload: JSON.stringify(warning) });
       const fault = this.#kernel.fault;
       if (fault !== undefined) this.#settleFault(fault);
-      else if (stands?.type === "checkpointed" || stands?.type === "ended") this.#seal(stands);
-      else this.#goOn(stands?.type === "nothing");
+      else if (blocked?.type === "checkpointed" || blocked?.type === "ended") this.#seal(blocked);
+      else this.#goOn(blocked?.type === "nothing");
     } catch (thrown) {
       this.#crash(thrown);
     }
@@ -271,9 +271,9 @@ export class SessionDriver implements SliceMember {
   }
 
   /** After a standstill that ended nothing: more to deliver, or time to commit. */
-  #goOn(standsOnNothing: boolean): void {
+  #goOn(isBlockedOnNothing: boolean): void {
     const kernel = this.#kernel;
-    this.#nothing.watch(standsOnNothing && !kernel.cursor.replaying);
+    this.#nothing.watch(isBlockedOnNothing && !kernel.cursor.replaying);
     if (this.#drainTo !== undefined && !kernel.cursor.replaying) {
       if (this.#isDrained) this.#sealLast(this.#drainTo);
       else if (!kernel.segment.isEmpty) this.#seal(undefined);
@@ -322,7 +322,7 @@ export class SessionDriver implements SliceMember {
           });
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
-      if (isFirstStand) this.#stands(this.#kernel.open.waits(), true); // As its last process committed it.
+      if (isFirstStand) this.#blocked(this.#kernel.open.waits(), true); // As its last process committed it.
       return;
     }
     const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
@@ -333,7 +333,7 @@ export class SessionDriver implements SliceMember {
         this.#depart({ type: "ended", status: status as "completed", output, error });
       } else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
       else {
-        this.#stands(waits, isFirstStand);
+        this.#blocked(waits, isFirstStand);
         this.#afterCommit(segment);
       }
     });
@@ -433,9 +433,9 @@ export class SessionDriver implements SliceMember {
   }
 
   /** Only of what is committed: before, it is not so. */
-  #stands(waits: readonly Wait[], recovered: boolean): void {
+  #blocked(waits: readonly Wait[], recovered: boolean): void {
     if (waits.length === 0) return;
-    this.#toldAgain.stands(waits, recovered);
+    this.#missedOutcomes.blocked(waits, recovered);
     this.#trace.waiting(waits);
     this.#world.noteWaiting(this.sessionId, this.#weight.bytes);
   }
@@ -459,9 +459,9 @@ export class SessionDriver implements SliceMember {
     this.abandon(toHoldfastError(thrown));
   }
 
-  #stoodOnNothing(): void {
+  #foundBlockedOnNothing(): void {
     if (this.#phase.type === "slice" || this.#isOver) return;
-    this.#kernel.faultStandingOnNothing();
+    this.#kernel.faultBlockedOnNothing();
     this.#settleStrayFault();
   }
 
@@ -557,10 +557,10 @@ export class SessionDriver implements SliceMember {
       graceMs: limits.cancelGraceMs,
       submit,
       isOver: () => this.#isOver,
-      isTold: () => this.#kernel.turn.cancel !== undefined,
-      tell: (event) => {
+      isDelivered: () => this.#kernel.turn.cancel !== undefined,
+      deliver: (event) => {
         this.#pending.addFirst(event);
-        if (this.#drainTo !== undefined) this.#attempts.tellKept(this.#kernel.open.tasks());
+        if (this.#drainTo !== undefined) this.#attempts.reportKept(this.#kernel.open.tasks());
         this.#drainTo = undefined;
         this.#starts.refuseUnpaid();
       },

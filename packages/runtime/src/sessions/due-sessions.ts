@@ -146,13 +146,13 @@ export class DueSessions {
   #release({ sessionId, bytes }: WarmSession): boolean {
     this.#warm.delete(sessionId);
     // An arrival between the last commit and this release finds no driver: look once more (S2).
-    if (!this.#host.sessions.letGo(sessionId, () => this.#lookForDue())) return true;
+    if (!this.#host.sessions.releaseWaiting(sessionId, () => this.#lookForDue())) return true;
     this.#keepWarm(sessionId, bytes, Math.max(this.#host.warmMs, BUSY_MS));
     return false;
   }
 
   /** Release all sessions that only wait. */
-  letGo(): void {
+  releaseWaiting(): void {
     for (const session of this.#warm.all()) this.#release(session);
   }
 

@@ -101,7 +101,7 @@ describe("a claim that a runtime is given", () => {
       isCharged: () => true,
       placeOf: () => undefined,
       clear: () => {},
-      expectLetGo: () => {},
+      expectAbandon: () => {},
     };
     const { runtime, memory, give, released } = await open({ watchdog: watchdog as Watchdog });
     runtime.drive(await give());

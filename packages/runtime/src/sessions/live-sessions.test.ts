@@ -55,7 +55,7 @@ test("a suspect that waits is no longer a suspect (W1)", async () => {
     closed: () => {},
     isSuspect: () => true,
     isCharged: () => false,
-    expectLetGo: () => {},
+    expectAbandon: () => {},
     clear: (sessionId) => void cleared.push(sessionId),
   };
   const clock = new TestClock();

@@ -283,8 +283,8 @@ export class LiveSessions {
     const isElsewhere = error.code === "session_claimed"; // Another process got the same arrival and runs it.
     if (!isElsewhere) this.#host.warn(sessionId, error.message);
     const isAway = isStorageAway(error);
-    const isToBeTold = isAway || (isElsewhere && this.#waiters.areTold) || this.#entries.has(sessionId);
-    if (!isToBeTold) this.#settle(sessionId, { status: "released", error });
+    const mustNotify = isAway || (isElsewhere && this.#waiters.areNotified) || this.#entries.has(sessionId);
+    if (!mustNotify) this.#settle(sessionId, { status: "released", error });
     // mutant: claim-not-retried
     if (!isAway || this.#closed) return;
     this.#host.world.timers.after(
@@ -294,7 +294,7 @@ export class LiveSessions {
   }
 
   /** Release a session that only waits; `onReleased` follows its commit. Answers whether it is still driven. */
-  letGo(sessionId: string, onReleased: () => void): boolean {
+  releaseWaiting(sessionId: string, onReleased: () => void): boolean {
     const driver = this.#entries.live(sessionId)?.driver;
     if (driver === undefined) return false;
     if (!driver.parked) return true;
@@ -376,8 +376,8 @@ export class LiveSessions {
   }
 
   /** O4. The leases of this process may end soon: abandon all sessions, and try each again later. */
-  letGoOfAll(): void {
-    this.#host.claims.letGoOfAll();
+  abandonAll(): void {
+    this.#host.claims.abandonAll();
     for (const { driver } of this.#entries.allLive()) driver.abandon(leaseLost(driver.sessionId));
   }
 

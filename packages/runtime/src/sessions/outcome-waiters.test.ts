@@ -41,7 +41,7 @@ async function parked(storage: AgentStorage = new MemoryStorage()): Promise<Stan
 }
 
 /** The result of a wait during which this happens. */
-async function toldOf(
+async function notifiedOf(
   { runtime }: Pick<Stand, "runtime">,
   happens: () => Promise<unknown>,
 ): Promise<unknown> {
@@ -64,7 +64,7 @@ const MOVED = { status: "released", error: { code: "session_moved", at: "there" 
 describe("a wait for a parked session", () => {
   test("a wait for a parked session ends when its process closes the runtime", async () => {
     const stand = await parked();
-    expect(await toldOf(stand, () => stand.runtime.close())).toEqual({
+    expect(await notifiedOf(stand, () => stand.runtime.close())).toEqual({
       status: "released",
       error: undefined,
     });
@@ -72,24 +72,28 @@ describe("a wait for a parked session", () => {
 
   test("a wait for a parked session gets its pause, as a later wait does", async () => {
     const stand = await parked();
-    const told = await toldOf(stand, () => stand.runtime.pause("s"));
+    const told = await notifiedOf(stand, () => stand.runtime.pause("s"));
     expect(told).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
     expect(await soon(stand.runtime.handle("s").settled())).toEqual(told);
   });
 
   test("a wait for a session names the one that a person paused, and how to resume it", async () => {
     const stand = await parked();
-    const parkedTold = (await toldOf(stand, () => stand.runtime.pause("s"))) as { fault: HoldfastError };
+    const parkedOutcome = (await notifiedOf(stand, () => stand.runtime.pause("s"))) as {
+      fault: HoldfastError;
+    };
     const driven = open(new MemoryStorage());
     await driven.runtime.start(waits, undefined, { sessionId: "s" });
-    const drivenTold = (await toldOf(driven, () => driven.runtime.pause("s"))) as { fault: HoldfastError };
-    for (const { fault } of [parkedTold, drivenTold])
+    const drivenOutcome = (await notifiedOf(driven, () => driven.runtime.pause("s"))) as {
+      fault: HoldfastError;
+    };
+    for (const { fault } of [parkedOutcome, drivenOutcome])
       expect(fault).toMatchObject({
         code: "session_paused",
         message: "session s is paused (by_user)",
         fix: "`holdfast resume s` resumes it where it stopped",
       });
-    await expect(stand.runtime.handle("s").result()).rejects.toEqual(parkedTold.fault);
+    await expect(stand.runtime.handle("s").result()).rejects.toEqual(parkedOutcome.fault);
   });
 
   test("a wait for a session names the one that a used-up budget has paused, and its payer", async () => {
@@ -122,16 +126,16 @@ describe("a wait for a parked session", () => {
     const stand = await parked();
     const moving = { sessionId: "s", moveId: "mov-1" };
     const begin = () => stand.storage.commit([{ type: "begin_move", ...moving, to: "there" }], 0);
-    expect(await toldOf(stand, begin)).toBe("nothing");
+    expect(await notifiedOf(stand, begin)).toBe("nothing");
     const end = () => stand.storage.commit([{ type: "end_move", ...moving, outcome: "moved" }], 0);
-    expect(await toldOf(stand, end)).toMatchObject(MOVED);
+    expect(await notifiedOf(stand, end)).toMatchObject(MOVED);
     expect(await soon(stand.runtime.handle("s").settled())).toMatchObject(MOVED);
   });
 
   test("a wait for a parked session rejects when the session was deleted", async () => {
     const stand = await parked();
     const remove = { type: "delete_session", sessionId: "s", subtree: "refuse" } as const;
-    const told = await toldOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
+    const told = await notifiedOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
     expect(told).toMatchObject({ status: "released", error: { code: "session_not_found" } });
   });
 
@@ -139,7 +143,7 @@ describe("a wait for a parked session", () => {
     const memory = new MemoryStorage();
     const load = async (): Promise<never> => Promise.reject(new Error("damaged"));
     const stand = await parked(storageWith(memory, { load }));
-    const told = await toldOf(stand, () => stand.runtime.signal("s", "go", 1));
+    const told = await notifiedOf(stand, () => stand.runtime.signal("s", "go", 1));
     expect(told).toMatchObject({ status: "released", error: { message: "damaged" } });
   });
 
@@ -147,7 +151,7 @@ describe("a wait for a parked session", () => {
     const stand = await parked();
     const other = open(stand.storage, stand.clock);
     await other.runtime.resume("s");
-    const told = await toldOf(stand, () => other.runtime.signal("s", "go", 1));
+    const told = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
     expect(told).toEqual({ status: "completed", output: 1 });
   });
 
@@ -157,7 +161,7 @@ describe("a wait for a parked session", () => {
     const stand = await parked(untold);
     const other = open(memory, stand.clock);
     await other.runtime.resume("s");
-    const told = await toldOf(stand, () => other.runtime.signal("s", "go", 1));
+    const told = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
     expect(told).toMatchObject({ status: "released", error: { code: "session_claimed" } });
   });
 
@@ -189,7 +193,7 @@ test("a wait for a session that is driven here gets its move to another storage"
   await stand.runtime.start(waits, undefined, { sessionId: "s" });
   await turns(5);
   expect(stand.runtime.live).toBe(1);
-  expect(await toldOf(stand, () => move(stand))).toMatchObject(MOVED);
+  expect(await notifiedOf(stand, () => move(stand))).toMatchObject(MOVED);
   expect(stand.runtime.live).toBe(0);
 });
 

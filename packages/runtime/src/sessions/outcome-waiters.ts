@@ -37,7 +37,7 @@ export class Waiters {
   }
 
   /** Whether storage gives notice of the commits of other processes. */
-  get areTold(): boolean {
+  get areNotified(): boolean {
     return this.#host.storage.follow !== undefined;
   }
 
@@ -82,8 +82,8 @@ export class Waiters {
     const waiter = this.#waiters.get(sessionId);
     if (waiter === undefined) return;
     const { storage, failed } = this.#host;
-    waiter.leave ??= storage.follow?.(sessionId, (goesOn) => {
-      if (goesOn) return;
+    waiter.leave ??= storage.follow?.(sessionId, (isActive) => {
+      if (isActive) return;
       this.look(sessionId).catch((error: unknown) => failed(sessionId, toHoldfastError(error)));
     });
   }

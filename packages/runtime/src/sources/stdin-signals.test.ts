@@ -120,7 +120,7 @@ function read(
 ) {
   const signals: IncomingSignal[] = [];
   const refusals: string[] = [];
-  let heard = () => {};
+  let arrived = () => {};
   const source = stdinSignals({
     input,
     sessionId: "s",
@@ -128,12 +128,12 @@ function read(
     ...options,
   }).open(async (signal) => {
     signals.push(signal);
-    heard();
+    arrived();
     await store(signal);
     return { status: "stored" };
   });
   const received = async (count: number) => {
-    while (signals.length < count) await new Promise<void>((resolve) => (heard = resolve));
+    while (signals.length < count) await new Promise<void>((resolve) => (arrived = resolve));
     return signals;
   };
   return { source, signals, refusals, received };

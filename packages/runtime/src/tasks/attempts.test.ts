@@ -463,7 +463,7 @@ describe("an attempt that another process left with the queue", () => {
       describe: () => ({}),
       kinds: () => [],
       start: () => ({ abort() {}, leave() {} }),
-      goesOn: () => answer,
+      isRunning: () => answer,
       withdraw: async ({ taskId, attempt }) => void withdrawn.push(`${taskId} ${attempt}`),
       close: async () => {},
     };

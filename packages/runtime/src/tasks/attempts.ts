@@ -324,7 +324,7 @@ export class Attempts {
   }
 
   /** Deliver stored outcomes that were not delivered. A second delivery finds the task closed. */
-  tellKept(tasks: readonly OpenTask[]): void {
+  reportKept(tasks: readonly OpenTask[]): void {
     for (const task of tasks) this.#deliverKept(task);
   }
 
@@ -349,13 +349,13 @@ export class Attempts {
         const isOver = isOverdue(task, at);
         const isHere = task.closure !== undefined;
         if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // attempts-5.
-        const going = isHere || isOver ? undefined : executor.goesOn?.({ kind, taskId, attempt });
-        if (going === undefined) this.#lost(task, at);
+        const running = isHere || isOver ? undefined : executor.isRunning?.({ kind, taskId, attempt });
+        if (running === undefined) this.#lost(task, at);
         else {
           this.#asked.set(id, task);
-          void going.then((isGoingOn) => {
+          void running.then((isStillRunning) => {
             if (!this.#asked.delete(id) || this.#host.openTask(id) !== task) return;
-            if (isGoingOn) this.#host.begin([task]);
+            if (isStillRunning) this.#host.begin([task]);
             else this.#lost(task, this.#host.clock.now());
           });
         }

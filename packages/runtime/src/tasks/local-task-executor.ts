@@ -270,7 +270,7 @@ class Attempt implements RunningAttempt, TaskContext {
     payload?: unknown,
     options: { readonly dedupKey?: string } = {},
   ): Promise<void> {
-    if (!this.#isTold()) throw abortError(this.#abortReason ?? "its attempt has ended");
+    if (!this.#mayReport()) throw abortError(this.#abortReason ?? "its attempt has ended");
     if (this.#host.signal === undefined) throw new UsageError("a task cannot signal its session here");
     const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
     const receipt = await this.#host.signal(this.sessionId, name, shown, options);
@@ -278,7 +278,7 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   streamToken(text: string): void {
-    if (!this.#isTold()) return;
+    if (!this.#mayReport()) return;
     this.#tokens ??= this.#host.secrets.redactor.textStream();
     this.#showToken(this.#tokens.write(text));
   }
@@ -288,15 +288,15 @@ class Attempt implements RunningAttempt, TaskContext {
   }
 
   progress(data: unknown): void {
-    if (!this.#isTold()) return;
+    if (!this.#mayReport()) return;
     this.#request.onDelta({ type: "progress", data: this.#host.secrets.redactor.shown(data) });
   }
 
   reportUsage(usage: TokenUsage): void {
-    if (this.#isTold()) this.#request.onDelta({ type: "usage", usage });
+    if (this.#mayReport()) this.#request.onDelta({ type: "usage", usage });
   }
 
-  #isTold(): boolean {
+  #mayReport(): boolean {
     this.#host.checkLease();
     return !this.isOver;
   }

@@ -61,7 +61,7 @@ test("a task that runs elsewhere is found again, even if the answer comes while 
   let started = 0;
   const queue: TaskExecutor = {
     ...queueOf(done.opened, () => void started++),
-    goesOn: () => known.opened,
+    isRunning: () => known.opened,
   };
   const agent = defineAgent({
     name: "far",

@@ -97,7 +97,7 @@ export class RunnerNode {
     const { runnerId } = this;
     this.#host.log.add(life.name, "closes");
     living.isClosing = true;
-    runtime.letGo();
+    runtime.releaseWaiting();
     const isHere = (): boolean => this.#living === living;
     life.after(CLOSE_MS_MAX, () => isHere() && this.kill("does not close in time"));
     const end = async (): Promise<void> => {
@@ -175,7 +175,7 @@ export class RunnerNode {
       newId: () => `${life.name}-${++this.#polls}`,
       free: () => {
         if (living.isClosing) return 0;
-        if (storage.held >= maxRuns) runtime.letGo();
+        if (storage.held >= maxRuns) runtime.releaseWaiting();
         return Math.max(0, maxRuns - storage.held);
       },
       poll: ({ pollId, number, ackPollId, ackCommandIds, free }: Poll, signal) =>

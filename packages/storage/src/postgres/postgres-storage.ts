@@ -161,7 +161,7 @@ export class PostgresStorage implements AgentStorage {
     return this.#feed.subscribe(listener);
   }
 
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     return this.#feed.follow(sessionId, onNotice);
   }
 

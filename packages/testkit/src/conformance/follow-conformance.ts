@@ -71,7 +71,7 @@ export function followConformance(fixture: Fixture): void {
   test("ST47: a notice about an ended session never says that it is active", async () => {
     const claimant = await fixture.createClaimed("ses-1");
     const received: boolean[] = [];
-    const leave = fixture.storage.follow!("ses-1", (goesOn) => void received.push(goesOn));
+    const leave = fixture.storage.follow!("ses-1", (isActive) => void received.push(isActive));
     await claimant.commit({ records: [spawning("agent")] });
     const before = received.splice(0);
     expect(before.length).toBeGreaterThan(0);
@@ -86,7 +86,7 @@ export function followConformance(fixture: Fixture): void {
     const move = { sessionId: "ses-1", moveId: "mov-1" };
     await fixture.apply({ type: "begin_move", ...move, to: "elsewhere" });
     const received: boolean[] = [];
-    const leave = fixture.storage.follow!("ses-1", (goesOn) => void received.push(goesOn));
+    const leave = fixture.storage.follow!("ses-1", (isActive) => void received.push(isActive));
     await fixture.apply({ type: "end_move", ...move, outcome: "moved" });
     expect(received.length).toBeGreaterThan(0);
     expect(received).not.toContain(true);

@@ -14,7 +14,7 @@
 //       elsewhere, or has ended or moved away.
 
 import type { Arrival } from "@holdfast/core";
-import { goesOn, type Followers } from "@holdfast/core/internal";
+import { isActive, type Followers } from "@holdfast/core/internal";
 import type { Database, Statement } from "../database/database.ts";
 import type { Head, Heads } from "../tables/heads.ts";
 import type { Peers } from "../tables/peers.ts";
@@ -124,7 +124,7 @@ export class ArrivalPoll {
     const { sessionId, session, claim } = head;
     const known = this.#watched.get(sessionId);
     if (known === undefined) return;
-    const isHeld = claim.owner !== undefined && claim.token === known.token && goesOn(session);
+    const isHeld = claim.owner !== undefined && claim.token === known.token && isActive(session);
     if (isHeld) this.watch(head);
     else this.#watched.delete(sessionId);
   }
@@ -138,10 +138,10 @@ export class ArrivalPoll {
       this.#watchOn(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
-      followers.tell(sessionId, goesOn(head.session) && !writes.removed.has(head));
+      followers.notify(sessionId, isActive(head.session) && !writes.removed.has(head));
     }
-    for (const sessionId of writes.created.keys()) followers.tell(sessionId);
-    for (const { sessionId } of writes.removed) followers.tell(sessionId);
+    for (const sessionId of writes.created.keys()) followers.notify(sessionId);
+    for (const { sessionId } of writes.removed) followers.notify(sessionId);
   }
 
   #lookRested(): void {
@@ -204,7 +204,7 @@ export class ArrivalPoll {
       if (head instanceof Error) continue;
       if (head === undefined) {
         this.#watched.delete(sessionId);
-        if (this.#followed.delete(sessionId)) this.#options.followers.tell(sessionId);
+        if (this.#followed.delete(sessionId)) this.#options.followers.notify(sessionId);
         continue;
       }
       this.#notifyFollowers(head);
@@ -230,7 +230,7 @@ export class ArrivalPoll {
     const known = this.#followed.get(sessionId);
     if (known === undefined || version <= known.version) return;
     this.#followed.set(sessionId, { lane, version });
-    this.#options.followers.tell(sessionId);
+    this.#options.followers.notify(sessionId);
   }
 
   /**
@@ -246,7 +246,7 @@ export class ArrivalPoll {
     for (const row of await db.run(VERSIONS, [unknown])) {
       const sessionId = row["session_id"] as string;
       this.#followed.set(sessionId, { lane: row["lane"] as number, version: row["version"] as number });
-      followers.tell(sessionId);
+      followers.notify(sessionId);
     }
   }
 

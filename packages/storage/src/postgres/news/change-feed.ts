@@ -53,7 +53,7 @@ export class ChangeFeed {
     };
   }
 
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     const leave = this.#followers.follow(sessionId, onNotice);
     this.#listen();
     return () => {

@@ -36,7 +36,7 @@ import {
   applyOverdue,
   type Claim,
   Followers,
-  goesOn,
+  isActive,
   isCorrupt,
   listHolds,
   newsOf,
@@ -337,7 +337,7 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(notify);
   }
 
-  follow(sessionId: string, onNotice: (goesOn: boolean) => void): () => void {
+  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 
@@ -430,7 +430,7 @@ export class SqliteStorage implements AgentStorage {
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
-    for (const { session } of touched.keys()) this.#followers.tell(session.sessionId, goesOn(session));
+    for (const { session } of touched.keys()) this.#followers.notify(session.sessionId, isActive(session));
   }
 
   #guard<T>(doing: string, work: () => T): T {
