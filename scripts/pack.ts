@@ -70,7 +70,7 @@ async function pack(folder: string): Promise<void> {
     ...Object.values(manifest.exports).map((source) => source.replace(/^\.\/src\/(.*)\.ts$/, "$1")),
     ...(FOUND_BY_PATH[folder] ?? []),
   ]);
-  for (const part of ["README.md", "LICENSE", "proto"]) {
+  for (const part of ["README.md", "LICENSE", "proto", "included-executors"]) {
     const own = join(from, part);
     const file = existsSync(own) ? own : join(root, part);
     if (existsSync(file)) cpSync(file, join(to, part), { recursive: true });
@@ -116,7 +116,9 @@ function published(manifest: Manifest, folder: string): Manifest {
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
     return [name, { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") }];
   });
-  const files = ["dist", "bin", "proto"].filter((part) => existsSync(join(folder, part)));
+  const files = ["dist", "bin", "proto", "included-executors"].filter((part) =>
+    existsSync(join(folder, part)),
+  );
   return { ...kept, exports: Object.fromEntries(exports), files };
 }
 

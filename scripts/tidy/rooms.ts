@@ -46,7 +46,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
-  runner: [["secrets", "gateway"]],
+  runner: [["secrets", "gateway"], ["executors"]],
   holdfast: [["frame", "sdk"], ["tracing"], ["place"], ["view"], ["run"], ["ask"], ["local"], ["commands"]],
   testkit: [["faulty-storage.ts", "test-runtime.ts", "scripted-model", "conformance"], ["crash"]],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

@@ -1,5 +1,15 @@
 // A runner: what a coordinator gives is run here.
 
+export { executorAgent, NEXT_INPUT, type ExecutorResult } from "./executors/executor-agent.ts";
+export { ExecutorHost, type ExecutorHostOptions } from "./executors/executor-host.ts";
+export {
+  DEFAULT_EXECUTOR,
+  executorAt,
+  findExecutor,
+  listExecutors,
+  type ExecutorProfile,
+  type ListedExecutor,
+} from "./executors/profile.ts";
 export {
   type GatewayAnswer,
   type GatewayCall,

@@ -1,0 +1,229 @@
+// `executorAgent` makes an agent of an executor: a session whose turns a program carries out.
+//
+//   working ─► waiting for `next_input` ─► working … ─► completed with the last result, when its time to live is over
+//
+//   executor-agent-1. Each turn is one task, which is tried once. An attempt that was lost is not repeated: the next turn
+//       starts the executor with `mode: "resume"` and says that it was cut off.
+//   executor-agent-2. Everything that the executor reported before its turn ended is in the session before the turn's end
+//       (turn-reports-2). A report of a lost attempt counts as well.
+//   executor-agent-3. A turn that ends without a result and without a message of the executor has failed.
+
+import { HoldfastError } from "@holdfast/core";
+import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult } from "@holdfast/runtime";
+
+import type { ExecutorHost } from "./executor-host.ts";
+import { readInput, readPrompt, type ExecutorInput, type TurnRequest } from "./invocation.ts";
+import type { ExecutorProfile } from "./profile.ts";
+import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
+
+/** The signal that continues a conversation: a text, `{ prompt }` or `{ parameters }`. */
+export const NEXT_INPUT = "next_input";
+/** The most attempts in a row that may be lost with their process. */
+const LOST_MAX = 5;
+
+/** The output of a session, and of each turn. */
+export interface ExecutorResult {
+  readonly result_text: string | null;
+  readonly result_data: unknown;
+}
+
+interface State {
+  readonly request: TurnRequest;
+  readonly isWaiting: boolean;
+  /** Attempts in a row that were lost. */
+  readonly lost: number;
+  readonly result: ExecutorResult | null;
+}
+
+type Context = AgentContext<unknown, State>;
+type Turn = TurnResult<State, ExecutorResult>;
+
+/** The agent whose name is that of the profile. */
+export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Agent<unknown, ExecutorResult> {
+  const task = defineTask<TurnRequest, { readonly reports: number }>({
+    name: `executor:${profile.name}`,
+    description: `One turn of the executor ${profile.name}.`,
+    secrets: profile.secrets,
+    retry: { maxAttempts: 1 }, // executor-agent-1.
+    run: async (request, context) => ({ reports: await host.turn(profile, request, context) }),
+    endLost: (_request, idempotencyKey) => host.endLost(idempotencyKey),
+  });
+
+  /** One run of the program, with everything that it reports. */
+  async function work(ctx: Context, state: State): Promise<Turn> {
+    const { request } = state;
+    const heard = new Heard(ctx, request);
+    const run = ctx.scheduleTask(task, request);
+    const ended = run.then(
+      ({ reports }) => ({ reports }),
+      (error: unknown) => ({ error }),
+    );
+    for (;;) {
+      const first = await Promise.race([ended, ctx.signalReady(REPORT_SIGNAL).then(() => undefined)]);
+      if (first === undefined) {
+        heard.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
+        continue;
+      }
+      if ("error" in first) return cutOff(ctx, state, heard, first.error);
+      // executor-agent-2.
+      while (heard.count < first.reports) heard.take(await ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+      return finished(ctx, state, heard);
+    }
+  }
+
+  function finished(ctx: Context, state: State, heard: Heard): Turn {
+    const { result } = heard;
+    // executor-agent-3.
+    if (result === null)
+      throw new HoldfastError("invalid_output", `executor ${profile.name} ended its turn without a result`, {
+        expected: 'an event { "event_type": "result", "result_text": … }',
+        fix: "report a result before the turn ends",
+      });
+    ctx.reportProgress({ turn: state.request.turn, ...result });
+    if (profile.conversationTtlMs === 0) return { done: result };
+    const request = { ...state.request, executorSessionId: heard.executorSessionId };
+    return { state: { request, isWaiting: true, lost: 0, result } };
+  }
+
+  return defineAgent<unknown, ExecutorResult, State>({
+    name: profile.name,
+    description: `Sessions of the executor ${profile.name}.`,
+    tasks: [task],
+    secrets: profile.secrets,
+    initial: (input) => firstState(readInput(input)),
+    turn: async (ctx, state) =>
+      state.isWaiting ? next(ctx, state, profile.conversationTtlMs) : work(ctx, state),
+  });
+}
+
+function firstState(input: ExecutorInput): State {
+  return {
+    request: { ...input, turn: 1, mode: "start", executorSessionId: null },
+    isWaiting: false,
+    lost: 0,
+    result: null,
+  };
+}
+
+/** executor-agent-1. */
+function cutOff(ctx: Context, state: State, heard: Heard, error: unknown): Turn {
+  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) heard.take(payload);
+  const lost = state.lost + 1;
+  if (!isLost(error) || lost > LOST_MAX) throw error;
+  const { request } = state;
+  const again: TurnRequest = {
+    ...request,
+    turn: request.turn + 1,
+    mode: "resume",
+    executorSessionId: heard.executorSessionId,
+    parameters:
+      state.lost > 0 ? request.parameters : { ...request.parameters, prompt: cutOffPrompt(request) },
+  };
+  return { state: { ...state, request: again, lost } };
+}
+
+function isLost(error: unknown): boolean {
+  const cause = HoldfastError.is(error)
+    ? (error.cause as { readonly name?: unknown } | undefined)
+    : undefined;
+  return cause?.name === "AttemptLostError";
+}
+
+function cutOffPrompt({ parameters }: TurnRequest): string {
+  const { prompt = "" } = parameters;
+  return (
+    "Your previous run was cut off before it ended. Check what it has already done before you repeat anything, and then " +
+    `continue. The request was:\n\n${typeof prompt === "string" ? prompt : JSON.stringify(prompt)}`
+  );
+}
+
+/** Waits for the next prompt; the session completes when none comes in time. */
+async function next(ctx: Context, state: State, ttlMs: number): Promise<Turn> {
+  const { request, result } = state;
+  const done = { done: result ?? { result_text: null, result_data: null } };
+  const deadline = ctx.now() + ttlMs;
+  for (;;) {
+    const given = await ctx.waitForSignal(NEXT_INPUT, { timeoutMs: Math.max(1, deadline - ctx.now()) }).then(
+      (payload) => ({ payload }),
+      (error: unknown) => {
+        if ((error as Error).name === "WaitTimeoutError") return undefined;
+        throw error;
+      },
+    );
+    if (given === undefined) return done;
+    const parameters = readPrompt(given.payload);
+    if (parameters !== undefined)
+      return {
+        state: {
+          ...state,
+          isWaiting: false,
+          request: { ...request, parameters, mode: "resume", turn: request.turn + 1 },
+        },
+      };
+    ctx.appendEntry({ role: "system", content: "a next_input without a prompt was ignored" });
+  }
+}
+
+/** The reports of the executor in this turn, as entries of the conversation and as the turn's result. */
+class Heard {
+  executorSessionId: string | null;
+  /** Reports of this turn. */
+  count = 0;
+  readonly #ctx: Context;
+  readonly #turn: number;
+  #result: ExecutorResult | null = null;
+  #lastMessage: string | null = null;
+
+  constructor(ctx: Context, request: TurnRequest) {
+    this.#ctx = ctx;
+    this.#turn = request.turn;
+    this.executorSessionId = request.executorSessionId;
+    ctx.appendEntry({ role: "user", content: request.parameters["prompt"] ?? request.parameters });
+  }
+
+  /** The result, or in its place the last message of the executor. */
+  get result(): ExecutorResult | null {
+    if (this.#result !== null || this.#lastMessage === null) return this.#result;
+    return { result_text: this.#lastMessage, result_data: null };
+  }
+
+  take(report: StoredReport | undefined): void {
+    if (report === undefined) return;
+    const isOwn = report.turn === this.#turn;
+    if (isOwn) this.count++;
+    if (report.type === "bind") this.executorSessionId = report.executorSessionId;
+    else this.#takeEvent(report.event, isOwn);
+  }
+
+  #takeEvent(event: Readonly<Record<string, unknown>>, isOwn: boolean): void {
+    switch (event["event_type"]) {
+      case "message":
+        return this.#takeMessage(event, isOwn);
+      case "pre_tool":
+      case "post_tool":
+        this.#ctx.appendEntry({ role: "tool", content: event });
+        return;
+      case "result": {
+        const { result_text: text, result_data: data } = event;
+        const result = { result_text: typeof text === "string" ? text : null, result_data: data ?? null };
+        if (isOwn) this.#result = result;
+        return;
+      }
+      default: // Other events are facts about the program, and no part of the conversation.
+    }
+  }
+
+  #takeMessage({ role, content }: Readonly<Record<string, unknown>>, isOwn: boolean): void {
+    const text = textOf(content);
+    this.#ctx.appendEntry({ role: role === "user" ? "user" : "assistant", content: text ?? content ?? "" });
+    if (isOwn && role !== "user" && text !== undefined && text !== "") this.#lastMessage = text;
+  }
+}
+
+/** The text of a message: a text, or a list of parts `{ type: "text", text }`. */
+function textOf(content: unknown): string | undefined {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return undefined;
+  const texts = content.map((part) => (part as { readonly text?: unknown } | null)?.text);
+  return texts.every((text) => typeof text === "string") ? texts.join("") : undefined;
+}

@@ -1,0 +1,151 @@
+// `ExecutorHost`: all executors that one process supervises.
+//
+//   executor-host-1. A session has at most one process here. A turn stops another process of its session first.
+//   executor-host-2. A persistent process is kept for a while between two turns (warm). After that, and at another
+//       runner, the next turn starts a process with `mode: "resume"` (cold).
+//   executor-host-3. The schema of an executor is asked for once (`--schema`).
+
+import { HoldfastError } from "@holdfast/core";
+import type { TaskContext } from "@holdfast/runtime";
+import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+
+import { ExecutorProcess } from "./executor-process.ts";
+import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
+import type { ExecutorProfile } from "./profile.ts";
+
+export interface ExecutorHostOptions {
+  /** The environment of this process; executors get only PATH, HOME, LANG, TERM and TMPDIR of it. */
+  readonly environment: Environment;
+  /** Where executors work when their session names no folder. */
+  readonly projectDir: string;
+  /** How long a persistent process waits for its next turn. 30,000 milliseconds by default. */
+  readonly warmMs?: number;
+  /** Called when a turn begins. Must not throw. */
+  readonly onTurn?: (turn: {
+    readonly sessionId: string;
+    readonly agent: string;
+    readonly mode: string;
+  }) => void;
+}
+
+const WARM_MS = 30_000;
+const SCHEMA_MS = 5_000;
+
+interface Warm {
+  readonly executor: ExecutorProcess;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class ExecutorHost {
+  readonly #options: ExecutorHostOptions;
+  readonly #supervisor: ProcessSupervisor;
+  readonly #warm = new Map<string, Warm>();
+  readonly #versions = new Map<string, Promise<SchemaVersion>>();
+
+  constructor(options: ExecutorHostOptions) {
+    this.#options = options;
+    this.#supervisor = new ProcessSupervisor({
+      environment: options.environment,
+      namespaces: "if_available",
+    });
+  }
+
+  /** Carries out one turn. @returns the number of its reports, which are signals of the session. */
+  async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<number> {
+    const { signal, sessionId } = task;
+    const cwd = this.#folderOf(request);
+    this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
+    const warm = this.#takeWarm(sessionId);
+    const isWarm = warm !== undefined && (await warm.nextTurn(request, task));
+    if (warm !== undefined && !isWarm) await warm.stop("it no longer reads its input");
+    const executor = isWarm ? warm : await this.#start(profile, request, task, cwd);
+    try {
+      const reports = await executor.finishTurn(signal);
+      if (profile.lifecycle === "persistent") this.#keepWarm(sessionId, executor);
+      return reports;
+    } catch (error) {
+      await executor.stop("its turn failed");
+      throw error;
+    }
+  }
+
+  /** Ends what an attempt left running whose process was killed. */
+  async endLost(idempotencyKey: string): Promise<void> {
+    await endTagged(idempotencyKey);
+  }
+
+  /** The schema version that the executor is invoked with (executor-host-3). */
+  versionOf(profile: ExecutorProfile): Promise<SchemaVersion> {
+    if (profile.schemaVersion !== undefined) return Promise.resolve(profile.schemaVersion);
+    const key = JSON.stringify(profile.command);
+    const known = this.#versions.get(key) ?? this.#ask(profile);
+    this.#versions.set(key, known);
+    return known;
+  }
+
+  /** Ends all processes. */
+  async close(): Promise<void> {
+    const sessions = [...this.#warm.keys()];
+    await Promise.all(sessions.map(async (id) => this.#takeWarm(id)?.stop("the runner is closing")));
+    await this.#supervisor.close("the runner is closing");
+  }
+
+  async #start(
+    profile: ExecutorProfile,
+    request: TurnRequest,
+    task: TaskContext,
+    cwd: string,
+  ): Promise<ExecutorProcess> {
+    const { environment } = this.#options;
+    const version = await this.versionOf(profile);
+    return ExecutorProcess.start(
+      { profile, version, supervisor: this.#supervisor, environment, cwd },
+      request,
+      task,
+    );
+  }
+
+  async #ask({ command }: ExecutorProfile): Promise<SchemaVersion> {
+    const asked = await this.#supervisor.start({
+      argv: [...command, "--schema"],
+      cwd: this.#options.projectDir,
+      env: scrubEnvironment(this.#options.environment),
+      timeoutMs: SCHEMA_MS,
+      killGraceMs: 0,
+    });
+    const { end, stdout } = await asked.ended;
+    return end.type === "exit" && end.exitCode === 0 ? newestVersionIn(stdout) : "2.0";
+  }
+
+  #folderOf({ projectDir }: TurnRequest): string {
+    if (projectDir === undefined) return this.#options.projectDir;
+    const isFolder = statSync(projectDir, { throwIfNoEntry: false })?.isDirectory() === true;
+    if (isAbsolute(projectDir) && isFolder) return projectDir;
+    throw new HoldfastError("file_not_found", "the session's project_dir is no folder of this machine", {
+      at: "/project_dir",
+      got: projectDir,
+      expected: "the absolute path of an existing folder",
+    });
+  }
+
+  #keepWarm(sessionId: string, executor: ExecutorProcess): void {
+    void executor.ended.then(() => {
+      if (this.#warm.get(sessionId)?.executor === executor) this.#takeWarm(sessionId);
+    });
+    const timer = setTimeout(() => {
+      this.#warm.delete(sessionId);
+      void executor.stop("no turn came");
+    }, this.#options.warmMs ?? WARM_MS);
+    timer.unref();
+    this.#warm.set(sessionId, { executor, timer });
+  }
+
+  #takeWarm(sessionId: string): ExecutorProcess | undefined {
+    const warm = this.#warm.get(sessionId);
+    clearTimeout(warm?.timer);
+    this.#warm.delete(sessionId);
+    return warm?.executor;
+  }
+}

@@ -1,0 +1,248 @@
+// Profiles of executors, and where executors are found: `findExecutor`, `executorAt`, `listExecutors`.
+//
+// An executor is a program. Its folder `executors/NAME/` holds exactly one file `ao-*-exec`. A profile
+// `profiles/NAME.json` names another command or gives the executor a configuration. Both lie in the same folder,
+// and the command of a profile is relative to it.
+
+import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { SCHEMA_VERSIONS, type SchemaVersion } from "./invocation.ts";
+
+export interface ExecutorProfile {
+  /** The name of the agent whose sessions the executor carries out. */
+  readonly name: string;
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]];
+  /** `persistent`: one process takes several turns. */
+  readonly lifecycle: "one_shot" | "persistent";
+  /** Given to the executor as `executor_config`, from schema 2.1 on. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Asked of the executor with `--schema` when absent. */
+  readonly schemaVersion?: SchemaVersion;
+  /** Names of secrets that the executor gets in its environment. */
+  readonly secrets: readonly string[];
+  /** How long a conversation waits for its next prompt; 0 ends it with its first turn. Milliseconds. */
+  readonly conversationTtlMs: number;
+  /** How long one turn may take; no limit by default. Milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+/** An executor as a list shows it. */
+export interface ListedExecutor {
+  readonly name: string;
+  /** Its program. */
+  readonly path?: string;
+  /** Why it cannot be used. */
+  readonly problem?: string;
+}
+
+export const DEFAULT_EXECUTOR = "test-executor";
+/** A conversation that no one continues ends after a day. */
+const CONVERSATION_TTL_SECONDS = 86_400;
+/** Beside the sources, or beside the built code of the published package. */
+const BUILT_IN = ["../../included-executors", "../included-executors"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path))!;
+const NAME = /^[A-Za-z0-9][\w.-]{0,99}$/;
+
+const DEFAULTS = {
+  lifecycle: "one_shot",
+  config: {},
+  secrets: [],
+  conversationTtlMs: CONVERSATION_TTL_SECONDS * 1_000,
+} as const;
+
+/**
+ * The profile of an executor by its name, in the given folder or among those that come with Holdfast.
+ *
+ * @throws HoldfastError `not_found` when there is none, `config_invalid` for several programs or a wrong profile.
+ */
+export function findExecutor(root: string, name: string): ExecutorProfile {
+  if (!NAME.test(name)) throw unknown(root, name);
+  const file = join(root, "profiles", `${name}.json`);
+  if (existsSync(file)) return readProfile(file);
+  for (const folder of [join(root, "executors", name), join(BUILT_IN, name)]) {
+    if (isFolder(folder)) return executorAt(programIn(folder, name), name);
+  }
+  throw unknown(root, name);
+}
+
+/** The profile of a program by its path. @throws NotFoundError `file_not_found`. */
+export function executorAt(path: string, name = nameOf(path)): ExecutorProfile {
+  if (!existsSync(path) || isFolder(path))
+    throw new NotFoundError("file_not_found", `there is no executor ${path}`, {
+      expected: "an executable file",
+      fix: "check the path; it is taken from the current folder",
+    });
+  // The executor that comes with Holdfast is a program for Node, which need not be on the PATH.
+  const command = path.startsWith(BUILT_IN) ? ([process.execPath, path] as const) : ([path] as const);
+  return { ...DEFAULTS, name, command };
+}
+
+/** All executors and profiles of the folder, and those that come with Holdfast. */
+export function listExecutors(root: string): readonly ListedExecutor[] {
+  const names = new Set<string>();
+  for (const folder of [join(root, "executors"), BUILT_IN])
+    for (const name of namesIn(folder)) if (isFolder(join(folder, name))) names.add(name);
+  for (const file of namesIn(join(root, "profiles")))
+    if (file.endsWith(".json")) names.add(file.slice(0, -".json".length));
+  return [...names].toSorted().map((name) => {
+    try {
+      const { command } = findExecutor(root, name);
+      return { name, path: command.at(-1)! };
+    } catch (error) {
+      return { name, problem: (error as Error).message };
+    }
+  });
+}
+
+/** A profile from its file. @throws HoldfastError `config_invalid` that names the field. */
+function readProfile(file: string): ExecutorProfile {
+  const name = basename(file, ".json");
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, "utf8"));
+  } catch (cause) {
+    throw invalid(file, "", `it is not JSON: ${(cause as Error).message}`, "a JSON object", cause);
+  }
+  if (!isObject(value)) throw invalid(file, "", "it is not a JSON object", "{ … }");
+  for (const key of Object.keys(value))
+    if (!Object.hasOwn(FIELDS, key))
+      throw invalid(file, key, "the field is unknown", Object.keys(FIELDS).join(", "));
+  for (const [key, { fits, expected }] of Object.entries(FIELDS)) {
+    if (value[key] !== undefined && !fits(value[key]))
+      throw invalid(file, key, "the value is wrong", expected);
+  }
+  const given = value as RawProfile;
+  const command = [given.command ?? []].flat();
+  const [program, ...args] = command;
+  const root = dirname(dirname(file));
+  if (program === undefined) throw invalid(file, "command", "it is missing", FIELDS.command.expected);
+  return {
+    name,
+    // A name without a slash is looked for on the PATH.
+    command: [program.includes("/") ? resolve(root, program) : program, ...args],
+    lifecycle: given.lifecycle ?? DEFAULTS.lifecycle,
+    config: given.config ?? {},
+    secrets: given.secrets ?? [],
+    conversationTtlMs: (given.conversation_ttl_seconds ?? CONVERSATION_TTL_SECONDS) * 1_000,
+    ...(given.schema_version === undefined ? {} : { schemaVersion: given.schema_version }),
+    ...(given.timeout_seconds === undefined ? {} : { timeoutMs: given.timeout_seconds * 1_000 }),
+  };
+}
+
+interface RawProfile {
+  readonly command?: string | readonly string[];
+  readonly lifecycle?: ExecutorProfile["lifecycle"];
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly secrets?: readonly string[];
+  readonly schema_version?: SchemaVersion;
+  readonly conversation_ttl_seconds?: number;
+  readonly timeout_seconds?: number;
+}
+
+interface Field {
+  readonly expected: string;
+  fits(value: unknown): boolean;
+}
+
+const SECONDS_MAX = 365 * 86_400;
+const isSeconds = (value: unknown, min: number): boolean =>
+  typeof value === "number" && value >= min && value <= SECONDS_MAX;
+const oneOf = (...values: readonly string[]): Field => ({
+  expected: values.map((value) => JSON.stringify(value)).join(" or "),
+  fits: (value) => values.includes(value as string),
+});
+const texts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item === "string" && !item.includes("\0"));
+
+const FIELDS = {
+  type: oneOf("autonomous", "procedural"),
+  command: {
+    expected: "a program, or a list of a program and its arguments",
+    fits: (value: unknown) =>
+      (typeof value === "string" && value !== "" && !value.includes("\0")) ||
+      (texts(value) && (value as string[]).length > 0),
+  },
+  lifecycle: oneOf("one_shot", "persistent"),
+  config: { expected: "a JSON object", fits: isObject },
+  agents_dir: { expected: "a path", fits: (value: unknown) => typeof value === "string" },
+  schema_version: oneOf(...SCHEMA_VERSIONS),
+  secrets: {
+    expected: "a list of names of environment variables",
+    fits: (value: unknown) =>
+      texts(value) && (value as string[]).every((name) => /^[A-Za-z_]\w{0,99}$/.test(name)),
+  },
+  conversation_ttl_seconds: {
+    expected: "seconds, from 0 to a year",
+    fits: (value: unknown) => isSeconds(value, 0),
+  },
+  timeout_seconds: { expected: "seconds, from 1 to a year", fits: (value: unknown) => isSeconds(value, 1) },
+} as const satisfies Readonly<Record<string, Field>>;
+
+/** @throws HoldfastError unless there is exactly one. */
+function programIn(folder: string, name: string): string {
+  const programs = namesIn(folder).filter((file) => /^ao-.+-exec$/.test(file));
+  const [program] = programs;
+  if (program !== undefined && programs.length === 1) return join(folder, program);
+  throw new HoldfastError("config_invalid", `the executor ${name} has ${programs.length} programs`, {
+    at: folder,
+    got: programs.length === 0 ? "no file ao-*-exec" : programs.join(", "),
+    expected: "exactly one file ao-*-exec",
+    fix:
+      programs.length === 0
+        ? "put the executor's program there"
+        : "leave one, or name a command in a profile",
+  });
+}
+
+function unknown(root: string, name: string): HoldfastError {
+  const known = NAME.test(name) ? listExecutors(root).map((listed) => listed.name) : [];
+  return new NotFoundError("not_found", `there is no executor ${JSON.stringify(name)}`, {
+    at: join(root, "executors"),
+    expected: `one of ${known.join(", ") || "the executors that --executor-list names"}`,
+    fix: "see --executor-list, or name a program with --executor-path",
+  });
+}
+
+function invalid(
+  file: string,
+  field: string,
+  what: string,
+  expected: string,
+  cause?: unknown,
+): HoldfastError {
+  return new HoldfastError(
+    "config_invalid",
+    `the profile cannot be used: ${field === "" ? "" : `${field}: `}${what}`,
+    {
+      at: file,
+      expected,
+      ...(cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+function nameOf(path: string): string {
+  const name = basename(path).replace(/^ao-(.+)-exec$/, "$1");
+  return NAME.test(name) ? name : "executor";
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
