@@ -32,6 +32,7 @@ export {
   type RuntimeOptions,
   type ScheduleOptions,
   type ScheduleRequest,
+  type SecretSource,
   type SessionHandle,
   type Settled,
   type SignalOptions,

@@ -30,6 +30,7 @@ import {
   systemRandom,
   type Agent,
   type Runtime,
+  type SecretSource,
   type TaskDefinition,
   type Watchdog,
 } from "@holdfast/runtime";
@@ -77,6 +78,8 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /** Tasks that this runner also performs for sessions of other runners. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
   readonly tasks?: readonly TaskDefinition<any, any>[];
+  /** Values of the secrets that agents and tasks declare. By default, environment variables. */
+  readonly secrets?: SecretSource;
   /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly hostname?: string;
@@ -260,6 +263,7 @@ class CoordinatedRunner implements Runner {
       adopt: true,
       dispatched: { claimAgeMs: CLAIM_AGE_MS },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
+      ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
       ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
       ...(options.watchdog === undefined ? {} : { watchdog: options.watchdog }),
     });

@@ -7,6 +7,7 @@ export { readCron } from "./schedules/cron.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
 export { createPrivate, isWritableByOthers, openPrivateAppend, replacePrivate } from "./node/private-file.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
+export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
 export { leftAs } from "./session/session-outcome.ts";
 export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";

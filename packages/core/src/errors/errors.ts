@@ -71,6 +71,7 @@ export const ERROR_TABLE = {
   session_lost: { exit: 1, http: 500, rpc: "unknown" },
   agent_error: { exit: 1, http: 500, rpc: "unknown" },
   secret_missing: { exit: 5, http: 409, rpc: "failed_precondition" },
+  secret_key: { exit: 5, http: 409, rpc: "failed_precondition" },
   agent_not_found: { exit: 3, http: 404, rpc: "not_found" },
   agent_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },
   config_invalid: { exit: 3, http: 422, rpc: "invalid_argument" },

@@ -43,6 +43,8 @@ export const fork: Command = {
     const isNeeded = args.has("run") || (given !== undefined && origin.agent.file !== undefined);
     const agent = isNeeded ? await agentOf(origin, database, args, io) : undefined;
 
+    const { secretsFor } = await import("../secrets/agent-secrets.ts");
+    const secrets = await secretsFor({ agents: agent === undefined ? [] : [agent] }, args, io);
     const made = await withSession(database, origin.sessionId, async (_session, { storage }) => {
       const agents = agent === undefined ? [] : [agent];
       const runtime = createRuntime({ storage, agents, adopt: false, development: false });
@@ -65,6 +67,7 @@ export const fork: Command = {
           sessionId,
           database,
           begin: (runtime) => runtime.resume(sessionId),
+          runtime: { secrets },
           tracer: undefined,
           parks: false,
           readsStdin: given !== "-",

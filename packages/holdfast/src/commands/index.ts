@@ -33,6 +33,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   runs: async () => (await import("./runs.ts")).runs,
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
+  secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,
 };

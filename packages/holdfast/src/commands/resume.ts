@@ -1,6 +1,6 @@
 import { isEnded } from "@holdfast/core";
 import { graceOf } from "../frame/arguments.ts";
-import { GRACE_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
+import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
 
 export const resume: Command = {
   name: "resume",
@@ -14,6 +14,7 @@ export const resume: Command = {
     agent: { help: "load the agent from another file", value: "FILE" },
     "accept-drift": { help: "keep recorded results although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
+    "secret-stdin": SECRET_STDIN_OPTION,
     grace: GRACE_OPTION,
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
@@ -35,6 +36,8 @@ export const resume: Command = {
       return showEndedBefore(session, io);
     }
     const agent = await agentOf(session, database, args, io);
+    const { secretsFor } = await import("../secrets/agent-secrets.ts");
+    const secrets = await secretsFor({ agents: [agent] }, args, io);
     const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
     const { findTraces } = await import("../place/project.ts");
@@ -50,7 +53,8 @@ export const resume: Command = {
         tracer,
         parks: args.has("park"),
         ...(await graceOf(args)),
-        readsStdin: true,
+        runtime: { secrets },
+        readsStdin: !args.has("secret-stdin"),
       },
       io,
     );

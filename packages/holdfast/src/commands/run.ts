@@ -11,7 +11,14 @@ import {
 } from "@holdfast/core";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
 import { graceOf, refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
-import { GRACE_OPTION, TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
+import {
+  GRACE_OPTION,
+  SECRET_STDIN_OPTION,
+  TRACE_OPTION,
+  type Arguments,
+  type Command,
+  type Io,
+} from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
 import type { Database } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
@@ -55,6 +62,7 @@ export const run: Command = {
       help: "refuse an agent in the turn form unless --budget or --ttl bounds it (otherwise: a warning); with --agent, any agent",
     },
     trace: TRACE_OPTION,
+    "secret-stdin": { ...SECRET_STDIN_OPTION, excludes: ["agent"] },
     grace: GRACE_OPTION,
     park: {
       help: "exit as soon as the session waits and nothing below it runs here: the session's id goes to standard output, the exit code is 0 or that of a paused session",
@@ -109,6 +117,8 @@ export const run: Command = {
     const { readInput } = await import("../frame/input.ts");
     const { loadAgent } = await import("../run/load-agent.ts");
     const given = args.text("input");
+    const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
+    refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
     const input = given === undefined ? undefined : await readInput(given, io);
     const { agent, file } = await loadAgent(path, {
       cwd: io.cwd,
@@ -130,6 +140,7 @@ export const run: Command = {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(found, io);
     }
+    const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
@@ -148,11 +159,11 @@ export const run: Command = {
             found !== undefined,
           ),
         isBudgeted: limits.budget !== undefined,
-        strictBounds: findStrictBounds(args, io).value,
+        runtime: { strictBounds: findStrictBounds(args, io).value, secrets },
         tracer,
         parks: args.has("park"),
         ...(await graceOf(args)),
-        readsStdin: given !== "-",
+        readsStdin: given !== "-" && !args.has("secret-stdin"),
       },
       io,
     );

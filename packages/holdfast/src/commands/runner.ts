@@ -1,5 +1,5 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
-import { SUPERVISED_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
+import { SECRET_STDIN_OPTION, SUPERVISED_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
 
 export const runner: Command = {
   name: "runner",
@@ -60,6 +60,7 @@ export const runner: Command = {
     insecure: { help: "send the token over plain HTTP to another machine, on a network that you trust" },
     verbose: { help: "report what happens to each session", short: "v" },
     trace: TRACE_OPTION,
+    "secret-stdin": SECRET_STDIN_OPTION,
     supervised: SUPERVISED_OPTION,
   },
   examples: [

@@ -6,7 +6,9 @@ import { jsonLine, plain } from "./plain-text.ts";
 /** Exit codes of errors that only the command has; all others are in `ERROR_TABLE`. */
 export const COMMAND_ERRORS = {
   ambiguous: 2,
+  secret_arg: 2,
   task_not_found: 4,
+  secret_not_found: 4,
   answered_otherwise: 6,
 } as const;
 

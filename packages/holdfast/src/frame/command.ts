@@ -69,6 +69,12 @@ export const TRACE_OPTION: Option = {
   repeats: true,
 };
 
+/** The option of the commands that run sessions of loaded agents. */
+export const SECRET_STDIN_OPTION: Option = {
+  help: "read the value of this declared secret from standard input",
+  value: "NAME",
+};
+
 /** The option `--supervised` of the processes of the local stack. */
 export const SUPERVISED_OPTION: Option = {
   help: "run as a process of `holdfast local`, which hands over what it needs, and end with it",

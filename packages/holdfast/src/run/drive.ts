@@ -33,6 +33,7 @@ import {
   Watchdog,
   type Agent,
   type Runtime,
+  type RuntimeOptions,
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
@@ -65,7 +66,7 @@ export interface DriveOptions {
   readonly begin: (runtime: Runtime) => Promise<SessionHandle | undefined>;
   /** Whether it is started with a budget. */
   readonly isBudgeted?: boolean;
-  readonly strictBounds?: boolean;
+  readonly runtime?: Pick<RuntimeOptions, "strictBounds" | "secrets">;
   /** Leave when it waits. */
   readonly parks: boolean;
   /** How long tasks that were aborted are waited for at the end. */
@@ -273,7 +274,7 @@ class Life {
       storage,
       agents: options.agent === undefined ? [] : [options.agent],
       adopt: false,
-      strictBounds: options.strictBounds === true,
+      ...options.runtime,
       ...(options.database === undefined ? {} : leaseOf(options.database)),
       ...(watchdog === undefined ? {} : { watchdog }),
       ...(prices === undefined ? {} : { prices }),

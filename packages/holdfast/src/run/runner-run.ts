@@ -20,6 +20,7 @@ import { isDebugged, stopper } from "./drive.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
+import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { findProject, findTraces } from "../place/project.ts";
@@ -133,6 +134,8 @@ async function optionsOf(
   const healthPort = numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const name = args.text("name");
+  refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
+  const secrets = supervised === undefined ? await secretsFor({ agents, tasks }, args, io) : undefined;
   supervised?.report({ type: "loaded", files: imported() });
   const given = await supervised?.handedOver;
   const token = given?.token ?? (await tokenOf(args, io));
@@ -144,6 +147,7 @@ async function optionsOf(
     workspace,
     agents,
     tasks,
+    ...(secrets === undefined ? {} : { secrets }),
     labels: readLabels(args, "label"),
     insecure: args.has("insecure"),
     ...(name === undefined ? {} : { name }),

@@ -91,7 +91,9 @@ function byteForms(text: string): string[] {
     base64At(bytes, shift, "base64"),
     base64At(bytes, shift, "base64url"),
   ]);
-  return [hex, hex.toUpperCase(), ...base64];
+  // Whole, with the padding and with the character that the secret shares with what follows.
+  const whole = [bytes.toString("base64"), bytes.toString("base64url")];
+  return [hex, hex.toUpperCase(), ...whole, ...base64];
 }
 
 /** The characters that stand for these bytes alone, when `shift` bytes of something else come before them. */

@@ -1,0 +1,30 @@
+// `secretsFor`: the values of the secrets that loaded agents and tasks declare. Most declare none, and then nothing is
+// loaded for it.
+
+import { UsageError } from "@holdfast/core";
+import { declaredSecretsOf, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import type { Arguments, Io } from "../frame/command.ts";
+
+export interface Loaded {
+  readonly agents: readonly Agent[];
+  readonly tasks?: readonly TaskDefinition[];
+}
+
+/** @throws HoldfastError `secret_missing` that names all of them, before anything starts. */
+export async function secretsFor(
+  { agents, tasks = [] }: Loaded,
+  args: Arguments,
+  io: Io,
+): Promise<ReadonlyMap<string, string>> {
+  const names = declaredSecretsOf(agents, tasks);
+  if (names.length === 0 && !args.has("secret-stdin")) return new Map();
+  return (await import("./supplied-secrets.ts")).suppliedSecrets(names, args, io);
+}
+
+/** @param other the option that reads standard input as well, if it is given. @throws UsageError */
+export function refuseSecondStdin(args: Arguments, other: string | undefined): void {
+  if (!args.has("secret-stdin") || other === undefined) return;
+  throw new UsageError(`--secret-stdin and ${other} both read standard input`, {
+    fix: "give one of them in another way, such as the secret in the environment",
+  });
+}

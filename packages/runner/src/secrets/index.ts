@@ -1,0 +1,6 @@
+// The secrets of a process, for programs and commands that start agents. It loads nothing of a runner.
+
+export { openKeychain, type Keychain } from "./keychain.ts";
+export { askMasked, type MaskedPrompt } from "./masked-prompt.ts";
+export { SecretPlaces, type SecretPlace, type SecretPlacesOptions } from "./secret-places.ts";
+export { readSecretsFromPipe, writeSecrets } from "./secret-pipe.ts";
