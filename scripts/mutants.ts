@@ -255,6 +255,13 @@ export const MUTANTS: readonly Mutant[] = [
     test: "a lost attempt counts against a policy that its author wrote, so maxAttempts: 1 is at most once",
   },
   {
+    name: "an effect that happens once is never repeated after a loss",
+    marker: "lost-effect-repeated",
+    becomes: "",
+    tests: ["packages/core/src/session/retry.test.ts"],
+    test: "a lost attempt of an effect that happens once is never run again, whatever the policy allows",
+  },
+  {
     name: "H10: replay starts at the last checkpoint",
     marker: "first-checkpoint-kept",
     part: "=",

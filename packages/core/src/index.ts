@@ -16,7 +16,9 @@ export {
   NondeterminismError,
   NotFoundError,
   recordError,
+  AttemptLostError,
   TaskFailedError,
+  UncertainEffectError,
   toError,
   toHoldfastError,
   UnavailableError,
@@ -37,11 +39,12 @@ export {
   type EntryInput,
   type HandoffOptions,
   type QuestionOptions,
-  type TaskType,
   type WaitOptions,
 } from "./kernel/context.ts";
 export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
-export { type TaskOptions } from "./asks/task-asks.ts";
+export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
+export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";
+export type { EffectClass, RetryPolicy } from "./journal/task-policy.ts";
 export { type AgentMode, type ChildHandle, type SpawnOptions } from "./asks/child-creation.ts";
 export { NO_RELATIONS, type DescribeAgent, type Relations } from "./replay/kernel-options.ts";
 export {
@@ -75,7 +78,6 @@ export {
   type NoteRecord,
   type Question,
   type Repeat,
-  type RetryPolicy,
   type TokenUsage,
 } from "./journal/record.ts";
 export {

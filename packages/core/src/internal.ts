@@ -54,6 +54,7 @@ export { createSession } from "./rules/creation.ts";
 export { dedupMark, readDedupMark } from "./rules/signals.ts";
 export { dueAt, lookAt } from "./rules/due.ts";
 export { absentEnd, endEvent, refuseRequest } from "./rules/consequences.ts";
+export { EFFECT_CLASSES } from "./journal/task-policy.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest, replyName, senderChild } from "./journal/signal-names.ts";
 export { Followers } from "./session/followers.ts";

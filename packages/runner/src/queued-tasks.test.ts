@@ -93,6 +93,7 @@ const ATTEMPT: TaskAttempt = {
   attempt: 1,
   claimToken: 1,
   idempotencyKey: "s-0",
+  effect: undefined,
   timeoutMs: undefined,
   deadlineAt: undefined,
   traceparent: undefined,

@@ -328,7 +328,7 @@ class QueuedAttempt implements RunningAttempt {
 
   /** The input for the handler, with conversations resolved as a local attempt would have them. */
   async #input(): Promise<JsonText> {
-    const { sessionId, taskId, attempt, idempotencyKey, timeoutMs, deadlineAt } = this.#request;
+    const { sessionId, taskId, attempt, idempotencyKey, effect, timeoutMs, deadlineAt } = this.#request;
     const { hasConversation, conversation } = this.#request;
     const decoded = decodeJson(this.#request.input);
     const input = hasConversation ? await resolveConversations(decoded, conversation) : decoded;
@@ -339,6 +339,7 @@ class QueuedAttempt implements RunningAttempt {
         taskId,
         attempt,
         idempotencyKey,
+        ...(effect === undefined ? {} : { effect }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(deadlineAt === undefined ? {} : { deadlineAt }),
       },

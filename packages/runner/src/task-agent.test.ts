@@ -1,9 +1,10 @@
 // The session of one queued attempt, as a runner runs it.
 
 import { createRuntime, defineTask, MemoryStorage } from "@holdfast/runtime";
-import { TestClock } from "@holdfast/testkit/test-runtime";
+import { vanishRuntime } from "@holdfast/runtime/internal";
+import { releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
-import { taskAgent } from "./task-agent.ts";
+import { taskAgent, type QueuedInput } from "./task-agent.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -30,6 +31,64 @@ describe("task-agent-4: a queued attempt of a task with a deadline", () => {
     const output = run(1_000, 10);
     await clock.advance(10);
     expect(await output).toMatchObject({ error: { code: "task_timeout" }, retryable: true });
+  });
+});
+
+describe("task-agent-2: a queued attempt of an effect that happens once", () => {
+  const queued = (effect?: "once"): QueuedInput => ({
+    task: {
+      sessionId: "s",
+      taskId: "s-0",
+      attempt: 1,
+      idempotencyKey: "s-0",
+      ...(effect === undefined ? {} : { effect }),
+    },
+  });
+
+  test.each([
+    ["the definition", "once", undefined],
+    ["the asking session", undefined, "once"],
+  ] as const)(
+    "an attempt that dies with its runner is uncertain by the class of %s, and not repeated",
+    async (_whose, declared, asked) => {
+      const storage = new MemoryStorage();
+      let runs = 0;
+      const agent = taskAgent(
+        defineTask({
+          name: "pay",
+          ...(declared === undefined ? {} : { effect: declared }),
+          run: () => (runs++, new Promise<never>(() => {})),
+        }),
+      );
+      const dying = createRuntime({ storage, clock: new TestClock(), development: false });
+      await dying.start(agent, queued(asked), { sessionId: "t" });
+      await until(() => runs === 1, "the attempt");
+      vanishRuntime(dying);
+      await releaseClaim(storage, "t");
+      const runtime = createRuntime({ storage, clock: new TestClock(), agents: [agent], development: false });
+      closing.push(() => runtime.close());
+      const output = await (await runtime.resume("t")).result();
+      expect(output).toMatchObject({
+        status: "failed",
+        error: { name: "UncertainEffectError" },
+        retryable: false,
+      });
+      expect(runs).toBe(1);
+    },
+  );
+
+  test("an error of it is not tried again, although the asking session does not know the class", async () => {
+    const refusing = defineTask({
+      name: "pay",
+      effect: "once",
+      run: () => {
+        throw new Error("refused");
+      },
+    });
+    const runtime = createRuntime({ storage: new MemoryStorage(), development: false });
+    closing.push(() => runtime.close());
+    const output = await (await runtime.start(taskAgent(refusing), queued())).result();
+    expect(output).toMatchObject({ error: { message: "refused" }, retryable: false });
   });
 });
 

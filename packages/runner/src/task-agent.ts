@@ -4,13 +4,20 @@
 //   task-agent-1. The session ends as `completed` whatever the attempt's outcome. A failure is its output, so
 //       that the asking session decides by its own policy whether to try again.
 //   task-agent-2. An attempt that is lost with its runner is repeated by this session. If the task limits its
-//       attempts, the loss is a failure.
+//       attempts, or its effect happens once, the loss is a failure.
 //   task-agent-3. The handler sees the task it belongs to and that task's idempotency key, not this
 //       session's.
 //   task-agent-4. The handler does not begin after the task's deadline, even if no process is left to cancel
 //       this session.
 
-import { HoldfastError, recordError, UsageError, type RecordedError, type TokenUsage } from "@holdfast/core";
+import {
+  HoldfastError,
+  recordError,
+  UsageError,
+  type EffectClass,
+  type RecordedError,
+  type TokenUsage,
+} from "@holdfast/core";
 import {
   attemptFailure,
   defineAgent,
@@ -28,6 +35,8 @@ export interface QueuedInput {
     readonly taskId: string;
     readonly attempt: number;
     readonly idempotencyKey: string;
+    /** The class that the asking session wants; that of the task's definition by default. */
+    readonly effect?: EffectClass;
     readonly timeoutMs?: number;
     /** When the whole task must have ended, by the asking session's clock. Epoch milliseconds. */
     readonly deadlineAt?: number;
@@ -57,6 +66,7 @@ export function taskAgent(task: TaskDefinition): Agent {
     name,
     ...(task.secrets === undefined ? {} : { secrets: task.secrets }),
     retry: task.retry?.maxAttempts === undefined ? ONCE : { maxAttempts: 1 }, // task-agent-2.
+    ...(task.effect === undefined ? {} : { effect: task.effect }),
     run: (queued: QueuedInput, context) => perform(task, queued, context),
     ...(task.endLost === undefined
       ? {}
@@ -71,12 +81,13 @@ export function taskAgent(task: TaskDefinition): Agent {
     name,
     tasks: [attempt],
     run: async (ctx, input) => {
-      const { timeoutMs, deadlineAt = Infinity } = (input as QueuedInput).task;
+      const { effect, timeoutMs, deadlineAt = Infinity } = (input as QueuedInput).task;
       const deadlineMs = deadlineAt - ctx.now();
       if (deadlineMs <= 0) return TOO_LATE; // task-agent-4.
       try {
         return await ctx.scheduleTask(attempt, input as QueuedInput, {
           deadlineMs,
+          ...(effect === undefined ? {} : { effect }),
           ...(timeoutMs === undefined ? {} : { timeoutMs }),
         });
       } catch (error) {
@@ -100,8 +111,14 @@ async function perform(
     const output = await performTask(task, queued.input, asked);
     return { status: "completed", ...(output === undefined ? {} : { output }), ...used() };
   } catch (thrown) {
-    return { ...attemptFailure(thrown), ...used() };
+    const failure = attemptFailure(thrown);
+    return { ...failure, ...(isOnceHereOnly(task, queued) ? { retryable: false } : {}), ...used() };
   }
+}
+
+/** The asking session does not know that the effect happens once, and would try again after an error. */
+function isOnceHereOnly(task: TaskDefinition, queued: QueuedInput): boolean {
+  return queued.task.effect === undefined && task.effect === "once" && task.retry === undefined;
 }
 
 /** The output for an attempt that timed out, was lost, or whose output cannot be recorded. */

@@ -272,6 +272,14 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
     diesAfter: 1,
   },
   {
+    name: "uncertain-effect",
+    shows:
+      "behaviour flag 64: an effect that happens once and a process that ended: the agent gets an error of its own class",
+    run: (ctx) =>
+      ctx.run("charge", () => new Promise(() => {}), { effect: "once" }).catch((error: Error) => error.name),
+    diesAfter: 1,
+  },
+  {
     // Recorded with the version before repeats were guarded: its sessions have no behaviour flags.
     name: "unguarded-repeats",
     shows: "behaviour flags 0: a guarded task whose result repeats, of which nobody is told or asked",

@@ -6,7 +6,7 @@ import { UsageError } from "../errors/errors.ts";
 import type { FaultMemory } from "../replay/fault-memory.ts";
 import { timerWithoutTime } from "../replay/faults.ts";
 import type { KernelParts } from "../replay/turn.ts";
-import type { RetryPolicy } from "../journal/record.ts";
+import type { RetryPolicy } from "../journal/task-policy.ts";
 
 /** Epoch milliseconds as an integer that every clock and storage can hold. @throws UsageError */
 export function checkMoment(time: number): number {

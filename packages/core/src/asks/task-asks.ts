@@ -1,11 +1,12 @@
 // `TaskAsks`: the tasks that an agent asks for, and those that answer requests of its children.
 //
 //   task-asks-1. Asks of one turn with the same key are one task (K1).
-//   task-asks-2. On replay the recorded deadline and the recorded guard count, whatever the agent asks for now.
+//   task-asks-2. On replay the recorded deadline, guard and effect count, whatever the agent asks for now.
 
 import { callerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";
-import type { ChildRequest, RetryPolicy } from "../journal/record.ts";
+import type { ChildRequest } from "../journal/record.ts";
+import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 import { encodeJson, type JsonText } from "../json/json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { keyOfAnother, unknownTaskKind } from "../replay/faults.ts";
@@ -15,6 +16,13 @@ import type { KernelParts } from "../replay/turn.ts";
 import { BEHAVIOUR } from "../session/session.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentAfter, refuseUnlessText } from "./checks.ts";
 import { countReferences } from "./conversation-ref.ts";
+import { defaultRetry, effectOf } from "./task-effects.ts";
+
+/** A defined task as a context needs it: its name, and its types for the compiler. */
+export interface TaskType<Input, Output> {
+  readonly name: string;
+  readonly types?: { readonly input: Input; readonly output: Output };
+}
 
 export interface TaskOptions {
   /** Tasks of one segment with the same key are one task (K1). Handlers get it as `idempotencyKey`. */
@@ -24,9 +32,19 @@ export interface TaskOptions {
   /** The time for the whole task, over all attempts and restarts. The task then fails with `task_timeout`. */
   readonly deadlineMs?: number;
   readonly retry?: RetryPolicy;
+  /** The effect of the task on the outside world; that of its definition by default. */
+  readonly effect?: EffectClass;
+  /**
+   * The answer to the agent when an effect that happens `once` may have happened, or not.
+   *
+   * With `throw`, the default, it is an `UncertainEffectError`. With `return` it is an `UncertainEffect` in
+   * place of the output. With `ask` a person is asked whether the task is to run again, as a new task. Without
+   * an approval it is the error.
+   */
+  readonly onUncertain?: "throw" | "return" | "ask";
 }
 
-interface TaskRequest {
+export interface TaskRequest {
   readonly kind: string;
   readonly input: unknown;
   readonly closure?: (task: unknown) => unknown;
@@ -59,7 +77,8 @@ export class TaskAsks {
       if (known.asked === `${kind} ${hash}`) return known.future;
       throw faults.fail(keyOfAnother(key ?? "", known.future.label, kind, callerLine()));
     }
-    const retry = faults.check(checkRetry, request.options.retry ?? traits.retry);
+    const effect = effectOf(this.#parts, request.options.effect ?? traits.effect);
+    const retry = faults.check(checkRetry, request.options.retry ?? traits.retry ?? defaultRetry(effect));
     const timeoutMs = faults.check(checkTimeout, request.options.timeoutMs ?? traits.timeoutMs);
     const { deadlineAt, deadlineMs } = this.#deadline(
       faults.check(checkDeadline, request.options.deadlineMs ?? traits.deadlineMs),
@@ -73,6 +92,7 @@ export class TaskAsks {
       ...(timeoutMs === undefined ? NOTHING : { timeoutMs }),
       ...(deadlineAt === undefined ? NOTHING : { deadlineAt }),
       ...(retry === undefined ? NOTHING : { retry }),
+      ...(effect === undefined ? NOTHING : { effect }),
       ...keptInput(input),
       ...(guarded ? { guarded } : NOTHING),
     });
@@ -82,6 +102,7 @@ export class TaskAsks {
       input,
       key,
       retry,
+      effect,
       timeoutMs,
       deadlineMs,
       deadlineAt,
@@ -98,18 +119,22 @@ export class TaskAsks {
   scheduleHandler(kind: string, request: ChildRequest): void {
     const input = encodeJson(request.payload, "request");
     const { cursor, options } = this.#parts;
-    const { retry, timeoutMs, deadlineMs: patienceMs } = options.describeTask(kind) ?? {};
+    const traits = options.describeTask(kind) ?? {};
+    const { timeoutMs, deadlineMs: patienceMs } = traits;
+    const effect = effectOf(this.#parts, traits.effect);
+    const retry = traits.retry ?? defaultRetry(effect);
     const { deadlineAt, deadlineMs } = this.#deadline(patienceMs);
     const id = cursor.append({
       type: "schedule_task",
       kind,
       hash: options.hash(input ?? ""),
       ...(deadlineAt === undefined ? NOTHING : { deadlineAt }),
+      ...(effect === undefined ? NOTHING : { effect }),
       ...keptInput(input),
     });
     const rest = { key: undefined, closure: undefined, hasConversation: false, guarded: false, request };
     this.#add(
-      { id, kind, input, retry, timeoutMs, deadlineMs, deadlineAt, ...rest },
+      { id, kind, input, retry, effect, timeoutMs, deadlineMs, deadlineAt, ...rest },
       `the handler "${kind}"`,
     );
   }

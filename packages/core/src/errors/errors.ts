@@ -222,6 +222,22 @@ export class TaskFailedError extends HoldfastError {
   }
 }
 
+/**
+ * The last attempt of a task was lost with its process, and nobody knows its outcome. `cause` has the same
+ * name.
+ */
+export class AttemptLostError extends TaskFailedError {
+  override name = "AttemptLostError";
+}
+
+/**
+ * The lost attempt was one of a task whose effect happens at most `once`. The effect may have happened, or
+ * not. Look before doing it again.
+ */
+export class UncertainEffectError extends AttemptLostError {
+  override name = "UncertainEffectError";
+}
+
 /** A child ended without an output: thrown at `ctx.waitForChild`. `cause` is the error it failed with. */
 export class ChildFailedError extends HoldfastError {
   override name = "ChildFailedError";

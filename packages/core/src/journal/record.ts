@@ -12,6 +12,7 @@
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "./approval.ts";
 import type { CancelCause, Remaining } from "./amounts.ts";
+import type { EffectClass, RetryPolicy } from "./task-policy.ts";
 
 /** Version of the journal's format, stored with each session. */
 export const JOURNAL_FORMAT = 1;
@@ -38,6 +39,8 @@ export interface ScheduleTask extends Command {
   /** When the task must have ended, over all attempts. Epoch milliseconds. */
   readonly deadlineAt?: number;
   readonly retry?: RetryPolicy;
+  /** The class that the author declared, in sessions with the behaviour flag `declaresEffects`. */
+  readonly effect?: EffectClass;
   /** Set when its repeats are counted, in sessions with the behaviour flag `recordsGuards`. */
   readonly guarded?: true;
 }
@@ -429,17 +432,6 @@ export function isNote(record: JournalRecord): record is NoteRecord {
 
 export function isCommand(record: JournalRecord): record is CommandRecord {
   return COMMAND_TYPES.has(record.type);
-}
-
-/** How often and when a task is tried again. Delays in milliseconds. */
-export interface RetryPolicy {
-  /** The number of all attempts, the first included, over all processes. */
-  readonly maxAttempts?: number;
-  readonly initialDelayMs?: number;
-  readonly factor?: number;
-  readonly maxDelayMs?: number;
-  /** Errors with one of these names or codes are not tried again. */
-  readonly nonRetryable?: readonly string[];
 }
 
 /** The question of `ctx.requestInput` to a person. */

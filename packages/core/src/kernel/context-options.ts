@@ -1,5 +1,6 @@
 // `TASK_OPTIONS`, `SPAWN_OPTIONS` and others: the options of each ask of an agent, and the values that they may have.
 
+import { EFFECT_CLASSES } from "../journal/task-policy.ts";
 import {
   anyRule,
   flagRule,
@@ -17,6 +18,8 @@ export const TASK_OPTIONS: OptionRules = {
   deadlineMs: anyRule,
   idempotencyKey: anyRule,
   retry: anyRule,
+  effect: oneOfRule(...EFFECT_CLASSES),
+  onUncertain: oneOfRule("throw", "return", "ask"),
 };
 export const WAIT_OPTIONS: OptionRules = { ...PATIENCE, schema: anyRule };
 export const QUESTION_OPTIONS: OptionRules = {

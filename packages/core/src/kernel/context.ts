@@ -19,7 +19,7 @@ import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "../asks/asks.ts";
-import type { TaskOptions } from "../asks/task-asks.ts";
+import type { TaskOptions, TaskType } from "../asks/task-asks.ts";
 import { callerLine } from "../errors/author-line.ts";
 import type { ChildAsks } from "../asks/child-asks.ts";
 import type { AgentMode, ChildHandle, SpawnOptions } from "../asks/child-creation.ts";
@@ -27,12 +27,7 @@ import { Combinators } from "./combinators.ts";
 import { ConversationRef } from "../asks/conversation-ref.ts";
 import type { DurableFuture } from "../replay/future.ts";
 import type { Kernel } from "./kernel.ts";
-
-/** A defined task as a context needs it: its name, and its types for the compiler. */
-export interface TaskType<Input, Output> {
-  readonly name: string;
-  readonly types?: { readonly input: Input; readonly output: Output };
-}
+import { scheduleTask, type TaskAnswer } from "./uncertain-effects.ts";
 
 export interface EntryInput {
   /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
@@ -133,7 +128,11 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   // ---- tasks -------------------------------------------------------------------------------------------------------
 
   /** Ask for a task: at least once, with one recorded outcome. The segment's commit starts it. */
-  scheduleTask<I, O>(task: TaskType<I, O>, input: I, options?: TaskOptions): DurableFuture<O>;
+  scheduleTask<I, O, T extends TaskOptions = TaskOptions>(
+    task: TaskType<I, O>,
+    input: I,
+    options?: T,
+  ): DurableFuture<TaskAnswer<O, T>>;
   scheduleTask<O = unknown>(kind: string, input?: unknown, options?: TaskOptions): DurableFuture<O>;
   scheduleTask(
     task: string | { readonly name: string },
@@ -142,7 +141,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   ): DurableFuture<unknown> {
     const kind = typeof task === "string" ? task : task.name;
     this.#asks.checkOptions("scheduleTask", options, TASK_OPTIONS);
-    return this.#asks.tasks.schedule({ kind, input, options });
+    return scheduleTask(this.#asks.tasks, this, { kind, input, options });
   }
 
   /** A closure as a task in this process. Once its return value is recorded, it is not called again. */
@@ -155,7 +154,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.#asks.checkOptions("run", options, TASK_OPTIONS);
     const closure = fn as (task: unknown) => unknown;
     const request = { kind: name, input: undefined, closure, options };
-    return this.#asks.tasks.schedule(request) as DurableFuture<T>;
+    return scheduleTask(this.#asks.tasks, this, request) as DurableFuture<T>;
   }
 
   // ---- conversation ------------------------------------------------------------------------------------------------

@@ -8,7 +8,12 @@
 //
 // This file knows no journal: its question is a command like one of the agent's.
 
-import { TaskFailedError, type RecordedError } from "../errors/errors.ts";
+import {
+  AttemptLostError,
+  TaskFailedError,
+  UncertainEffectError,
+  type RecordedError,
+} from "../errors/errors.ts";
 import { positionId } from "../ids.ts";
 import { decodeJson } from "../json/json.ts";
 import type { EventRecord, Repeat } from "../journal/record.ts";
@@ -77,7 +82,7 @@ export class RepeatGuard {
         if (!isApproved(answer)) {
           const message = `${what}, and a person did not let it go on`;
           const error = { name: "RepeatedError", message, code: "limit_exceeded" };
-          future.reject(taskFailure(self, task, outcome.attempt, error));
+          future.reject(taskFailure(self, task, outcome.attempt, error, this.#options.relations.flags));
           return;
         }
         this.#seen.delete(call); // Begin the count again.
@@ -108,15 +113,23 @@ export class RepeatGuard {
   }
 }
 
+/** The error that an agent gets for a failed task. @param flags of its session. */
 export function taskFailure(
   self: string,
   { id, kind }: OpenTask,
   attempts: number,
   recorded: unknown,
+  flags: number,
 ): TaskFailedError {
-  const taskId = positionId(self, id);
-  return new TaskFailedError({ taskId, kind, attempts }, recorded as RecordedError);
+  const error = recorded as RecordedError;
+  const Failure = (flags & BEHAVIOUR.declaresEffects) === 0 ? undefined : LOSSES[error.name];
+  return new (Failure ?? TaskFailedError)({ taskId: positionId(self, id), kind, attempts }, error);
 }
+
+const LOSSES: Readonly<Record<string, typeof TaskFailedError | undefined>> = {
+  AttemptLostError,
+  UncertainEffectError,
+};
 
 /** The answer of `holdfast approve`. */
 function isApproved(answer: unknown): boolean {

@@ -3,7 +3,8 @@
 
 import type { RecordedError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
-import type { RetryPolicy, TokenUsage } from "../journal/record.ts";
+import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
+import type { TokenUsage } from "../journal/record.ts";
 
 export interface TaskExecutor {
   /**
@@ -56,6 +57,7 @@ export interface UnsettledTask {
 
 export interface TaskTraits {
   readonly retry?: RetryPolicy;
+  readonly effect?: EffectClass;
   readonly timeoutMs?: number;
   /** How long the whole task may take, over all attempts. Milliseconds. */
   readonly deadlineMs?: number;
@@ -100,6 +102,8 @@ export interface TaskAttempt {
   readonly claimToken: number | undefined;
   /** The same for every attempt of this task, for effects on the outside world. */
   readonly idempotencyKey: string;
+  /** The class that was asked for, if any. */
+  readonly effect: EffectClass | undefined;
   readonly timeoutMs: number | undefined;
   /** When the whole task must have ended; the session aborts it then. Epoch milliseconds. */
   readonly deadlineAt: number | undefined;

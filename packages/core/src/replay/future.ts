@@ -40,6 +40,7 @@ export class DurableFuture<T> implements Promise<T> {
   heldBy: DurableFuture<unknown> | undefined;
   #fulfilled = false;
   #map: ((value: unknown) => Promise<unknown>) | undefined;
+  #recover: ((error: Error) => Promise<unknown>) | undefined;
 
   constructor(owner: FutureOwner, type: FutureType, id: number, label: string) {
     this.#owner = owner;
@@ -103,6 +104,12 @@ export class DurableFuture<T> implements Promise<T> {
     return this as unknown as DurableFuture<U>;
   }
 
+  /** @internal The same future, with `recover` applied to its error. It throws an error that it leaves as it is. */
+  recovered<U>(recover: (error: Error) => Promise<U>): DurableFuture<T | U> {
+    this.#recover = recover;
+    return this;
+  }
+
   /** @internal Settled by the kernel only. */
   fulfil(value: T): void {
     this.#settled = true;
@@ -116,7 +123,9 @@ export class DurableFuture<T> implements Promise<T> {
   reject(error: Error): void {
     this.#settled = true;
     this.#resolvers.promise.catch(ignore);
-    this.#resolvers.reject(fixStack(error));
+    fixStack(error);
+    if (this.#recover === undefined) this.#resolvers.reject(error);
+    else this.#resolvers.resolve(this.#recover(error).catch(rethrowFixed));
   }
 
   /** @internal */

@@ -5,7 +5,8 @@
 
 import type { JsonText } from "../json/json.ts";
 import type { AnswerShape } from "../journal/approval.ts";
-import type { ChildRequest, NoteRecord, RetryPolicy, TokenUsage } from "../journal/record.ts";
+import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
+import type { ChildRequest, NoteRecord, TokenUsage } from "../journal/record.ts";
 import { isReservedName } from "../journal/signal-names.ts";
 import type { Wait } from "../session/session.ts";
 import { WakeQueue } from "../collections/wake-queue.ts";
@@ -20,6 +21,7 @@ export interface OpenTask {
   readonly input: JsonText | undefined;
   readonly key: string | undefined;
   readonly retry: RetryPolicy | undefined;
+  readonly effect: EffectClass | undefined;
   readonly timeoutMs: number | undefined;
   /** How long the whole task may take, from when it was asked for; whole milliseconds. */
   readonly deadlineMs: number | undefined;

@@ -67,13 +67,24 @@ describe("the delay before the next attempt", () => {
 
 describe("an attempt that died with its process", () => {
   test("a lost attempt counts against a policy that its author wrote, so maxAttempts: 1 is at most once", () => {
-    expect(mayRetryLost({ maxAttempts: 1 }, 1)).toBe(false);
-    expect(mayRetryLost({ maxAttempts: 2 }, 1)).toBe(true);
-    expect(mayRetryLost({ maxAttempts: 2 }, 2)).toBe(false);
+    expect(mayRetryLost({ retry: { maxAttempts: 1 }, effect: undefined }, 1)).toBe(false);
+    expect(mayRetryLost({ retry: { maxAttempts: 2 }, effect: undefined }, 1)).toBe(true);
+    expect(mayRetryLost({ retry: { maxAttempts: 2 }, effect: undefined }, 2)).toBe(false);
   });
 
   test("a lost attempt does not count without such a policy", () => {
-    expect(mayRetryLost(undefined, 1_000)).toBe(true);
-    expect(mayRetryLost({ initialDelayMs: 5 }, 1_000)).toBe(true);
+    expect(mayRetryLost({ retry: undefined, effect: undefined }, 1_000)).toBe(true);
+    expect(mayRetryLost({ retry: { initialDelayMs: 5 }, effect: undefined }, 1_000)).toBe(true);
+  });
+
+  test.each(["read", "repeatable", "keyed"] as const)(
+    "a lost attempt of a %s effect is run again",
+    (effect) => {
+      expect(mayRetryLost({ retry: undefined, effect }, 1)).toBe(true);
+    },
+  );
+
+  test("a lost attempt of an effect that happens once is never run again, whatever the policy allows", () => {
+    expect(mayRetryLost({ retry: { maxAttempts: 10 }, effect: "once" }, 1)).toBe(false);
   });
 });

@@ -2,7 +2,7 @@
 // arguments.
 
 import type { RecordedError } from "../errors/errors.ts";
-import type { RetryPolicy } from "../journal/record.ts";
+import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 
 export const RETRY_DEFAULTS = { maxAttempts: 3, initialDelayMs: 200, factor: 2, maxDelayMs: 30_000 } as const;
 
@@ -44,9 +44,17 @@ export function retryDelayMs(
 /**
  * Whether another attempt follows an attempt that died with its process. A policy that the author wrote
  * counts every attempt (H8), so `maxAttempts: 1` is at most once. Without such a policy, lost attempts do not
- * count, because they are not the task's fault.
+ * count, because they are not the task's fault. An effect that happens `once` is never repeated.
  */
-export function mayRetryLost(policy: RetryPolicy | undefined, attempt: number): boolean {
+export function mayRetryLost(
+  {
+    retry: policy,
+    effect,
+  }: { readonly retry: RetryPolicy | undefined; readonly effect: EffectClass | undefined },
+  attempt: number,
+): boolean {
+  // mutant: lost-effect-repeated
+  if (effect === "once") return false;
   // mutant: attempts-unlimited
   return policy?.maxAttempts === undefined || attempt < policy.maxAttempts;
 }

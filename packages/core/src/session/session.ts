@@ -260,6 +260,8 @@ export const BEHAVIOUR = {
   endsWhenCancelled: 16,
   /** A minimal session with a parent becomes persistent when it takes signals (`isStoredTooShort`). */
   persistsListeners: 32,
+  /** Tasks may declare the class of their effect, and an attempt that was lost has an error class of its own. */
+  declaresEffects: 64,
 } as const;
 
 /** The flags of a session that begins now. */

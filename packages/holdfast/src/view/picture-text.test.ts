@@ -57,6 +57,27 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
     T,
   );
 
+test("effects of which nobody knows whether they happened come first, and other tasks after", () => {
+  const task = (id: number, kind: string, name: string): Picture["tasks"][number] => ({
+    id,
+    taskId: `s-${id}`,
+    kind,
+    status: "failed",
+    attempts: 1,
+    askedAt: T,
+    durationMs: 5,
+    error: { name, message: `${kind} is lost`, code: "task_failed" },
+    input: undefined,
+    output: undefined,
+  });
+  const tasks = [task(0, "look", "AttemptLostError"), task(1, "pay", "UncertainEffectError")];
+  const text = shown({ status: "completed" }, { tasks });
+  const [uncertain, rest] = [text.indexOf("Uncertain effects"), text.indexOf("Tasks")];
+  expect(text.slice(uncertain, rest)).toMatch(/#1[^]*pay[^]*pay is lost[^]*Look whether each has happened/);
+  expect(text.slice(rest)).toContain("look is lost");
+  expect(text.slice(rest)).not.toContain("pay is lost");
+});
+
 test("where a process has the database, resume is advised for the case that it does not run it", () => {
   expect(shown({})).toContain("\nContinue with\n  holdfast resume s");
   expect(shown({}, { ownerPid: 7 })).toContain(

@@ -13,7 +13,7 @@ import {
 import { textOf } from "./event-line.ts";
 import { kinFacts, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
-import type { EntryPicture, Picture, TaskPicture } from "./session-picture.ts";
+import { isUncertain, type EntryPicture, type Picture, type TaskPicture } from "./session-picture.ts";
 
 /** The most tasks that are shown; `--json` has all. */
 const TASKS_SHOWN = 40;
@@ -28,6 +28,14 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
   const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));
+  const uncertain = tasks.filter(isUncertain);
+  if (uncertain.length > 0)
+    lines.push(
+      "",
+      look.paint.bold("Uncertain effects"),
+      ...taskLines(uncertain, look).map((line) => `  ${line}`),
+      "  Look whether each has happened before you do it again.",
+    );
   lines.push(...waiting(picture, look), ...childLines(picture, look));
   // Signals of children are for the agent only, and the children's own lines show them.
   const unread = pending.filter((name) => !isReservedName(name));
@@ -36,7 +44,8 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
       "",
       `${count(unread.length, "signal")} not taken yet: ${cut([...new Set(unread)].join(", "), look)}`,
     );
-  lines.push(...section("Tasks", tasks, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
+  const others = tasks.filter((task) => !isUncertain(task));
+  lines.push(...section("Tasks", others, TASKS_SHOWN, (shown) => taskLines(shown, look), look));
   const entryLine = ({ role, content }: EntryPicture): string => {
     return `${look.paint.bold(`${plainLine(role, 40)}:`)} ${cut(textOf(content), look)}`;
   };

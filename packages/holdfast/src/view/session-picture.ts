@@ -186,11 +186,20 @@ function noteTask(tasks: Map<string, TaskPicture>, event: JournalEvent, at: numb
   task.error = event.error;
 }
 
+/** Whether nobody knows if the task's effect, which happens once, has happened. */
+export function isUncertain({ error }: TaskPicture): boolean {
+  return error?.name === UNCERTAIN_EFFECT;
+}
+
+const UNCERTAIN_EFFECT = "UncertainEffectError";
+
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
   const { run, starts, elsewhere, pausedBelow, persistedBy } = picture;
+  const uncertain = tasks.filter(isUncertain);
   return {
     ...sessionJson(session),
+    ...(uncertain.length === 0 ? {} : { uncertain }),
     waitsFor: waits,
     ...(questions.size === 0 ? {} : { questions: [...questions.values()] }),
     ...(resume === undefined ? {} : { resume }),

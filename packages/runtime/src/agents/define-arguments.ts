@@ -8,7 +8,9 @@ import {
   functionRule,
   listRule,
   msRule as ms,
+  EFFECT_CLASSES,
   objectRule as object,
+  oneOfRule as oneOf,
   type OptionRule,
   type OptionRules,
 } from "@holdfast/core/internal";
@@ -36,6 +38,7 @@ const TASK: OptionRules = {
   input: schema,
   output: schema,
   retry: object("{ maxAttempts, initialDelayMs, factor, maxDelayMs, nonRetryable }"),
+  effect: oneOf(...EFFECT_CLASSES),
   timeoutMs: ms(0),
   deadlineMs: ms(0),
   guardRepeats: flag,

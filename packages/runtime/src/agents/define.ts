@@ -5,6 +5,7 @@ import {
   isName,
   UsageError,
   type AgentMode,
+  type EffectClass,
   type RetryPolicy,
   type StandardSchemaV1,
   type StateDefinition,
@@ -66,6 +67,12 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
   readonly output?: StandardSchemaV1<unknown, Output>;
   /** Without one: up to 3 attempts for errors, and as many as it takes for attempts lost with their process. */
   readonly retry?: RetryPolicy;
+  /**
+   * Whether the task may be repeated when an attempt was lost with its process. `keyed` by default: the
+   * receiver removes duplicates by `task.idempotencyKey`. An attempt of a task that happens `once` is not run
+   * again: the agent gets an `UncertainEffectError`.
+   */
+  readonly effect?: EffectClass;
   /** One attempt may take this long. No limit by default. */
   readonly timeoutMs?: number;
   /** The whole task may take this long, over all attempts, back-offs and restarts. Milliseconds; no limit by default. */

@@ -32,7 +32,7 @@ import {
   type TokenUsage,
   type TraceEvent,
 } from "@holdfast/core";
-import { addUsage, LOST_ATTEMPT } from "./spending.ts";
+import { addUsage, lossOf } from "./spending.ts";
 import { TaskTimes } from "./task-times.ts";
 
 type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
@@ -127,6 +127,10 @@ class Running implements TaskAttempt {
   /** The span of an attempt begins with its `task_started` event, after this object is made. */
   get traceparent(): string | undefined {
     return this.#host.traceparent(this);
+  }
+
+  get effect(): TaskAttempt["effect"] {
+    return this.task.effect;
   }
 
   get claimToken(): number | undefined {
@@ -366,15 +370,14 @@ export class Attempts {
 
   /** The outcome of this attempt will never be known. */
   #lost(task: OpenTask, at: number): void {
-    const { id, attempt, retry } = task;
+    const { id, attempt, effect } = task;
     this.#traceLost(task);
     const isOver = isOverdue(task, at);
-    if (!isOver && mayRetryLost(retry, attempt))
+    if (!isOver && mayRetryLost(task, attempt))
       return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
     this.#deadlines.forget(id); // It fails now, or once what it started has ended.
-    const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
-    const lost = { name: LOST_ATTEMPT, message, code: "task_failed" };
-    const error = isOver ? { ...pastDeadline(task), cause: lost } : lost;
+    const lost = lossOf(task);
+    const error = isOver && effect !== "once" ? { ...pastDeadline(task), cause: lost } : lost;
     const payload = JSON.stringify(error);
     const told = (): void => this.#deliver({ type: "task_failed", task: id, attempt, at, payload });
     const ending = this.#endLost(task);
@@ -404,10 +407,7 @@ export class Attempts {
     const at = this.#host.clock.now();
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace?.({
-          ...this.#end(running),
-          outcome: "cancelled",
-        });
+        this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" });
         return;
       case "completed":
         this.#host.trace?.({

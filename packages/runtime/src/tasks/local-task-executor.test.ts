@@ -201,6 +201,7 @@ function attemptOf(changes: Partial<TaskAttempt>): TaskAttempt {
     attempt: 1,
     claimToken: 1,
     idempotencyKey: "ses_x-0",
+    effect: undefined,
     timeoutMs: undefined,
     deadlineAt: undefined,
     traceparent: undefined,

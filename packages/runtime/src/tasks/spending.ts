@@ -201,12 +201,25 @@ export class Spending {
 type FailureRecord = Extract<JournalRecord, { type: "task_failed" | "attempt_failed" }>;
 
 /** The error of an attempt that ended with its process, here or where it was queued. */
-export const LOST_ATTEMPT = "AttemptLostError";
+const LOST_ATTEMPT = "AttemptLostError";
+const UNCERTAIN_EFFECT = "UncertainEffectError";
+
+/** The error of a lost attempt that is not run again. */
+export function lossOf({ attempt, retry, effect }: OpenTask): RecordedError {
+  const message = `attempt ${attempt} of ${retry?.maxAttempts ?? attempt} was running when its process ended; its outcome is unknown`;
+  if (effect !== "once") return { name: LOST_ATTEMPT, message, code: "task_failed" };
+  return {
+    name: UNCERTAIN_EFFECT,
+    message: `${message}, and so is whether its effect has happened`,
+    code: "task_failed",
+    fix: "look whether the effect has happened before doing it again",
+  };
+}
 
 function isLostAttempt({ usage, payload }: FailureRecord): boolean {
   if (usage !== undefined || payload === undefined) return false;
   const { name, cause } = JSON.parse(payload) as Partial<RecordedError>;
-  return name === LOST_ATTEMPT || cause?.name === LOST_ATTEMPT;
+  return name === UNCERTAIN_EFFECT || name === LOST_ATTEMPT || cause?.name === LOST_ATTEMPT;
 }
 
 function usedOf(held: Amount, usage: TokenUsage | undefined): Amount {

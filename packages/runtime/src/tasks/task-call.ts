@@ -6,9 +6,10 @@ import type { TaskContext, TaskDefinition } from "../agents/define.ts";
 /** The traits of a task that a session needs before it schedules the task. */
 export function traitsOf(task: TaskDefinition): TaskTraits {
   if (task.cost === undefined) return task;
-  const { retry, timeoutMs, deadlineMs, guardRepeats, cost } = task;
+  const { retry, effect, timeoutMs, deadlineMs, guardRepeats, cost } = task;
   return {
     ...(retry === undefined ? {} : { retry }),
+    ...(effect === undefined ? {} : { effect }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     ...(guardRepeats === undefined ? {} : { guardRepeats }),

@@ -1,0 +1,24 @@
+// The effect class of a task that is asked for: `effectOf`, and the retry policy that follows from it.
+
+import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
+import type { KernelParts } from "../replay/turn.ts";
+import { BEHAVIOUR } from "../session/session.ts";
+
+/**
+ * The class to record. On replay the recorded class counts, whatever the task declares now (task-asks-2). A session
+ * without the behaviour flag records none.
+ */
+export function effectOf(
+  { options, cursor }: Pick<KernelParts, "options" | "cursor">,
+  wanted: EffectClass | undefined,
+): EffectClass | undefined {
+  if ((options.relations.flags & BEHAVIOUR.declaresEffects) === 0) return undefined;
+  const { slice, here } = cursor;
+  if (slice !== "replay") return wanted;
+  return here?.type === "schedule_task" ? here.effect : undefined;
+}
+
+/** A task that happens `once` is not tried again after an error either, unless its author says so. */
+export function defaultRetry(effect: EffectClass | undefined): RetryPolicy | undefined {
+  return effect === "once" ? { maxAttempts: 1 } : undefined;
+}
