@@ -167,7 +167,7 @@ test.each([
     expect((await handle.session()).waits).toMatchObject([
       {
         type: "input",
-        prompt: expect.stringMatching(/whether its effect has happened. Run task "pay" again\?$/) as string,
+        prompt: expect.stringMatching(/^Task "pay" was running .* Run it again\?$/) as string,
       },
     ]);
     await runtime.answer("s", { approved });
