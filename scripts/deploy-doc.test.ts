@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { parseArguments } from "../packages/holdfast/src/frame/arguments.ts";
 import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
-import { readCoordinatorFile } from "../packages/holdfast/src/place/coordinator-config.ts";
+import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
 
 const PAGES = ["docs/deploy.md", "docs/guide.md", "README.md", "examples/15-fleet/README.md"];
 const read = (page: string): string => readFileSync(new URL(`../${page}`, import.meta.url), "utf8");

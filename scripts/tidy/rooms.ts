@@ -49,7 +49,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   runner: [["secrets", "gateway"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
-    ["tracing"],
+    ["tracing", "settings", "supervised"],
     ["place"],
     ["secrets"],
     ["view"],

@@ -434,20 +434,19 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
     });
 
     test("list tells all of them, and makes nothing", async () => {
-      const { code, stdout } = await project.start(["config", "list"], {
-        env: { HOLDFAST_DB: "/e.db" },
-        stdin: "",
-      }).finished;
+      const asked = { env: { HOLDFAST_DB: "/e.db" }, stdin: "" };
+      const { code, stdout } = await project.start(["config", "list"], asked).finished;
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: expect.stringMatching(
-          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\n$/,
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\n$/,
         ),
       });
       expect(await project.json("config", "list")).toEqual([
         { key: "db", value: project.path(".holdfast/holdfast.db"), origin: "default" },
         { key: "trace", value: "", origin: "default" },
         { key: "strictBounds", value: false, origin: "default" },
+        { key: "mode", value: "local", origin: "default" },
       ]);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { verifyAudit, type HoldfastError } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { COORDINATOR_SCHEMA, readCoordinatorFile } from "../place/coordinator-config.ts";
+import { COORDINATOR_SCHEMA, readCoordinatorFile } from "../settings/coordinator-config.ts";
 import {
   call,
   completing,

@@ -197,3 +197,43 @@ describe("new code", () => {
     expect(ledger().map(([, step]) => step)).toEqual(["0", "1"]);
   });
 });
+
+describe("sessions of the stack and of the project", () => {
+  test("a session is started in the stack when it has the agent, and each is found where it is", async () => {
+    writeFileSync(project.path("one.ts"), ONE_AGENT);
+    expect(await project.run("local", "start", "--agents", "one.ts", "--port", "0")).toMatchObject({
+      code: 0,
+    });
+    const { url } = await stack.ready();
+
+    const inStack = await project.run("run", "one.ts", "--input", '"Ada"', "--session", "in-stack");
+    expect(inStack).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(inStack.stderr).toContain(`in the local stack, on ${url}`);
+    const here = await project.run("run", "one.ts", "--local", "--session", "in-project");
+    expect(here).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(here.stderr).not.toContain("stack");
+
+    const listed = await project.run("list");
+    expect(listed.stdout).toMatch(/in-project[^]*in-stack/);
+    expect(listed.stderr).toContain(`in the local stack, on ${url}`);
+    expect(await project.json("list")).toMatchObject([
+      { sessionId: "in-project", place: project.path(".holdfast/holdfast.db") },
+      { sessionId: "in-stack", place: url },
+    ]);
+    for (const command of ["show", "result", "resume", "logs"])
+      for (const id of ["in-stack", "in-project"])
+        expect([command, id, (await project.run(command, id)).code]).toEqual([command, id, 0]);
+    expect((await project.run("show", "in-stack")).stderr).toContain("in the local stack");
+    // A second run with an id is the same session, wherever that is.
+    expect(await project.run("run", "one.ts", "--local", "--session", "in-stack")).toMatchObject({
+      stdout: "1\n",
+    });
+    expect(await project.json("list")).toHaveLength(2);
+    expect(await project.run("show", "in-nothing")).toMatchObject({ code: 4 });
+  });
+});
+
+const ONE_AGENT = `
+import { defineAgent } from "holdfast";
+export default defineAgent({ name: "one", run: async (ctx) => ctx.run("one", async () => 1) });
+`;

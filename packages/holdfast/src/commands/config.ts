@@ -38,7 +38,7 @@ export const config: Command = {
       }
       case "list": {
         takeNothing(rest, config.usage);
-        const { CONFIG_KEYS } = await import("../place/config.ts");
+        const { CONFIG_KEYS } = await import("../settings/config.ts");
         const { plainLine, table } = await import("../frame/plain-text.ts");
         const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
         const rows = settings.map((setting) =>
@@ -54,7 +54,7 @@ export const config: Command = {
 };
 
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
-  const { CONFIG_KEYS } = await import("../place/config.ts");
+  const { CONFIG_KEYS } = await import("../settings/config.ts");
   switch (key) {
     case "db": {
       const { findDatabase } = await import("../place/project.ts");
@@ -69,6 +69,10 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
     case "strictBounds": {
       const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
+    }
+    case "mode": {
+      const { findMode } = await import("../place/mode.ts");
+      return { key, ...findMode(args, io, false) };
     }
     default:
       throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {

@@ -1,5 +1,5 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
-import { SUPERVISED_OPTION, type Command } from "../frame/command.ts";
+import { MODE_OPTION, SUPERVISED_OPTION, type Command } from "../frame/command.ts";
 
 export const coordinator: Command = {
   name: "coordinator",
@@ -21,6 +21,7 @@ export const coordinator: Command = {
     },
     config: { help: "read settings from this file", value: "FILE" },
     insecure: { help: "listen on the network without TLS, because a proxy in front provides it" },
+    mode: MODE_OPTION,
     supervised: SUPERVISED_OPTION,
   },
   examples: [

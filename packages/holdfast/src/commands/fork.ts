@@ -34,10 +34,10 @@ export const fork: Command = {
     const given = args.text("input");
     const input = given === undefined ? {} : { input: await readInput(given, io) };
     const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOf, withSession } = await import("../place/find-session.ts");
+    const { findPlace, withReaderOf, withSession } = await import("../place/find-session.ts");
     const { agentOf } = await import("../run/recorded-agent.ts");
     const { createRuntime } = await import("@holdfast/runtime");
-    const database = findDatabase(args, io);
+    const database = await findPlace(findDatabase(args, io), args, io);
     const origin = await withReaderOf(database, id, (session) => Promise.resolve(session));
     // Before anything is written: the agent says what its input may be.
     const isNeeded = args.has("run") || (given !== undefined && origin.agent.file !== undefined);

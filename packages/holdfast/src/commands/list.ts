@@ -36,23 +36,47 @@ export const list: Command = {
     const { findDatabase } = await import("../place/project.ts");
     const { withReader } = await import("../place/find-session.ts");
     const database = findDatabase(args, io);
-    // One more than is shown, to know whether there are more.
-    const sessions = await withReader(database, async (reader) => {
-      if (reader === undefined) return [];
-      if (args.has("unfinished")) return firstUnfinished(reader, limit + 1);
-      return reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
-    });
-    const shown = sessions.slice(0, limit);
+    const { stack } = database;
+    const places = stack === undefined ? [database] : [database, stack];
+    const found = await Promise.all(
+      places.map(async (place) => {
+        // One more than is shown, to know whether there are more.
+        const sessions = await withReader(place, async (reader) => {
+          if (reader === undefined) return [];
+          if (args.has("unfinished")) return firstUnfinished(reader, limit + 1);
+          return reader.sessions({ limit: limit + 1, ...(status === undefined ? {} : { status }) });
+        });
+        return { place, sessions };
+      }),
+    );
     const { sessionJson } = await import("../view/session-json.ts");
-    io.show(shown.map(sessionJson), await linesOf(shown, database, io));
-    if (shown.length === 0)
-      io.note(
-        `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${database.path}${database.coordinator === undefined ? "; those of a coordinator: --url URL" : ""}`,
+    if (io.isJson) {
+      const json = found.flatMap(({ place, sessions }) =>
+        sessions.slice(0, limit).map((session) => ({
+          ...sessionJson(session),
+          ...(stack === undefined ? {} : { place: place.path }),
+        })),
       );
-    if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
+      io.result(json, "");
+      return 0;
+    }
+    for (const { place, sessions } of found) {
+      const shown = sessions.slice(0, limit);
+      if (shown.length > 0 && stack !== undefined) io.note(placeLine(place));
+      io.show([], await linesOf(shown, place, io));
+      if (sessions.length > limit) io.note(io.notes.paint.dim(`there are more: --limit ${limit * 10}`));
+    }
+    if (found.every(({ sessions }) => sessions.length === 0))
+      io.note(
+        `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${places.map(({ path }) => path).join(" and ")}${database.coordinator === undefined ? "; those of a coordinator: --url URL" : ""}`,
+      );
     return 0;
   },
 };
+
+function placeLine({ coordinator, path }: Database): string {
+  return coordinator === undefined ? `in the project, ${path}:` : `in the local stack, on ${path}:`;
+}
 
 async function firstUnfinished(reader: StorageReader, limit: number): Promise<Session[]> {
   const { newestFirst } = await import("../place/find-session.ts");

@@ -2,6 +2,7 @@ import {
   decodeJson,
   describeRecord,
   encodeJson,
+  isEnded,
   positionId,
   UsageError,
   type Entry,
@@ -39,12 +40,12 @@ export const replay: Command = {
   async run(args, io) {
     const { findDatabase } = await import("../place/project.ts");
     const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
-    const { withReaderOf } = await import("../place/find-session.ts");
+    const { findPlace, withReaderOf } = await import("../place/find-session.ts");
     const { noteUnstored } = await import("../view/describe-session.ts");
     const { ownerOfTurn, replaySession } = await import("@holdfast/runtime");
     const turn = wholeNumber(args, "turn");
     const at = wholeNumber(args, "at");
-    const database = findDatabase(args, io);
+    const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
     const { sessionId } = await sessionOf(args, database, replay.usage);
     return withReaderOf(database, sessionId, async (session, reader) => {
       noteUnstored(session, io);

@@ -28,17 +28,21 @@ export const resume: Command = {
 
   async run(args, io) {
     const { findDatabase } = await import("../place/project.ts");
+    const { findPlace } = await import("../place/find-session.ts");
     const { agentOf, sessionOf } = await import("../run/recorded-agent.ts");
-    const database = findDatabase(args, io);
+    const database = await findPlace(findDatabase(args, io), args, io, ({ status }) => !isEnded(status));
     const session = await sessionOf(args, database, resume.usage);
     if (isEnded(session.status)) {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(session, io);
     }
+    const { sessionId } = session;
+    const { followInStack } = await import("../run/stack-run.ts");
+    const followed = await followInStack(session, database, args, io);
+    if (followed !== undefined) return followed;
     const agent = await agentOf(session, database, args, io);
     const { secretsFor } = await import("../secrets/agent-secrets.ts");
     const secrets = await secretsFor({ agents: [agent] }, args, io);
-    const { sessionId } = session;
     const acceptDrift = args.has("accept-drift");
     const { findTraces } = await import("../place/project.ts");
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");

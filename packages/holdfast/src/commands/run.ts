@@ -74,6 +74,7 @@ export const run: Command = {
       excludes: ["ephemeral"],
     },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
+    local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
   },
   examples: [
     [`run hello.ts --input '{"name": "Ada"}'`, "run an agent"],
@@ -127,8 +128,10 @@ export const run: Command = {
     const { findDatabase, findStrictBounds, findTraces } = await import("../place/project.ts");
     const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
 
+    const place =
+      database === undefined ? undefined : await findPlaceOf(database, { args, io, agent, file, wanted });
     const found =
-      database === undefined ? undefined : await findStarted(database, { args, io, agent, file, wanted });
+      place === undefined ? undefined : await findStarted(place, { args, io, agent, file, wanted });
     // The input is checked before anything is written. The schema's result is recorded.
     if (found === undefined || given !== undefined) {
       const valid = await validInput(agent, input, given === undefined, path, io);
@@ -140,6 +143,15 @@ export const run: Command = {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(found, io);
     }
+    const { followInStack, stackThatRuns } = await import("../run/stack-run.ts");
+    if (found !== undefined && place !== undefined) {
+      const followed = await followInStack(found, place, args, io);
+      if (followed !== undefined) return followed;
+    } else if (stackThatRuns(agent, file, database, args, io) !== undefined) {
+      const { runByName } = await import("../run/run-by-name.ts");
+      const options = { ...limits, ...persistence, ...callersTrace(io) };
+      return runByName({ name: agent.name, wanted, input, options }, args, io);
+    }
     const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
@@ -149,7 +161,7 @@ export const run: Command = {
       {
         agent,
         sessionId,
-        database,
+        database: place,
         begin: (runtime) =>
           startOrResume(
             runtime,
@@ -176,6 +188,19 @@ interface Wanted {
   readonly agent: Agent;
   readonly file: string;
   readonly wanted: string | undefined;
+}
+
+/** Where the session is that this call continues; the given database when there is none. */
+async function findPlaceOf(database: Database, { args, io, agent, file, wanted }: Wanted): Promise<Database> {
+  const { stack } = database;
+  if (stack === undefined || (wanted === undefined && !args.has("continue"))) return database;
+  const { isOfAgent, noteStack, placeOfExact, placeOfNewest } = await import("../place/find-session.ts");
+  const place =
+    wanted === undefined
+      ? await placeOfNewest(database, (one) => !isEnded(one.status) && isOfAgent(one, agent.name, file))
+      : await placeOfExact(database, wanted);
+  if (place === stack) noteStack(stack, io);
+  return place;
 }
 
 /** The session that this call continues, if there is one. */

@@ -1,5 +1,11 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
-import { SECRET_STDIN_OPTION, SUPERVISED_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
+import {
+  MODE_OPTION,
+  SECRET_STDIN_OPTION,
+  SUPERVISED_OPTION,
+  TRACE_OPTION,
+  type Command,
+} from "../frame/command.ts";
 
 export const runner: Command = {
   name: "runner",
@@ -61,6 +67,7 @@ export const runner: Command = {
     verbose: { help: "report what happens to each session", short: "v" },
     trace: TRACE_OPTION,
     "secret-stdin": SECRET_STDIN_OPTION,
+    mode: MODE_OPTION,
     supervised: SUPERVISED_OPTION,
   },
   examples: [

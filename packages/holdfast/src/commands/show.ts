@@ -20,10 +20,10 @@ export const show: Command = {
   async run(args, io) {
     const task = readTaskNumber(args);
     const { findDatabase } = await import("../place/project.ts");
-    const { withReaderOfMeant } = await import("../place/find-session.ts");
+    const { findPlace, withReaderOfMeant } = await import("../place/find-session.ts");
     const { readPicture, pictureJson } = await import("../view/session-picture.ts");
     const { pictureText, taskText } = await import("../view/picture-text.ts");
-    const database = findDatabase(args, io);
+    const database = await findPlace(findDatabase(args, io), args, io);
     return withReaderOfMeant(database, args, show.usage, async ({ sessionId }, reader) => {
       const picture = await readPicture(reader, sessionId, database, io);
       const now = Date.now();

@@ -75,6 +75,12 @@ export const SECRET_STDIN_OPTION: Option = {
   value: "NAME",
 };
 
+/** The option `--mode` of the commands of a fleet. */
+export const MODE_OPTION: Option = {
+  help: "local or cloud, which chooses defaults (default: HOLDFAST_MODE, MODE, or local)",
+  value: "MODE",
+};
+
 /** The option `--supervised` of the processes of the local stack. */
 export const SUPERVISED_OPTION: Option = {
   help: "run as a process of `holdfast local`, which hands over what it needs, and end with it",

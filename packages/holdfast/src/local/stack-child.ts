@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { HoldfastError } from "@holdfast/core";
 import { errorOf } from "../frame/command-error.ts";
-import type { HandOver, Report } from "../run/supervisor-link.ts";
+import type { HandOver, Report } from "../supervised/supervisor-link.ts";
 
 export interface ChildOptions {
   readonly component: "coordinator" | "runner";

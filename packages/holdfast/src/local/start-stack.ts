@@ -17,6 +17,7 @@ import { errorOf, reportedError, shownError, type ReportedError } from "../frame
 import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { makeFolder } from "../place/coordinator-storage.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
+import { findMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
 import { reportStack } from "./stack-text.ts";
 import { StackLog } from "./stack-log.ts";
@@ -47,6 +48,8 @@ type Answer =
 
 /** @returns the exit code. */
 export async function startStack(args: Arguments, io: Io): Promise<number> {
+  if (findMode(args, io, true).value === "cloud")
+    io.note("mode cloud is for fleets: the local stack runs in mode local");
   const plan = planOf(args, io);
   const paths = stackPaths(io);
   await makeFolder(paths.folder);
@@ -75,7 +78,10 @@ function planOf(args: Arguments, io: Io): StackPlan {
   return {
     program: [process.execPath, ...process.execArgv, process.argv[1]!],
     env: {
-      coordinator: Object.fromEntries(COORDINATOR_VARIABLES.map((name) => [name, env[name]])),
+      coordinator: {
+        ...Object.fromEntries(COORDINATOR_VARIABLES.map((name) => [name, env[name]])),
+        HOLDFAST_MODE: "local",
+      },
       runner: { ...env, HOLDFAST_MODE: "local" },
     },
     port: portOf(args.text("port")),

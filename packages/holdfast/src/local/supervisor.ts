@@ -14,7 +14,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError, toError, toHoldfastError } from "@holdfast/core";
 import { endExecution, EXECUTION_MARKER, processIdentity } from "@holdfast/runtime/internal";
-import type { Report } from "../run/supervisor-link.ts";
+import type { Report } from "../supervised/supervisor-link.ts";
 import type { StackPaths, StackState } from "../place/local-stack.ts";
 import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
@@ -76,6 +76,7 @@ export class Supervisor {
       renewals: 0,
       project,
       agents,
+      offers: [],
       processes: [],
     };
     this.#state = new StateFile(paths.state, state, (message) =>
@@ -209,11 +210,12 @@ export class Supervisor {
   }
 
   async #runnerReady(child: StackChild): Promise<void> {
-    const { files } = await child.reported("loaded");
+    const { files, agents: offers } = await child.reported("loaded");
     this.#files.watch([...new Set([...this.#plan.agents, ...this.#plan.tasks, ...files])]);
     const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
     child.handOver({ url: this.state.url ?? "", token });
     await child.reported("started");
+    this.#change({ offers });
   }
 
   async #drainRunner(child: StackChild): Promise<void> {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import type { Coordinator } from "@holdfast/coordinator";
 import { HoldfastError } from "@holdfast/core";
 import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
-import { readBounded } from "./config.ts";
+import { readBounded } from "../settings/config.ts";
 
 const FILE = "admin-token";
 

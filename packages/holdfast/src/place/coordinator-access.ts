@@ -10,6 +10,7 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 import { checkTrusted } from "../frame/given-file.ts";
+import { findRunningStack } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";
 
 export interface CoordinatorAccess {
@@ -34,9 +35,12 @@ export function namedCoordinator(args: Arguments, io: Pick<Io, "env">): NamedUrl
   return args.has("db") && args.text("url") === undefined ? undefined : namedUrl(args, io);
 }
 
-/** For what has to do with a coordinator anyway: the one that is named, or the one that would be started here. */
+/**
+ * The coordinator for commands that need one. It is the named one, else the local stack's if that runs, else the one
+ * that would be started here.
+ */
 export function findCoordinator(args: Arguments, io: Pick<Io, "env" | "cwd">): CoordinatorAccess {
-  const url = namedUrl(args, io)?.url ?? URL_DEFAULT;
+  const url = namedUrl(args, io)?.url ?? findRunningStack(io)?.url ?? URL_DEFAULT;
   return { url, ...coordinatorToken(args, io) };
 }
 

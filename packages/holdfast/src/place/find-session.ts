@@ -61,10 +61,11 @@ export async function withRemoteStorage<T>(
 
 /** Write to a session that must exist, whichever process owns its database. */
 export async function withSession<T>(
-  database: Database,
+  given: Database,
   id: string,
   work: (session: Session, access: Access) => Promise<T>,
 ): Promise<T> {
+  const database = await placeOf(given, id);
   if (database.coordinator !== undefined)
     return withRemoteStorage(database.coordinator, async (access) =>
       work(await findSession(access.storage.reader, id), access),
@@ -120,8 +121,9 @@ export async function withReaderOf<T>(
   id: string,
   work: (session: Session, reader: StorageReader) => Promise<T>,
 ): Promise<T> {
-  return withReader(database, async (reader) => {
-    if (reader === undefined) throw sessionNotFound(id, database);
+  const place = await placeOf(database, id);
+  return withReader(place, async (reader) => {
+    if (reader === undefined) throw sessionNotFound(id, place);
     return work(await findSession(reader, id), reader);
   });
 }
@@ -137,7 +139,7 @@ export async function withReaderOfMeant<T>(
     return withReaderOf(database, takeOnly(args.positionals, "the session (its id, or --last)", usage), work);
   if (args.positionals.length > 0)
     throw refuse("an id and --last exclude each other", usage, { fix: "give one of them" });
-  return withReader(database, async (reader) => {
+  return withReader(await placeOfNewest(database), async (reader) => {
     const [newest] = (await reader?.sessions({ limit: 1 })) ?? [];
     if (reader !== undefined && newest !== undefined) return work(newest, reader);
     throw new NotFoundError("session_not_found", "there is no session yet", {
@@ -182,14 +184,96 @@ export async function findSession(reader: StorageReader, id: string): Promise<Se
   });
 }
 
+/**
+ * Where a session is: in the database, or in the local stack that runs beside it.
+ *
+ * @throws CommandError `ambiguous` when the beginning of an id fits sessions of both.
+ */
+async function placeOf(database: Database, id: string): Promise<Database> {
+  const { stack } = database;
+  if (stack === undefined) return database;
+  const isHere = await hasSession(database, id);
+  if (isHere && WHOLE_ID.test(id)) return database;
+  if (!(await hasSession(stack, id))) return database;
+  if (!isHere) return stack;
+  throw new CommandError("ambiguous", `sessions of the project and of the local stack begin with ${id}`, {
+    got: `${database.path} and ${stack.path}`,
+    expected: "an id, or the beginning of exactly one id",
+    fix: "give more characters of the id",
+  });
+}
+
+/** Where the session of a whole id is; the database when it is nowhere. */
+export async function placeOfExact(database: Database, id: string): Promise<Database> {
+  const { stack } = database;
+  if (stack === undefined) return database;
+  const [here, there] = await Promise.all(
+    [database, stack].map((place) => withReader(place, async (reader) => reader?.session(id))),
+  );
+  return here === undefined && there !== undefined ? stack : database;
+}
+
+async function hasSession(place: Database, id: string): Promise<boolean> {
+  try {
+    return await withReader(
+      place,
+      async (reader) => reader !== undefined && (await findSession(reader, id)) !== undefined,
+    );
+  } catch (error) {
+    if (error instanceof CommandError) return true; // Several have it: the caller says so.
+    if (HoldfastError.is(error) && error.code === "session_not_found") return false;
+    throw error;
+  }
+}
+
+/** Where the newest session that matches is: in the database, or in the local stack that runs beside it. */
+export async function placeOfNewest(
+  database: Database,
+  matches: (session: Session) => boolean = () => true,
+): Promise<Database> {
+  const { stack } = database;
+  if (stack === undefined) return database;
+  const [here, there] = await Promise.all(
+    [database, stack].map((place) =>
+      withReader(place, async (reader) => reader && newestOf(reader, matches)),
+    ),
+  );
+  return there !== undefined && (here === undefined || there.createdAt > here.createdAt) ? stack : database;
+}
+
+/** Where the session is that a command line names by its id, or by `--last`. A note says so for the local stack. */
+export async function findPlace(
+  database: Database,
+  args: Arguments,
+  io: Io,
+  matches?: (session: Session) => boolean,
+): Promise<Database> {
+  const [id] = args.positionals;
+  const isLast = args.has("last");
+  if (id === undefined && !isLast) return database; // The command says what is missing.
+  const place = isLast ? await placeOfNewest(database, matches) : await placeOf(database, id!);
+  if (place !== database) noteStack(place, io);
+  return place;
+}
+
+export function noteStack({ path }: Database, io: Io): void {
+  io.note(io.notes.paint.dim(`in the local stack, on ${path}`));
+}
+
+async function newestOf(
+  reader: StorageReader,
+  matches: (session: Session) => boolean,
+): Promise<Session | undefined> {
+  for await (const session of newestFirst(reader)) if (matches(session)) return session;
+  return undefined;
+}
+
 /** The newest session that has not ended and that matches. */
 export async function findUnfinished(
   reader: StorageReader,
   matches: (session: Session) => boolean = () => true,
 ): Promise<Session | undefined> {
-  for await (const session of newestFirst(reader))
-    if (!isEnded(session.status) && matches(session)) return session;
-  return undefined;
+  return newestOf(reader, (session) => !isEnded(session.status) && matches(session));
 }
 
 /** Whether a session is one of this agent: its name, and its file unless that is gone. */

@@ -28,6 +28,8 @@ export interface StackState {
   readonly project: string;
   /** Files, absolute. */
   readonly agents: readonly string[];
+  /** The names of the agents that these files export. */
+  readonly offers: readonly string[];
   readonly processes: readonly ProcessState[];
   /** How often `holdfast local restart` was done. */
   readonly renewals: number;

@@ -7,9 +7,12 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Arguments, Io } from "../frame/command.ts";
-import { readConfig, userConfigFile, type Config } from "./config.ts";
+import { adminTokenFile, readToken } from "./admin-token.ts";
+import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
+import { dataFolder } from "./coordinator-storage.ts";
 import { isFolder } from "../frame/given-file.ts";
+import { findRunningStack } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";
 import type { WantedTraces } from "../tracing/wanted-tracer.ts";
 
@@ -22,6 +25,17 @@ export interface Database {
   readonly coordinator?: CoordinatorAccess;
   /** The folder that is made together with it. */
   readonly projectFolder: string;
+  /** The local stack, when it runs and nobody named a place: its sessions are found as well. */
+  readonly stack?: StackDatabase;
+}
+
+/** The database of the running local stack. */
+export interface StackDatabase extends Database {
+  readonly coordinator: CoordinatorAccess;
+  /** The names of the agents that its runner has loaded. */
+  readonly agents: readonly string[];
+  /** The files of these agents. */
+  readonly files: readonly string[];
 }
 
 const FOLDER = ".holdfast";
@@ -32,10 +46,29 @@ const LEASE_MS = 15_000;
 export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
   const local = findLocalDatabase(args, io);
   const named = namedCoordinator(args, io);
-  if (named === undefined) return local;
+  if (named === undefined) {
+    const isNamed = local.origin === "flag" || local.origin === "environment";
+    const stack = isNamed ? undefined : findStackDatabase(local, io);
+    return stack === undefined ? local : { ...local, stack };
+  }
   const { url, origin, from } = named;
   const coordinator = { url, ...coordinatorToken(args, io) };
   return { path: url, origin, from, projectFolder: local.projectFolder, coordinator };
+}
+
+function findStackDatabase(
+  { projectFolder }: Database,
+  io: Pick<Io, "cwd" | "env">,
+): StackDatabase | undefined {
+  const state = findRunningStack(io);
+  if (state?.url === undefined || state.status !== "running") return undefined;
+  const { url, offers, agents } = state;
+  // Not HOLDFAST_TOKEN, which is for the coordinator of HOLDFAST_URL.
+  const tokenFrom = adminTokenFile(dataFolder(io));
+  const token = readToken(tokenFrom);
+  if (token === undefined || token === "") return undefined;
+  const coordinator = { url, token, tokenFrom };
+  return { path: url, origin: "default", projectFolder, coordinator, agents: offers, files: agents };
 }
 
 /** The database of this project. */
@@ -77,7 +110,15 @@ export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): 
   );
 }
 
-interface Given<T> {
+/** The setting of the first configuration file that has it. */
+export function fromConfigFiles<T>(
+  settingOf: (config: Config) => T | undefined,
+  io: Pick<Io, "cwd" | "env">,
+): Given<T> | undefined {
+  return fromFiles(settingOf, findProject(io.cwd), io);
+}
+
+export interface Given<T> {
   readonly value: T;
   readonly origin: Origin;
   /** The flag or the file; nothing for the default. */

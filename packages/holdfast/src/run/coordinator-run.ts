@@ -24,11 +24,12 @@ import { firingName, readCron } from "@holdfast/runtime/internal";
 import { keepAdminToken } from "../place/admin-token.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { URL_DEFAULT } from "../place/coordinator-access.ts";
-import { readCoordinatorFile, readPem, type CoordinatorFile } from "../place/coordinator-config.ts";
+import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
+import { findMode } from "../place/mode.ts";
 import { stopper } from "./drive.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { supervisorLink, type SupervisorLink } from "./supervisor-link.ts";
+import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
 
 const PORT = 8765;
 const ANY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
@@ -62,10 +63,13 @@ async function serve(
   const configured = args.text("config");
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
-  const { storage, name, folder } = await openCoordinatorStorage(
-    args.text("storage") ?? file.storage,
-    io,
-  ).catch((error: unknown) => {
+  const wanted = args.text("storage") ?? file.storage;
+  if (wanted === undefined && findMode(args, io, true).value === "cloud")
+    throw new UsageError("no storage is named, and in mode cloud there is none by default", {
+      expected: "--storage postgres://USER@HOST/DATABASE, or storage in the configuration",
+      fix: "name the storage of the fleet",
+    });
+  const { storage, name, folder } = await openCoordinatorStorage(wanted, io).catch((error: unknown) => {
     throw explained(error);
   });
   try {

@@ -10,6 +10,7 @@ import { URL_DEFAULT } from "../place/coordinator-access.ts";
 import { drive } from "./drive.ts";
 import { readInput } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
+import { noteStack } from "../place/find-session.ts";
 import { findDatabase, findStrictBounds } from "../place/project.ts";
 import { randomU32 } from "../frame/random.ts";
 
@@ -18,25 +19,33 @@ export interface ByName {
   readonly name: string;
   /** The id of the session, if the user chose one. */
   readonly wanted: string | undefined;
+  /** The input, if it was read already. */
+  readonly input?: unknown;
   readonly options: Pick<StartOptions, "budget" | "timeoutMs" | "traceparent"> & {
     readonly persistence?: "full" | "minimal";
   };
 }
 
 /** @returns the exit code. */
-export async function runByName({ name, wanted, options }: ByName, args: Arguments, io: Io): Promise<number> {
+export async function runByName(
+  { name, wanted, options, ...read }: ByName,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
   // Its form is known where it runs: a bound is asked of any agent.
   if (findStrictBounds(args, io).value) checkBounds({ name, turns: true }, options, true);
-  const database = findDatabase(args, io);
+  const found = findDatabase(args, io);
+  const database = found.stack ?? found;
   const { coordinator } = database;
+  if (found.stack !== undefined) noteStack(found.stack, io);
   if (coordinator === undefined)
     throw new UsageError("no coordinator is named for the agent's runners", {
       expected: "--url URL, or HOLDFAST_URL",
-      fix: `name the coordinator: --url ${URL_DEFAULT} is the default of one on this machine`,
+      fix: `name the coordinator (--url ${URL_DEFAULT} is the default of one on this machine), or start the local stack`,
     });
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const given = args.text("input");
-  const input = given === undefined ? undefined : await readInput(given, io);
+  const input = "input" in read ? read.input : given === undefined ? undefined : await readInput(given, io);
   const demands = readLabels(args, "demand");
   const begin = async (): Promise<undefined> => {
     const { url, token } = coordinator;

@@ -13,8 +13,9 @@ import { join, resolve } from "node:path";
 import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
-import { readBounded } from "../place/config.ts";
+import { readBounded } from "../settings/config.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
+import { findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "./drive.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
@@ -24,8 +25,8 @@ import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { findProject, findTraces } from "../place/project.ts";
-import { watchImports } from "./imported-files.ts";
-import { supervisorLink, type SupervisorLink } from "./supervisor-link.ts";
+import { watchImports } from "../supervised/imported-files.ts";
+import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
 const MESSAGE_CHARS = 300;
@@ -115,7 +116,8 @@ async function optionsOf(
   io: Io,
   supervised: SupervisorLink | undefined,
 ): Promise<RunnerOptions> {
-  const url = supervised === undefined ? urlOf(args, io) : undefined;
+  const mode = findMode(args, io, true).value;
+  const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still loading");
@@ -130,13 +132,14 @@ async function optionsOf(
       fix: "name a file that exports agents or tasks",
     });
   }
+  const stage = findStage(io);
   const maxRuns = numberOf(args, "max-runs", 1);
   const healthPort = numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const name = args.text("name");
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
   const secrets = supervised === undefined ? await secretsFor({ agents, tasks }, args, io) : undefined;
-  supervised?.report({ type: "loaded", files: imported() });
+  supervised?.report({ type: "loaded", files: imported(), agents: agents.map((agent) => agent.name) });
   const given = await supervised?.handedOver;
   const token = given?.token ?? (await tokenOf(args, io));
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
@@ -148,7 +151,7 @@ async function optionsOf(
     agents,
     tasks,
     ...(secrets === undefined ? {} : { secrets }),
-    labels: readLabels(args, "label"),
+    labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
     insecure: args.has("insecure"),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
@@ -161,13 +164,18 @@ async function optionsOf(
 }
 
 /** @throws UsageError that names the flag or the variable. */
-function urlOf(args: Arguments, { env }: Io): string {
+function urlOf(args: Arguments, { env }: Io, mode: Mode): string {
   const named = [
     ["--coordinator", args.text("coordinator")],
     ["--url", args.text("url")],
     ...["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL"].map((name) => [name, nonEmpty(env[name])] as const),
   ] as const;
   for (const [from, url] of named) if (url !== undefined) return checkedUrl(url, from, args.has("insecure"));
+  if (mode === "cloud")
+    throw new UsageError("no coordinator is named, and in mode cloud there is none by default", {
+      expected: "-c URL, or HOLDFAST_URL",
+      fix: "name the coordinator of the fleet",
+    });
   return URL_DEFAULT;
 }
 

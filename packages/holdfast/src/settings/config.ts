@@ -37,6 +37,12 @@ export const CONFIG_SCHEMA = {
       description:
         "Refuse a session of an agent in the turn form without a limit, as --strict-bounds does, also without that flag.",
     },
+    mode: {
+      type: "string",
+      minLength: 1,
+      description:
+        "local for one machine, or cloud for a fleet: which defaults coordinators and runners have.",
+    },
   },
   additionalProperties: false,
 } as const;
@@ -45,6 +51,7 @@ export interface Config {
   readonly db?: string;
   readonly trace?: string | readonly string[];
   readonly strictBounds?: boolean;
+  readonly mode?: string;
 }
 
 /** The settings, without what is there for editors. */

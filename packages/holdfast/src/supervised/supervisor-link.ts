@@ -22,7 +22,7 @@ export type Report =
       readonly storage: string;
       readonly adminTokenFile: string;
     }
-  | { readonly type: "loaded"; readonly files: readonly string[] }
+  | { readonly type: "loaded"; readonly files: readonly string[]; readonly agents: readonly string[] }
   | { readonly type: "registered"; readonly runnerId: string }
   | { readonly type: "started" }
   | { readonly type: "failed"; readonly error: ReportedError };

@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { parseArguments } from "../frame/arguments.ts";
+import { MODE_OPTION } from "../frame/command.ts";
+import { findMode, findStage } from "./mode.ts";
+
+let cwd: string;
+beforeEach(() => {
+  cwd = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-mode-")));
+  mkdirSync(join(cwd, ".holdfast"));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const find = (words: string[], env: Record<string, string> = {}, isOfFleet = true) =>
+  findMode(parseArguments(words, { mode: MODE_OPTION }, ""), { cwd, env }, isOfFleet);
+const configure = (mode: string): string => {
+  const file = join(cwd, ".holdfast/config.json");
+  writeFileSync(file, JSON.stringify({ mode }));
+  return file;
+};
+
+test("the mode comes from the flag, HOLDFAST_MODE, MODE, the file or the default, in this order", () => {
+  expect(find([])).toEqual({ value: "local", origin: "default" });
+  const from = configure("cloud");
+  expect(find([])).toEqual({ value: "cloud", origin: "project_file", from });
+  expect(find([], { MODE: "local" })).toEqual({ value: "local", origin: "environment", from: "MODE" });
+  const both = { MODE: "local", HOLDFAST_MODE: "cloud" };
+  expect(find([], both)).toEqual({ value: "cloud", origin: "environment", from: "HOLDFAST_MODE" });
+  expect(find(["--mode", "local"], both)).toEqual({ value: "local", origin: "flag", from: "--mode" });
+});
+
+test("a bare MODE of a build machine is no error where it does not count, and an error that helps where it does", () => {
+  expect(find([], { MODE: "production" }, false)).toMatchObject({ value: "local" });
+  expect(find([], { MODE: "cloud" }, false)).toMatchObject({ value: "local" });
+  expect(() => find([], { MODE: "production" })).toThrow(
+    expect.objectContaining({ code: "usage", at: "MODE", fix: expect.stringContaining("HOLDFAST_MODE") }),
+  );
+});
+
+test.each([
+  [["--mode", "lokal"], {}, "usage", "--mode"],
+  [[], { HOLDFAST_MODE: "Local" }, "usage", "HOLDFAST_MODE"],
+])("a mode that is neither local nor cloud is refused with its place", (words, env, code, at) => {
+  expect(() => find(words, env as Record<string, string>)).toThrow(expect.objectContaining({ code, at }));
+});
+
+test("a mode of a file that is unknown is refused with the file and the pointer", () => {
+  const file = configure("remote");
+  expect(() => find([])).toThrow(expect.objectContaining({ code: "config_invalid", at: `${file}#/mode` }));
+});
+
+test("a stage is the text of ENV, unless it is the file that a shell reads", () => {
+  expect(findStage({ env: { ENV: "production" } })).toBe("production");
+  expect(findStage({ env: { ENV: "/etc/shrc" } })).toBeUndefined();
+  expect(findStage({ env: { ENV: "a", HOLDFAST_ENV: "b" } })).toBe("b");
+});

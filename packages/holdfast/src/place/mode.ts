@@ -1,0 +1,59 @@
+// The mode: `local` for one machine, `cloud` for a fleet (`findMode`). It chooses defaults and nothing else.
+//
+//   mode-1. HOLDFAST_MODE goes before MODE. A bare MODE counts only for the commands of a fleet, because build machines
+//       export it for purposes of their own. There an unknown value is an error.
+//   mode-2. ENV names a stage for people (`production`). It chooses no default.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import type { Arguments, Io } from "../frame/command.ts";
+import { fromConfigFiles, type Given } from "./project.ts";
+
+const MODES = ["local", "cloud"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** @param isOfFleet whether a bare MODE counts (mode-1). @throws UsageError, or HoldfastError `config_invalid` for a file. */
+export function findMode(args: Arguments, io: Pick<Io, "cwd" | "env">, isOfFleet: boolean): Given<Mode> {
+  const flag = args.text("mode");
+  if (flag !== undefined) return { value: checked(flag, "--mode"), origin: "flag", from: "--mode" };
+  for (const from of isOfFleet ? ["HOLDFAST_MODE", "MODE"] : ["HOLDFAST_MODE"]) {
+    const value = io.env[from];
+    if (value !== undefined && value !== "")
+      return { value: checked(value, from), origin: "environment", from };
+  }
+  const file = fromConfigFiles(({ mode }) => mode, io);
+  if (file !== undefined) {
+    const { value, ...given } = file;
+    return { value: checkedInFile(value, given.from ?? ""), ...given };
+  }
+  return { value: "local", origin: "default" };
+}
+
+/** The stage of ENV, if it looks like one: for a POSIX shell the variable names a file. */
+export function findStage({ env }: Pick<Io, "env">): string | undefined {
+  const stage = env["HOLDFAST_ENV"] ?? env["ENV"];
+  return stage !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/.test(stage) ? stage : undefined;
+}
+
+function checked(text: string, at: string): Mode {
+  const mode = MODES.find((candidate) => candidate === text);
+  if (mode !== undefined) return mode;
+  throw new UsageError(`"${text}" is no mode${didYouMean(text, MODES)}`, {
+    at,
+    got: text,
+    expected: MODES.join(" or "),
+    fix: at === "MODE" ? "set HOLDFAST_MODE, which goes before MODE, to local or cloud" : "correct the value",
+  });
+}
+
+function checkedInFile(text: string, file: string): Mode {
+  try {
+    return checked(text, file);
+  } catch {
+    throw new HoldfastError("config_invalid", `"${text}" is no mode${didYouMean(text, MODES)}`, {
+      at: `${file}#/mode`,
+      expected: MODES.join(" or "),
+      fix: "correct the file",
+    });
+  }
+}
