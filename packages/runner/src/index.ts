@@ -17,6 +17,8 @@ export {
   type GatewayRoutes,
   type GatewayRun,
 } from "./gateway/gateway-routes.ts";
+export { type NetworkPolicy } from "./gateway/network-policy.ts";
+export { anthropicProvider, openaiProvider, type Provider } from "./gateway/provider-proxy.ts";
 export { startRunGateway, type RunGateway, type RunGatewayOptions } from "./gateway/run-gateway.ts";
 export { type Health } from "./health.ts";
 export {

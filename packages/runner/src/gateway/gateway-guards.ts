@@ -52,10 +52,16 @@ export function credentialsOf(path: string, headers: IncomingHttpHeaders): Crede
     const token = path.slice(JOB_PATH.length, end < 0 ? undefined : end);
     return { token, path: end < 0 ? "/" : path.slice(end) };
   }
+  // Clients of a proxy take user and password from its URL.
+  const [, basic] = /^Basic (\S+)$/i.exec(headers["proxy-authorization"] ?? "") ?? [];
+  if (basic !== undefined) {
+    const [, password] = /^[^:]*:(.*)$/.exec(Buffer.from(basic, "base64").toString()) ?? [];
+    return { token: password, path };
+  }
   const [, bearer] = /^Bearer (\S+)$/i.exec(headers.authorization ?? "") ?? [];
   const key = KEY_HEADERS.map((name) => headers[name]).find((value) => typeof value === "string");
   return { token: bearer ?? (typeof key === "string" ? key : undefined), path };
 }
 
 /** Headers in which model clients send a key. */
-const KEY_HEADERS: readonly string[] = ["x-api-key", "api-key", "x-goog-api-key"];
+export const KEY_HEADERS: readonly string[] = ["x-api-key", "api-key", "x-goog-api-key"];

@@ -3,7 +3,8 @@
 //
 //   run-gateway-1. Only a holder of the run's token is served. Session and run follow from the token.
 //   run-gateway-2. The gateway listens on loopback, or on a Unix socket of mode 0600.
-//   run-gateway-3. Only the routes of its caller exist (`gateway-routes.ts`).
+//   run-gateway-3. Only the routes of its caller exist (`gateway-routes.ts`), and with them the model providers
+//       (`provider-proxy.ts`) and the tunnels (`connect-proxy.ts`) that its caller allows.
 //   run-gateway-4. Secrets are replaced in everything that passes, in both directions.
 //   run-gateway-5. A head, a body and a connection have limits in bytes, time and number.
 //   run-gateway-6. After `close` the token is good for nothing: no connection is left, and no port listens.
@@ -15,6 +16,8 @@ import type { Redactor } from "@holdfast/runtime/internal";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { ConnectProxy, type Resolve } from "./connect-proxy.ts";
 import { checkHead, credentialsOf, JOB_PATH } from "./gateway-guards.ts";
 import {
   checkBodySession,
@@ -25,6 +28,8 @@ import {
   type GatewayRun,
 } from "./gateway-routes.ts";
 import { JobToken } from "./job-token.ts";
+import { checkNetworkPolicy, type NetworkPolicy } from "./network-policy.ts";
+import { ProviderProxy, type Provider } from "./provider-proxy.ts";
 
 /** run-gateway-5. */
 const LIMITS = { bodyBytes: 1024 * 1024, headMs: 10_000, requestMs: 30_000, connections: 64 } as const;
@@ -35,6 +40,12 @@ export interface RunGatewayOptions {
   readonly routes: GatewayRoutes;
   /** The secrets of this runner. The gateway adds its own token. */
   readonly redactor: Redactor;
+  /** Model providers that the executor may call. The gateway adds their keys. */
+  readonly providers?: readonly Provider[];
+  /** Other hosts that the executor may connect to, through the gateway as its proxy. */
+  readonly network?: NetworkPolicy;
+  /** How the names of hosts are resolved, for tests. */
+  readonly resolve?: Resolve;
   /** Listen on a new Unix socket at this path, in a folder of this user, and not on loopback. */
   readonly socketPath?: string;
 }
@@ -49,14 +60,22 @@ export interface RunGateway {
   readonly origin: string;
   readonly token: string;
   readonly socketPath: string | undefined;
+  /**
+   * Variables for the executor: the base URLs of providers with the run's token as their key, and the proxy.
+   * There are none over a Unix socket, because clients of providers and proxies need a port.
+   */
+  readonly env: Readonly<Record<string, string>>;
   /** Ends all connections. A second call has no further effect. */
   close(): Promise<void>;
 }
 
 /** @throws HoldfastError `cannot_listen`, or UsageError for a wrong route. */
 export async function startRunGateway(options: RunGatewayOptions): Promise<RunGateway> {
-  const { routes, redactor, socketPath } = options;
+  const { routes, redactor, socketPath, network } = options;
   checkRoutes(routes);
+  if (network !== undefined) checkNetworkPolicy(network);
+  const providers = new ProviderProxy(options.providers ?? [], redactor);
+  const tunnels = new ConnectProxy(network ?? { allow: [] }, options.resolve);
   const token = new JobToken();
   redactor.add(token.text);
   const hosts = new Set(["localhost"]);
@@ -64,11 +83,17 @@ export async function startRunGateway(options: RunGatewayOptions): Promise<RunGa
   const server = createServer(
     { headersTimeout: LIMITS.headMs, requestTimeout: LIMITS.requestMs, connectionsCheckingInterval: 1_000 },
     (request, response) => {
-      const exchange = { ...options, token, hosts, closing: closing.signal, request, response };
+      const exchange = { ...options, providers, token, hosts, closing: closing.signal, request, response };
       void serve(exchange).catch((error: unknown) => refuse(exchange, error));
     },
   );
   server.maxConnections = LIMITS.connections;
+  server.on("connect", (request, client, head: Buffer) => {
+    client.on("error", () => {}); // The caller has gone.
+    void connectTo({ token, tunnels }, request, client, head).catch((error: unknown) =>
+      client.end(refusedTunnel(redactor, error)),
+    );
+  });
   await listen(server, socketPath);
   const { port } = (socketPath === undefined ? server.address() : { port: 0 }) as AddressInfo;
   if (socketPath === undefined) for (const host of [HOST, "localhost"]) hosts.add(`${host}:${port}`);
@@ -79,7 +104,15 @@ export async function startRunGateway(options: RunGatewayOptions): Promise<RunGa
     origin,
     token: token.text,
     socketPath,
-    close: () => (closed ??= close(server, closing, socketPath)),
+    env:
+      socketPath === undefined
+        ? { ...providers.environment(origin, token.text), ...proxyEnvironment(port, token.text, network) }
+        : {},
+    close: () => {
+      tunnels.close();
+      providers.close();
+      return (closed ??= close(server, closing, socketPath));
+    },
   };
 }
 
@@ -124,7 +157,8 @@ async function close(
   if (socketPath !== undefined) rmSync(socketPath, { force: true });
 }
 
-interface Exchange extends RunGatewayOptions {
+interface Exchange extends Omit<RunGatewayOptions, "providers"> {
+  readonly providers: ProviderProxy;
   readonly token: JobToken;
   readonly hosts: ReadonlySet<string>;
   readonly closing: AbortSignal;
@@ -137,10 +171,9 @@ async function serve(exchange: Exchange): Promise<void> {
   checkHead(request, hosts);
   const target = new URL(request.url ?? "", "http://localhost");
   const credentials = credentialsOf(target.pathname, request.headers);
-  if (!token.is(credentials.token))
-    throw new HoldfastError("unauthenticated", "the request has no valid token of this run", {
-      expected: "the token that the executor was given, in `Authorization: Bearer`",
-    });
+  if (!token.is(credentials.token)) throw noToken();
+  if (exchange.providers.has(credentials.path))
+    return exchange.providers.forward(credentials.path, target.search, request, exchange.response);
   const { handler, params } = findRoute(routes, request.method ?? "", credentials.path, run);
   const body = await readBody(request);
   checkBodySession(body, run);
@@ -153,6 +186,35 @@ async function serve(exchange: Exchange): Promise<void> {
     signal: AbortSignal.any([gone.signal, exchange.closing]),
   });
   send(exchange, status, "application/json", answer);
+}
+
+/** @throws HoldfastError */
+async function connectTo(
+  { token, tunnels }: { readonly token: JobToken; readonly tunnels: ConnectProxy },
+  request: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+): Promise<void> {
+  if (!token.is(credentialsOf("/", request.headers).token)) throw noToken();
+  await tunnels.tunnel(request, client, head);
+}
+
+/** A proxy for HTTPS, which clients ask for tunnels. They find a host of this machine without it. */
+function proxyEnvironment(
+  port: number,
+  token: string,
+  network: NetworkPolicy | undefined,
+): Record<string, string> {
+  if (network === undefined || network.allow.length === 0) return {};
+  const proxy = `http://run:${token}@${HOST}:${port}`;
+  const none = `${HOST},localhost,::1`;
+  return { HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: none, no_proxy: none };
+}
+
+function noToken(): HoldfastError {
+  return new HoldfastError("unauthenticated", "the request has no valid token of this run", {
+    expected: "the token that the executor was given, in `Authorization: Bearer`",
+  });
 }
 
 /** The JSON object of the body; an empty one without a body. */
@@ -195,26 +257,50 @@ function refuse(exchange: Exchange, thrown: unknown): void {
   const { request, response } = exchange;
   if (response.destroyed) return;
   if (response.headersSent) return void response.destroy();
-  const error = HoldfastError.is(thrown) ? thrown : toHoldfastError(thrown);
-  const { http: status } = ERROR_TABLE[error.code];
-  const { code, got, expected, fix } = error;
-  // The text of an error that nobody foresaw may quote anything.
-  const detail = status >= 500 && !HoldfastError.is(thrown) ? "the gateway failed" : error.message;
+  const problem = problemOf(thrown);
   if (!request.complete) response.setHeader("connection", "close"); // The rest of the body is not read.
-  if (status === 401) response.setHeader("www-authenticate", "Bearer");
-  send(exchange, status, "application/problem+json", {
+  if (problem.status === 401) response.setHeader("www-authenticate", "Bearer");
+  send(exchange, problem.status, PROBLEM, problem);
+}
+
+/** The answer to a CONNECT request, for which Node has no response. */
+function refusedTunnel(redactor: Redactor, thrown: unknown): string {
+  const problem = problemOf(thrown);
+  const text = JSON.stringify(redactor.value(problem));
+  const head = [
+    `HTTP/1.1 ${problem.status} ${problem.title}`,
+    `content-type: ${PROBLEM}`,
+    "connection: close",
+  ];
+  return `${[...head, `content-length: ${Buffer.byteLength(text)}`].join("\r\n")}\r\n\r\n${text}`;
+}
+
+const PROBLEM = "application/problem+json";
+
+/** RFC 9457. */
+function problemOf(thrown: unknown) {
+  const error = toHoldfastError(thrown);
+  const { code, got, expected, fix } = error;
+  const { http: status } = ERROR_TABLE[code];
+  return {
     type: `urn:holdfast:error:${code.replaceAll("_", "-")}`,
     title: code.replaceAll("_", " "),
     status,
-    detail,
+    // The text of an error that nobody foresaw may quote anything.
+    detail: status >= 500 && !HoldfastError.is(thrown) ? "the gateway failed" : error.message,
     code,
     ...(got === undefined ? {} : { got }),
     ...(expected === undefined ? {} : { expected }),
     ...(fix === undefined ? {} : { fix }),
-  });
+  };
 }
 
-function send({ response, redactor }: Exchange, status: number, type: string, body: unknown): void {
+function send(
+  { response, redactor }: Pick<Exchange, "response" | "redactor">,
+  status: number,
+  type: string,
+  body: unknown,
+): void {
   if (body === undefined) return void response.writeHead(status === 200 ? 204 : status).end();
   const text = JSON.stringify(redactor.value(body)); // run-gateway-4.
   response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(text);

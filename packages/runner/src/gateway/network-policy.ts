@@ -1,0 +1,104 @@
+// `NetworkPolicy`: which hosts an executor may reach through its gateway, and which addresses nobody may.
+//
+//   network-policy-1. A host is allowed by its name, or as a part of a domain: `*.example.org` is each name below
+//       `example.org`. Without a port, 443 is meant. Nothing is allowed by default.
+//   network-policy-2. A private, local or reserved address is refused whatever the name, unless the host is in
+//       `allowPrivate` as well. Addresses of cloud metadata are always refused.
+
+import { UsageError } from "@holdfast/core";
+import { BlockList, isIP, isIPv6 } from "node:net";
+
+export interface NetworkPolicy {
+  /** Hosts, such as `packages.example.org`, `*.example.org` or `git.example.org:8443`. */
+  readonly allow: readonly string[];
+  /** Hosts of `allow`, spelled in the same way, whose addresses may be private. */
+  readonly allowPrivate?: readonly string[];
+}
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+const HTTPS_PORT = 443;
+const PATTERN =
+  /^(\*\.)?([a-z\d]([a-z\d-]*[a-z\d])?\.)*[a-z\d]([a-z\d-]*[a-z\d])?(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
+
+/** Whether a text may stand in `allow`. */
+function isHostPattern(text: string): boolean {
+  return PATTERN.test(text);
+}
+
+/** @throws UsageError */
+export function checkNetworkPolicy({ allow, allowPrivate = [] }: NetworkPolicy): void {
+  const wrong = [...allow, ...allowPrivate].find((pattern) => !isHostPattern(pattern));
+  if (wrong === undefined) return;
+  throw new UsageError(`"${wrong}" is no host that can be allowed`, {
+    expected: "a host, with a port if it is not 443: example.org, *.example.org, git.example.org:8443",
+  });
+}
+
+/** The target of a CONNECT request, `host:port`. */
+export function targetOf(authority: string): Target | undefined {
+  const [, ipv6, name, port] = /^(?:\[([\da-fA-F:.]+)\]|([^:[\]/@\s]+)):(\d{1,5})$/.exec(authority) ?? [];
+  const host = (ipv6 ?? name ?? "").toLowerCase().replace(/\.$/, "");
+  const number = Number(port);
+  return host === "" || number < 1 || number > 65_535 ? undefined : { host, port: number };
+}
+
+/** network-policy-1. */
+export function isAllowed(target: Target, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    const [, ipv6, name = "", port] = /^(?:\[(.*)\]|([^:]*))(?::(\d+))?$/.exec(pattern.toLowerCase()) ?? [];
+    const host = ipv6 ?? name;
+    if (Number(port ?? HTTPS_PORT) !== target.port) return false;
+    return host.startsWith("*.") ? target.host.endsWith(host.slice(1)) : target.host === host;
+  });
+}
+
+/** network-policy-2. */
+export function isAddressAllowed(address: string, target: Target, policy: NetworkPolicy): boolean {
+  const family = isIPv6(address) ? "ipv6" : "ipv4";
+  if (isIP(address) === 0 || METADATA.check(address, family)) return false;
+  return !PRIVATE.check(address, family) || isAllowed(target, policy.allowPrivate ?? []);
+}
+
+function blockList(...ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    list.addSubnet(address, Number(bits), isIPv6(address) ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+/** Cloud providers answer here with the credentials of the machine. */
+const METADATA = blockList("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32");
+
+/** Addresses that no host of the Internet has (IANA special-purpose registries), and those that hide another one. */
+const PRIVATE = blockList(
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "::/128",
+  "::1/128",
+  "64:ff9b::/96",
+  "64:ff9b:1::/48",
+  "100::/64",
+  "2001::/32",
+  "2001:db8::/32",
+  "2002::/16",
+  "fc00::/7",
+  "fec0::/10",
+  "ff00::/8",
+);
