@@ -49,7 +49,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   runner: [["secrets", "gateway"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
-    ["tracing", "settings", "supervised"],
+    ["tracing", "settings", "supervised", "executors"],
     ["place"],
     ["secrets"],
     ["view"],

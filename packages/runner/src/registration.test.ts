@@ -58,6 +58,7 @@ function begin(first: HoldfastError) {
     random: countingRandom(),
     signal: new AbortController().signal,
     lost: () => {},
+    lowered: () => {},
   });
   return { registering, clock, answer: (by: HoldfastError | undefined) => void (error = by) };
 }

@@ -11,14 +11,7 @@
 //       retries while that may be a dead predecessor, and then gives up. The retries start over after a
 //       coordinator was away, because it renews the claims of dead runners when it returns.
 
-import {
-  BEHAVIOUR_FLAGS,
-  HoldfastError,
-  toHoldfastError,
-  UsageError,
-  type Clock,
-  type Random,
-} from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -58,6 +51,8 @@ export interface RegistrationOptions {
   readonly signal: AbortSignal;
   /** Called once, when the coordinator cannot be reached. */
   readonly lost: (error: HoldfastError) => void;
+  /** Called when `renewMs` is above a third of the lease, and lower in effect. */
+  readonly lowered: (askedMs: number, renewMs: number) => void;
 }
 
 export interface Registered {
@@ -140,15 +135,9 @@ async function registerWith(
   tokens.write(own); // registration-1.
   connection.useToken(own);
   const leaseMs = Number(answer.leaseMs);
-  const { renewMs = Number(answer.renewMs), pollTimeoutMs = Number(answer.pollTimeoutMs) } = options;
-  if (renewMs > leaseMs / 3) {
-    throw new UsageError(`a claim of ${leaseMs} ms cannot be renewed every ${renewMs} ms`, {
-      at: "renewMs",
-      got: `${renewMs} ms`,
-      expected: "at most a third of the coordinator's lease, so that one renewal may be lost",
-      fix: "renew more often, or have the coordinator's leaseMs raised",
-    });
-  }
+  const { renewMs: askedMs = Number(answer.renewMs), pollTimeoutMs = Number(answer.pollTimeoutMs) } = options;
+  const renewMs = Math.min(askedMs, Math.floor(leaseMs / 3)); // One renewal may be lost.
+  if (renewMs < askedMs) options.lowered(askedMs, renewMs);
   return { runnerId: answer.runnerId, leaseMs, renewMs, pollTimeoutMs };
 }
 

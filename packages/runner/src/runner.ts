@@ -87,10 +87,7 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   readonly maxRuns?: number;
   /** How long running work may take to finish when the runner is stopped. */
   readonly graceMs?: number;
-  /**
-   * How often claims are renewed: at most a third of the coordinator's lease. By default, the coordinator
-   * decides.
-   */
+  /** How often claims are renewed, at most a third of the lease. By default, the coordinator decides. */
   readonly renewMs?: number;
   /** How long a poll waits. By default, the coordinator decides. */
   readonly pollTimeoutMs?: number;
@@ -112,6 +109,8 @@ export type RunnerEvent =
   | { readonly type: "started"; readonly healthPort: number | undefined }
   | { readonly type: "received"; readonly sessionId: string; readonly agent: string }
   | { readonly type: "lost"; readonly error: HoldfastError }
+  /** Claims are renewed more often than asked for, because a third of the lease is the most. */
+  | { readonly type: "renewed_more_often"; readonly askedMs: number; readonly renewMs: number }
   | { readonly type: "back" }
   | { readonly type: "draining"; readonly held: number }
   | { readonly type: "stopped"; readonly error: HoldfastError | undefined };
@@ -183,6 +182,7 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     random,
     signal,
     lost: (error: HoldfastError) => log({ type: "lost", error }),
+    lowered: (askedMs: number, renewMs: number) => log({ type: "renewed_more_often", askedMs, renewMs }),
   };
   try {
     log({ type: "connecting", url });

@@ -11,16 +11,18 @@ export const runner: Command = {
   name: "runner",
   summary: "Run sessions of this machine for a coordinator",
   usage:
-    "runner [-c URL] [-p DIR] [--name NAME] --agents FILE... [--tasks FILE...] [--label NAME=VALUE...] [--max-runs N] [-v]",
+    "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v]",
   description:
-    "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them until it is stopped. While " +
+    "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them until it is stopped. An " +
+    "executor is a program that carries out sessions: -x names one of `executors/` or `profiles/` in the project, and its agent has " +
+    "the same name. Without agents, tasks and executor the runner offers the deterministic test-executor. While " +
     "the coordinator is away, the runner tries again. The first registration needs a registration token (`holdfast token create NAME " +
     "--kind registration`): in HOLDFAST_TOKEN, with --token-file FILE, or - for standard input; never as an argument, which others " +
     "can see. In exchange the runner receives its own token and keeps it in your data folder, for this coordinator and project. " +
     "After Ctrl-C the runner takes no more sessions, finishes what ends within the grace, and releases the rest. Other runners " +
     "continue the rest, or this runner when it is started again. Ctrl-C does the same after `holdfast runners drain`. Environment: " +
-    "HOLDFAST_URL or AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, and in seconds POLL_TIMEOUT (at most 30) and " +
-    "HEARTBEAT_INTERVAL, how often claims are renewed (at most a third of the coordinator's lease). Exit codes: 0 drained, 2 an " +
+    "HOLDFAST_URL or AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, AGENT_EXECUTOR_PATH (in the project), and in seconds " +
+    "POLL_TIMEOUT (at most 30) and HEARTBEAT_INTERVAL, how often claims are renewed (lowered to a third of the coordinator's lease). Exit codes: 0 drained, 2 an " +
     "option is wrong, 3 a file is wrong, 5 the token is not valid, 6 this runner is already running, 11 another protocol, 130 " +
     "stopped by Ctrl-C.",
   options: {
@@ -44,6 +46,18 @@ export const runner: Command = {
       value: "FILE",
       repeats: true,
     },
+    executor: {
+      help: "run sessions of this executor: executors/NAME/ with one program ao-*-exec, or profiles/NAME.json",
+      value: "NAME",
+      short: "x",
+      excludes: ["executor-path"],
+    },
+    "executor-path": {
+      help: "run sessions of the executor at this path (default: AGENT_EXECUTOR_PATH)",
+      value: "PATH",
+      short: "e",
+    },
+    "executor-list": { help: "list the executors of the project, and end", short: "l" },
     label: {
       help: "a label that sessions may demand; may be given more than once. machine, hostname and runner are always set",
       value: "NAME=VALUE",
@@ -76,6 +90,7 @@ export const runner: Command = {
       "runner -c https://hf.example.org -p ~/shop --agents agents.ts --label gpu=yes",
       "also for sessions that demand a GPU",
     ],
+    ["runner -x test-executor", "sessions of an executor, here the deterministic one"],
     ["runner --tasks tasks.ts --max-runs 4", "do tasks of other runners' sessions, four at once"],
   ],
 

@@ -10,6 +10,7 @@ import {
 } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
+import { listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
 import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
@@ -37,6 +38,7 @@ const POLL_SECONDS_MAX = 30;
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
+  if (args.has("executor-list")) return listRunnerExecutors(workspaceOf(args, io), io);
   const supervised = supervisorLink(args);
   try {
     return await runWith(args, io, supervised);
@@ -47,7 +49,8 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
 }
 
 async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | undefined): Promise<number> {
-  const options = await optionsOf(args, io, supervised);
+  const executors = new RunnerExecutors(args, io);
+  const options = await optionsOf(args, io, supervised, executors);
   process.chdir(options.workspace); // Where agents work: files they name are looked for there.
   const tracer = await wantedTracer(findTraces(args, io), io);
   const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
@@ -86,6 +89,7 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
     return typeof end === "string" ? STOP_EXIT[end] : 0;
   } finally {
     release();
+    await executors.close();
     await watchdog?.close();
   }
 }
@@ -115,6 +119,7 @@ async function optionsOf(
   args: Arguments,
   io: Io,
   supervised: SupervisorLink | undefined,
+  executors: RunnerExecutors,
 ): Promise<RunnerOptions> {
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
@@ -126,12 +131,7 @@ async function optionsOf(
   for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
   const tasks: TaskDefinition[] = [];
   for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
-  if (agents.length + tasks.length === 0) {
-    throw new UsageError("a runner without agents and tasks has nothing to do", {
-      expected: "--agents FILE or --tasks FILE",
-      fix: "name a file that exports agents or tasks",
-    });
-  }
+  agents.push(...executors.agents(workspace, agents.length + tasks.length === 0));
   const stage = findStage(io);
   const maxRuns = numberOf(args, "max-runs", 1);
   const healthPort = numberOf(args, "health-port", 0, 65_535);
@@ -259,7 +259,7 @@ function logEvent(event: RunnerEvent, io: Io): void {
   const { paint, symbols } = io.notes;
   switch (event.type) {
     case "connecting":
-      return io.note(`Connecting to ${event.url}`);
+      return io.note(`Connecting to Agent Coordinator at ${event.url}`);
     case "registered":
       return io.note(`Registered as ${paint.bold(event.runnerId)}`);
     case "started":
@@ -274,6 +274,11 @@ function logEvent(event: RunnerEvent, io: Io): void {
       for (const [what, text] of Object.entries(definedOf({ got, fix })))
         io.note(`  ${what}: ${plainLine(text, MESSAGE_CHARS)}`);
       return;
+    }
+    case "renewed_more_often": {
+      const [asked, renewed] = [event.askedMs / 1_000, event.renewMs / 1_000];
+      const text = `HEARTBEAT_INTERVAL is lowered from ${asked} s to ${renewed} s, a third of the coordinator's lease`;
+      return io.note(paint.yellow(`${symbols.warn} ${text}`));
     }
     case "back":
       return io.note(`${symbols.again} The coordinator is back`);

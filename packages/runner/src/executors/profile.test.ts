@@ -99,4 +99,6 @@ test("a program is found by its path, and gets its name from it", async () => {
   expect(executorAt(program)).toMatchObject({ name: "search", command: [program] });
   expect(() => executorAt(join(root, "nothing"))).toThrow("there is no executor");
   expect(() => executorAt(root)).toThrow("there is no executor");
+  await chmod(program, 0o644);
+  expect(() => executorAt(program)).toThrow("the executor search may not be executed");
 });

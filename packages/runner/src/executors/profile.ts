@@ -5,7 +5,7 @@
 // and the command of a profile is relative to it.
 
 import { HoldfastError, NotFoundError } from "@holdfast/core";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -70,7 +70,7 @@ export function findExecutor(root: string, name: string): ExecutorProfile {
   throw unknown(root, name);
 }
 
-/** The profile of a program by its path. @throws NotFoundError `file_not_found`. */
+/** The profile of a program by its path. @throws HoldfastError `file_not_found`, or `config_invalid` if it is no program. */
 export function executorAt(path: string, name = nameOf(path)): ExecutorProfile {
   if (!existsSync(path) || isFolder(path))
     throw new NotFoundError("file_not_found", `there is no executor ${path}`, {
@@ -78,8 +78,13 @@ export function executorAt(path: string, name = nameOf(path)): ExecutorProfile {
       fix: "check the path; it is taken from the current folder",
     });
   // The executor that comes with Holdfast is a program for Node, which need not be on the PATH.
-  const command = path.startsWith(BUILT_IN) ? ([process.execPath, path] as const) : ([path] as const);
-  return { ...DEFAULTS, name, command };
+  if (path.startsWith(BUILT_IN)) return { ...DEFAULTS, name, command: [process.execPath, path] };
+  if (!isExecutable(path))
+    throw new HoldfastError("config_invalid", `the executor ${name} may not be executed`, {
+      at: path,
+      fix: `make it executable: chmod +x ${path}`,
+    });
+  return { ...DEFAULTS, name, command: [path] };
 }
 
 /** All executors and profiles of the folder, and those that come with Holdfast. */
@@ -236,6 +241,15 @@ function namesIn(folder: string): readonly string[] {
     return readdirSync(folder);
   } catch {
     return [];
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,0 +1,79 @@
+// The executors of `holdfast runner`: which one it offers as an agent, and the list of all (`RunnerExecutors`).
+
+import {
+  DEFAULT_EXECUTOR,
+  executorAgent,
+  executorAt,
+  ExecutorHost,
+  findExecutor,
+  listExecutors,
+  type ExecutorProfile,
+} from "@holdfast/runner";
+import type { Agent } from "@holdfast/runtime";
+import { resolve } from "node:path";
+import type { Arguments, Io } from "../frame/command.ts";
+import { plainLine } from "../frame/plain-text.ts";
+
+const LINE_CHARS = 200;
+
+export class RunnerExecutors {
+  readonly #args: Arguments;
+  readonly #io: Io;
+  #host: ExecutorHost | undefined;
+
+  constructor(args: Arguments, io: Io) {
+    this.#args = args;
+    this.#io = io;
+  }
+
+  /**
+   * The agent of the chosen executor. A runner that is given nothing else offers the executor that comes with Holdfast.
+   *
+   * @throws HoldfastError when there is no such executor, or its profile is wrong.
+   */
+  agents(workspace: string, isAlone: boolean): readonly Agent[] {
+    const profile =
+      this.#chosen(workspace) ?? (isAlone ? findExecutor(workspace, DEFAULT_EXECUTOR) : undefined);
+    if (profile === undefined) return [];
+    this.#host = new ExecutorHost({
+      environment: this.#io.env,
+      projectDir: workspace,
+      onTurn: ({ sessionId, agent, mode }) => this.#logTurn(sessionId, agent, mode),
+    });
+    return [executorAgent(profile, this.#host)];
+  }
+
+  async close(): Promise<void> {
+    await this.#host?.close();
+  }
+
+  #chosen(workspace: string): ExecutorProfile | undefined {
+    const { cwd, env } = this.#io;
+    const name = this.#args.text("executor");
+    if (name !== undefined) return findExecutor(workspace, name);
+    const path = this.#args.text("executor-path");
+    if (path !== undefined) return executorAt(resolve(cwd, path));
+    const given = env["AGENT_EXECUTOR_PATH"];
+    return given === undefined || given === "" ? undefined : executorAt(resolve(workspace, given));
+  }
+
+  #logTurn(sessionId: string, agent: string, mode: string): void {
+    const io = this.#io;
+    if (io.isJson) return io.result({ type: "turn", sessionId, agent, mode }, "");
+    const verb = mode === "resume" ? "Resuming" : "Starting";
+    io.note(
+      `${io.notes.symbols.begin} ${verb} session ${sessionId} with agent ${plainLine(agent, LINE_CHARS)}`,
+    );
+  }
+}
+
+/** `--executor-list`. @returns the exit code. */
+export function listRunnerExecutors(workspace: string, io: Io): number {
+  const executors = listExecutors(workspace);
+  const width = Math.max(...executors.map(({ name }) => name.length));
+  const lines = executors.map(
+    ({ name, path, problem }) => `${name.padEnd(width)}  ${plainLine(problem ?? path ?? "", LINE_CHARS)}`,
+  );
+  io.result({ executors }, lines.join("\n"));
+  return 0;
+}
