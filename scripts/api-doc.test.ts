@@ -59,9 +59,9 @@ test.each(imported)("%s imports from %s what is there: %j", async (_, from, name
 test("every function that the page has of a fleet is exported where it says", async () => {
   const runner = (await import("holdfast/runner")) as Readonly<Record<string, unknown>>;
   const rows = page.slice(page.indexOf("## A fleet"), page.indexOf("## Tests"));
-  const told = [...rows.matchAll(/^\| `(?:new )?(\w+)\(/gm)].map(([, name]) => name!);
-  expect(told).toContain("startRunner");
-  expect(told.filter((name) => !(name in runner))).toEqual([]);
+  const documented = [...rows.matchAll(/^\| `(?:new )?(\w+)\(/gm)].map(([, name]) => name!);
+  expect(documented).toContain("startRunner");
+  expect(documented.filter((name) => !(name in runner))).toEqual([]);
 });
 
 test("the defaults of a retry policy are those of the code", () => {
@@ -125,7 +125,7 @@ test("every record that events tell of is named, with its kind and its fields, a
     const inherited = bases!.includes("CancelNotice") ? fieldsOf(source, "CancelNotice").fields : [];
     return [`${type}, ${kindOf(name!)}: ${[...fields, ...inherited].toSorted().join(" ")}`];
   });
-  const told = [...page.matchAll(/^\| `(\w+)` \| (command|event|note) \| (.*?) \|/gm)].map(
+  const documented = [...page.matchAll(/^\| `(\w+)` \| (command|event|note) \| (.*?) \|/gm)].map(
     ([, type, kind, fields]) =>
       `${type}, ${kind}: ${[...fields!.matchAll(/`(\w+)`/g)]
         .map(([, field]) => field!)
@@ -133,7 +133,7 @@ test("every record that events tell of is named, with its kind and its fields, a
         .join(" ")}`,
   );
   expect(known.length).toBeGreaterThan(30);
-  expect(told.toSorted()).toEqual(known.toSorted());
+  expect(documented.toSorted()).toEqual(known.toSorted());
 });
 
 test("a payload is told of for those records that have one in the golden journals", () => {
@@ -146,14 +146,14 @@ test("a payload is told of for those records that have one in the golden journal
     ))
       seen.set(type!, (seen.get(type!) ?? false) || /"(?:payload|blob)":/.test(rest!));
   }
-  const told = new Map(
+  const documented = new Map(
     [...page.matchAll(/^\| `(\w+)` \| (?:command|event|note) \|.*\| (.*)\|$/gm)].map(([, type, payload]) => [
       type!,
       payload!.trim() !== "",
     ]),
   );
   expect(seen.size).toBeGreaterThan(20);
-  for (const [type, hasPayload] of seen) expect([type, told.get(type)]).toEqual([type, hasPayload]);
+  for (const [type, hasPayload] of seen) expect([type, documented.get(type)]).toEqual([type, hasPayload]);
 });
 
 test("every field of how a session stands is named, and every option of an agent", () => {

@@ -65,12 +65,12 @@ test("nobody is told to kill the process that npx is", () => {
       return existsSync(new URL(`../${page}`, import.meta.url)) ? [page] : [];
     }),
   ];
-  const told = pages.flatMap((page) =>
+  const documented = pages.flatMap((page) =>
     read(page)
       .split("\n")
       .filter((line) => line.includes("kill -9"))
       .map((line) => `${page}: ${line}`),
   );
-  expect(told.length).toBeGreaterThan(1);
-  expect(told.filter((line) => !/np[xm] (has|only) started/.test(line))).toEqual([]);
+  expect(documented.length).toBeGreaterThan(1);
+  expect(documented.filter((line) => !/np[xm] (has|only) started/.test(line))).toEqual([]);
 });

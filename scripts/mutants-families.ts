@@ -31,7 +31,7 @@ export const FAMILY_MUTANTS = [
   {
     name: "B1, K16: what a life that is gone was held for pays for nothing in the next",
     marker: "earlier-holds-uncharged",
-    part: "startsOver ? holds : []",
+    part: "restarts ? holds : []",
     becomes: "[]",
     tests: ["packages/runtime/src/behaviour/persistence.test.ts"],
     test: "minimal: the holds of an earlier life are charged, and do not count for the next life",

@@ -163,7 +163,7 @@ async function measureParked({ bench, ours, floor }: Sides, count: number): Prom
   const sessions: RemoteSession<number>[] = [];
   for (let i = 0; i < count; i++) sessions.push(await ours.client.sessions.start<unknown, number>("waiting"));
   // Half a minute, which a smoke test does not wait.
-  if (!bench.isQuick) for (const session of sessions) await untilLetGo(session);
+  if (!bench.isQuick) for (const session of sessions) await untilReleased(session);
   const before = await ours.usage();
   const wakeMs: number[] = [];
   for (const session of sessions) {
@@ -184,7 +184,7 @@ async function measureParked({ bench, ours, floor }: Sides, count: number): Prom
   };
 }
 
-async function untilLetGo(session: RemoteSession<number>): Promise<void> {
+async function untilReleased(session: RemoteSession<number>): Promise<void> {
   for (;;) {
     const { status, runnerId } = await session.status();
     if (status === "waiting" && runnerId === undefined) return;

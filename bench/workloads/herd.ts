@@ -87,7 +87,7 @@ function measure(bench: Bench, count: number, awayMs: number): Promise<readonly 
       const runAgain = all.steps.length - runBefore - count;
       const [some, others] = [sessionIds.slice(0, count / 2), sessionIds.slice(count / 2)];
       const warmMs = await wakeEach(now, all, some);
-      if (!bench.isQuick) await untilLetGo(now, others); // Half a minute, which a smoke test does not wait.
+      if (!bench.isQuick) await untilReleased(now, others); // Half a minute, which a smoke test does not wait.
       const releasedMs = await wakeEach(now, all, others);
       return linesOf({
         count,
@@ -276,7 +276,7 @@ async function wakeEach(
   }
 }
 
-async function untilLetGo({ url, adminToken }: Coordinator, sessionIds: readonly string[]): Promise<void> {
+async function untilReleased({ url, adminToken }: Coordinator, sessionIds: readonly string[]): Promise<void> {
   const client = createClient({ url, token: adminToken });
   try {
     for (const sessionId of sessionIds) {

@@ -7,14 +7,14 @@
 // This class knows names and not their meaning.
 
 import { isEnded, SESSION_STATUSES, type AgentStorage, type ChangeResult } from "@holdfast/core";
-import { RUNNER_STATUSES, standingOf, type StandingHost } from "./services/runner-standing.ts";
+import { RUNNER_STATUSES, healthOf, type HealthHost } from "./services/runner-health.ts";
 
 const COUNTED_MAX = 1_000;
 const COUNT_MS = 10_000;
 /** The upper bounds, in seconds, of how long a session waited for its runner. */
 const WAITED_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300] as const;
 
-export interface MetricsHost extends StandingHost {
+export interface MetricsHost extends HealthHost {
   readonly storage: AgentStorage;
   readonly unmatched: { readonly size: number };
 }
@@ -54,7 +54,7 @@ export class Metrics {
     const { clock, dispatcher, registry, unmatched } = host;
     const { polls, waiting, oldestSince } = dispatcher.load;
     const age = oldestSince === undefined ? 0 : Math.max(0, clock.now() - oldestSince) / 1_000;
-    const statuses = (await registry.all()).map((runner) => standingOf(host, runner).status);
+    const statuses = (await registry.all()).map((runner) => healthOf(host, runner).status);
     return [
       ...family(
         "holdfast_sessions",

@@ -184,7 +184,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     options: firing,
     agents: sessions.agents,
     know,
-    goOn: (sessionId) => runs.goOn(sessionId),
+    runExisting: (sessionId) => runs.runExisting(sessionId),
     failedToRun: (sessionId, error) => sessions.failedToRun(sessionId, error),
     warn,
   }));

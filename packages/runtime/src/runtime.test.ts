@@ -330,7 +330,7 @@ describe("one session, once", () => {
     const memory = new MemoryStorage();
     let [lives, claims] = [0, 0];
     let [slow, isCancelled] = [false, false];
-    let tell = (_arrival: Arrival): void => {};
+    let announce = (_arrival: Arrival): void => {};
     const { runtime } = open({
       storage: storageWith(memory, {
         /** The cancel is stored just before the agent's last batch. */
@@ -347,7 +347,7 @@ describe("one session, once", () => {
           return memory.commit(changes, now);
         },
         claim: (claim) => (claims++, memory.claim(claim)),
-        subscribe: (listener) => memory.subscribe((tell = listener)),
+        subscribe: (listener) => memory.subscribe((announce = listener)),
         reader: readerWith(memory.reader, {
           session: async (sessionId) => {
             if (slow) {
@@ -367,7 +367,7 @@ describe("one session, once", () => {
     const { sessionId, settled } = await runtime.start(agent);
     await until(() => isCancelled, "the cancel");
     await turns(3);
-    tell({ sessionId, awaited: true });
+    announce({ sessionId, awaited: true });
     expect(await settled()).toMatchObject({ status: "cancelled", output: "tidied" });
     expect({ lives, claims }).toEqual({ lives: 2, claims: 0 }); // The session stays claimed all the time.
   });

@@ -122,7 +122,7 @@ class LocalRuntime implements Runtime {
     const { requests, sessions, runs } = this.#parts;
     const status = await requests.unpause(sessionId);
     const { agent } = await sessions.find(sessionId);
-    if (sessions.agents.latest(agent.name) !== undefined) await runs.goOn(sessionId);
+    if (sessions.agents.latest(agent.name) !== undefined) await runs.runExisting(sessionId);
     return status;
   }
 

@@ -46,7 +46,7 @@ test("simulation-1: the same seed gives the same log, and among a few there is e
 
 /** Texts in the logs that prove that each kind of command and fault still occurs. */
 const EVERYTHING = `
-is killed; crashes at a commit; closes; is paused; goes on; its claims are gone; wall clock jumps; (refused); (reply_lost);
+is killed; crashes at a commit; closes; is paused; continues; its claims are gone; wall clock jumps; (refused); (reply_lost);
 (full); is away; hangs; fails after; hopeless; attempt_lost; attempt_failed; outcome_kept; checkpoint; withdraw; record_probe;
 take_signals; request_input; timer_fired; wait_timed_out; cancel_requested; wait_cancelled; hard; append_entry;
 is lost; goes twice; is cut; register; deregister; renew; release_claim;

@@ -38,7 +38,7 @@ async function pollTwelveTimes(ctx: Parameters<Run>[0]): Promise<unknown> {
   return [seen.length, new Set(seen).size];
 }
 
-const teller = defineAgent<number>({
+const notifying = defineAgent<number>({
   name: "teller",
   run: async (ctx, n) => {
     ctx.signalParent("hello", n);
@@ -341,9 +341,9 @@ export const HISTORY_SCENARIOS: readonly HistoryScenario[] = [
   {
     name: "children",
     shows: "children asked for, told, heard, and waited for; one that is cancelled",
-    agents: [teller],
+    agents: [notifying],
     async run(ctx) {
-      const [one, other] = [1, 2].map((n) => ctx.spawnAgent(local(teller), n));
+      const [one, other] = [1, 2].map((n) => ctx.spawnAgent(local(notifying), n));
       const hello = await ctx.waitForChildEvent(one!);
       ctx.signalChild(one!, "word", "go");
       const output = await ctx.waitForChild(one!);

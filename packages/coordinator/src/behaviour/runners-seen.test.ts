@@ -26,7 +26,7 @@ async function open(): Promise<Fleet> {
   return one;
 }
 
-async function standing(at: Fleet = fleet): Promise<readonly unknown[]> {
+async function runnersSeen(at: Fleet = fleet): Promise<readonly unknown[]> {
   const { body } = await at.admin.get("/v1/runners");
   return body.runners.map(({ name, status, held, seenAt }: Record<string, unknown>) => {
     return { name, status, held, quietMs: clock.now() - Number(seenAt) };
@@ -46,7 +46,7 @@ describe("a runner's name", () => {
   test("a runner's name is its own or its host's, and stands for the runner if no other has it", async () => {
     const make = (options: RunnerOptions) => fleet.runner({ hostname: "host-1", ...options });
     const [named, one, other] = [await make({ name: "box-1" }), await make({}), await make({})];
-    const names = (await standing()).map((runner) => (runner as { name: string }).name);
+    const names = (await runnersSeen()).map((runner) => (runner as { name: string }).name);
     expect(names.toSorted()).toEqual(["box-1", "host-1", "host-1"]);
     expect((await fleet.admin.get("/v1/runners/box-1")).body).toMatchObject({ runnerId: named.runnerId });
     const ambiguous = await fleet.admin.post("/v1/runners/host-1/drain");
@@ -80,18 +80,18 @@ describe("a runner that is gone", () => {
     const waiting = runner.poll();
     await pollWaits(fleet);
     await clock.advance(2 * LEASE_MS - 1);
-    expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
+    expect(await runnersSeen()).toMatchObject([{ status: "online", quietMs: 0 }]);
     await clock.advance(1);
     await waiting;
     await clock.advance(LEASE_MS);
-    expect(await standing()).toEqual([{ name: "box", status: "silent", held: 0, quietMs: LEASE_MS }]);
+    expect(await runnersSeen()).toEqual([{ name: "box", status: "silent", held: 0, quietMs: LEASE_MS }]);
     expect(await metrics()).toMatch(/holdfast_runners\{status="online"\} 0\n.*\n.*status="silent"\} 1\n/);
     expect(await runOf(await fleet.admin.start())).toMatchObject({
       status: "queued",
       blocked: "every matching runner is silent; the last call of one was 15 s ago",
     });
     await runner.poll({ waitMs: 0, free: 0 });
-    expect(await standing()).toMatchObject([{ status: "online", quietMs: 0 }]);
+    expect(await runnersSeen()).toMatchObject([{ status: "online", quietMs: 0 }]);
   });
 
   test("a runner is silent at a restarted coordinator until it polls again", async () => {
@@ -100,9 +100,9 @@ describe("a runner that is gone", () => {
     await fleet.close();
     await clock.advance(1_000);
     const again = await open();
-    expect(await standing(again)).toMatchObject([{ status: "silent", quietMs: 1_000 }]);
+    expect(await runnersSeen(again)).toMatchObject([{ status: "silent", quietMs: 1_000 }]);
     await runner.at(again.url).poll({ waitMs: 0 });
-    expect(await standing(again)).toMatchObject([{ status: "online" }]);
+    expect(await runnersSeen(again)).toMatchObject([{ status: "online" }]);
   });
 
   test("a runner that polls another coordinator is not silent", async () => {
@@ -113,14 +113,14 @@ describe("a runner that is gone", () => {
     const waiting = runner.at(second.url).poll();
     await pollWaits(second);
     await clock.advance(LEASE_MS);
-    for (const one of [fleet, second]) expect(await standing(one)).toMatchObject([{ status: "online" }]);
+    for (const one of [fleet, second]) expect(await runnersSeen(one)).toMatchObject([{ status: "online" }]);
     await clock.advance(LEASE_MS);
     await waiting;
     await clock.advance(LEASE_MS);
-    expect(await standing(second)).toMatchObject([{ status: "silent" }]);
+    expect(await runnersSeen(second)).toMatchObject([{ status: "silent" }]);
     // All that this one knows is when the other one wrote of it last.
     await clock.advance(NO_MATCH_MS);
-    expect(await standing()).toMatchObject([{ status: "silent" }]);
+    expect(await runnersSeen()).toMatchObject([{ status: "silent" }]);
   });
 });
 

@@ -21,7 +21,7 @@ import { bytesOf } from "../call/json-field.ts";
 import { callOf } from "../call/call.ts";
 import { endedRuns, endOfRun, hasEndedSession, sessionsWithEndedRuns, untilAnswered } from "./ended-runs.ts";
 import { errorMessage } from "./session-message.ts";
-import { heldBy, standingOf } from "./runner-standing.ts";
+import { heldBy, healthOf } from "./runner-health.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { mayTouch } from "./session-scope.ts";
 
@@ -322,7 +322,7 @@ class Runners {
     const host = this.#host;
     return Promise.all(
       (await host.registry.all()).map(async (runner) => {
-        const { status, quietMs } = standingOf(host, runner);
+        const { status, quietMs } = healthOf(host, runner);
         return {
           ...fitnessOf(runner),
           isFull: (await heldBy(host, runner)) >= runner.maxRuns,

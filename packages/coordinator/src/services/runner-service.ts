@@ -32,7 +32,7 @@ import type { PollAnswer } from "../dispatch/poller.ts";
 import { bytesOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";
-import { heldBy, standingOf } from "./runner-standing.ts";
+import { heldBy, healthOf } from "./runner-health.ts";
 import { unknownCursor, type ServiceHost } from "./service-host.ts";
 import { isClaimOf } from "./session-scope.ts";
 
@@ -67,7 +67,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
 
   const messageFor = async (runner: StoredRunner): Promise<RunnerMessage> => {
     const { owner, registeredAt, agents, labels, taskKinds } = runner;
-    const { status, quietMs } = standingOf(host, runner);
+    const { status, quietMs } = healthOf(host, runner);
     return {
       runnerId: runner.runnerId,
       name: nameOf(runner),

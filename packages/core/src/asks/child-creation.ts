@@ -117,8 +117,8 @@ export class ChildCreation {
       onParentEnd,
       timeoutMs,
     };
-    const told = encodeJson(asked, "options");
-    const hash = this.#parts.options.hash(`${text ?? ""} ${told ?? ""} ${resumed ?? ""}`);
+    const optionsText = encodeJson(asked, "options");
+    const hash = this.#parts.options.hash(`${text ?? ""} ${optionsText ?? ""} ${resumed ?? ""}`);
     const placed = this.#placedHash(hash, options);
     return {
       mode,

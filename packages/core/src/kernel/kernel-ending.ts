@@ -95,7 +95,7 @@ export class KernelEnding {
     children.ends.leaveOrigin();
     for (const { future } of open.ofOthers(tasks === "cancel"))
       this.#reject(future, "the session was forked");
-    for (const task of open.startOver(cursor.now)) if (cursor.slice === "live") segment.addTask(task);
+    for (const task of open.restartTasks(cursor.now)) if (cursor.slice === "live") segment.addTask(task);
   }
 
   /** Apply what the agent did to its session in this slice. @throws UsageError */

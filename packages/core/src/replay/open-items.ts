@@ -264,7 +264,7 @@ export class OpenItems {
   /**
    * Forget all attempts of tasks that are not done. Returns these tasks, with their time counted from `now`.
    */
-  startOver(now: number): OpenTask[] {
+  restartTasks(now: number): OpenTask[] {
     const again = this.tasks().filter((task) => !isDone(task));
     for (const task of again) {
       const deadlineAt = task.deadlineMs === undefined ? undefined : now + task.deadlineMs;

@@ -134,7 +134,7 @@ export class Turn implements FutureOwner {
   withdraw(targets: readonly DurableFuture<unknown>[]): void {
     if (this.isLeaving) return;
     const open = targets.flatMap((future) => {
-      const waitedFor = this.#waitedForBy(future);
+      const waitedFor = this.#awaitedBy(future);
       return this.#parts.open.get(waitedFor.id)?.future === waitedFor ? { future, id: waitedFor.id } : [];
     });
     if (open.length === 0) return;
@@ -164,7 +164,7 @@ export class Turn implements FutureOwner {
   }
 
   /** The future itself, or the question that holds its outcome back. */
-  #waitedForBy(future: DurableFuture<unknown>): DurableFuture<unknown> {
+  #awaitedBy(future: DurableFuture<unknown>): DurableFuture<unknown> {
     const isSo = (this.#parts.options.relations.flags & BEHAVIOUR.withdrawsHeld) !== 0;
     return isSo ? (future.heldBy ?? future) : future;
   }

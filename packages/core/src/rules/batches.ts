@@ -151,7 +151,7 @@ export function applyBatch(session: Session, batch: CommitBatch, now: number): S
     entryCount: session.entryCount + batch.entries.length,
     updatedAt: now,
   };
-  for (const effect of batch.effects ?? []) if (isBirth(effect, session.sessionId)) next.children++;
+  for (const effect of batch.effects ?? []) if (createsChild(effect, session.sessionId)) next.children++;
   for (let i = records.length - 1; i >= 0; i--) {
     if (records[i]!.type !== "checkpoint") continue;
     // mutant: first-checkpoint-kept
@@ -202,7 +202,7 @@ function hasNotSeenCancel({ status, pauseReason }: SessionPatch): boolean {
 }
 
 /** Whether an effect creates a child of this session. */
-function isBirth(effect: Effect, sessionId: string): boolean {
+function createsChild(effect: Effect, sessionId: string): boolean {
   return effect.type === "create_session" && effect.parent?.sessionId === sessionId;
 }
 

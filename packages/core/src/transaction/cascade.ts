@@ -124,7 +124,7 @@ export function applyEffect(tx: Transaction, by: Origin, effect: Effect): void {
   const allowed = by.owner === undefined ? effect : withinOwner(tx, by, effect);
   if (allowed === undefined) return;
   const { session } = by;
-  if (session !== undefined && isForStranger(tx, session, allowed)) return;
+  if (session !== undefined && isForUnrelated(tx, session, allowed)) return;
   const isDetached = session?.detachedFrom?.sessionId === allowed.sessionId; // detachment-2.
   const isSuccessor = allowed.type === "create_session" && session?.handedOffTo === allowed.sessionId;
   const { status } = isSuccessor
@@ -157,7 +157,7 @@ function fileOf({ agent: { file } }: Session): Pick<Session["agent"], "file"> {
 }
 
 /** ST26. Whether an effect on a child would reach a session that only has the child's id (consequences-5). */
-function isForStranger(tx: Transaction, { sessionId }: Session, effect: Effect): boolean {
+function isForUnrelated(tx: Transaction, { sessionId }: Session, effect: Effect): boolean {
   const child = effect.type === "create_session" ? undefined : positionIn(effect.sessionId, sessionId);
   return child !== undefined && !isChildOf(sessionIn(tx, effect.sessionId), { sessionId, child });
 }

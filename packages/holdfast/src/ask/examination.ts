@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { exitCodeOf, isEnded, toHoldfastError, type Session, type StorageReader } from "@holdfast/core";
 import type { SqliteFileReader, VerifyReport } from "@holdfast/storage/sqlite";
 import type { Io, Look } from "../frame/command.ts";
-import { isAuthorsFault, standings, statusText } from "../view/describe-session.ts";
+import { isAuthorsFault, describeWaits, statusText } from "../view/describe-session.ts";
 import { newestFirst } from "../place/find-session.ts";
 import { findOwner } from "../place/owner.ts";
 import { pauseAdvice } from "../view/pause-advice.ts";
@@ -146,7 +146,7 @@ async function countSessions(reader: StorageReader, io: Io) {
       if (!isEnded(session.status)) living.set(session.sessionId, session);
     }
     for (const session of living.values()) {
-      const waitsFor = standings(session, { io, now })
+      const waitsFor = describeWaits(session, { io, now })
         .map(({ what, until }) => what + until)
         .join("; ");
       const resume = io.call(`resume ${topOf(session, living).sessionId}`);

@@ -86,8 +86,8 @@ function checkOwnBudget({ sessionId, account, payers }: Session, options: string
 }
 
 async function checkRaise(account: Account, limits: Budget): Promise<void> {
-  const { amountText, limitStandings } = await import("../view/budget-text.ts");
-  for (const { limit, title, max } of limitStandings(account)) {
+  const { amountText, limitUses } = await import("../view/budget-text.ts");
+  for (const { limit, title, max } of limitUses(account)) {
     const raised = limits[limit];
     if (raised !== undefined && raised < max) {
       throw new UsageError(`this would lower the limit of ${title}`, {
@@ -101,7 +101,7 @@ async function checkRaise(account: Account, limits: Budget): Promise<void> {
 
 /** The accounts that pay for a session. */
 async function report(session: Session, reader: StorageReader, io: Io, resume?: string): Promise<number> {
-  const { accountLines, limitStandings } = await import("../view/budget-text.ts");
+  const { accountLines, limitUses } = await import("../view/budget-text.ts");
   const accounts = [];
   const lines: string[] = [];
   const losers: string[] = [];
@@ -110,7 +110,7 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
     if (account === undefined) continue;
     if (account.lost !== undefined) losers.push(payer);
     const { onExhausted = "park", maxTokensPerCall } = account.limits;
-    const limits = limitStandings(account);
+    const limits = limitUses(account);
     accounts.push({
       payer,
       onExhausted,

@@ -90,7 +90,7 @@ async function firstUnfinished(reader: StorageReader, limit: number): Promise<Se
 
 async function linesOf(sessions: readonly Session[], database: Database, io: Io): Promise<string> {
   if (sessions.length === 0) return "";
-  const { standings, statusText } = await import("../view/describe-session.ts");
+  const { describeWaits, statusText } = await import("../view/describe-session.ts");
   const { cutTo, duration, plainLine, table } = await import("../frame/plain-text.ts");
   const now = Date.now();
   const hasOwner = await isOwned(sessions, database);
@@ -100,7 +100,7 @@ async function linesOf(sessions: readonly Session[], database: Database, io: Io)
   const waitOf = (session: Session): string => {
     const { handedOffTo, progress, cancel } = session;
     const paused = pauseAdvice(session, io, isElsewhere);
-    const waitsFor = standings(session, { io, now })
+    const waitsFor = describeWaits(session, { io, now })
       .map(({ what, until }) => what + until)
       .join("; ");
     return [

@@ -25,7 +25,7 @@ export const logs: Command = {
     const { findDatabase } = await import("../place/project.ts");
     const { withReaderOfMeant } = await import("../place/find-session.ts");
     const { JournalTail } = await import("../view/journal-events.ts");
-    const { cancelledLine, eventLine, standingLine } = await import("../view/event-line.ts");
+    const { cancelledLine, eventLine, endLine } = await import("../view/event-line.ts");
     const { localTime } = await import("../frame/plain-text.ts");
     const { resultOf } = await import("../view/session-end.ts");
     const { watchElsewhere } = await import("../view/moved-session.ts");
@@ -58,7 +58,7 @@ export const logs: Command = {
           if (io.isJson || line !== undefined)
             io.show(event, `${io.results.paint.dim(`${number}  ${at.padEnd(19)}`)}  ${line ?? ""}`);
         });
-        const last = session === undefined || isEndShown ? undefined : standingLine(session, io.results);
+        const last = session === undefined || isEndShown ? undefined : endLine(session, io.results);
         if (session === undefined || isEnded(session.status)) {
           if (session !== undefined && io.isJson) io.show(resultOf(session), "");
           else if (last !== undefined) showLast(last, session?.endedAt);

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { ended, signal, standing } from "../testing/fleet-sessions.ts";
+import { ended, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -30,7 +30,7 @@ const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal
 test("a session that a runner has is followed to its end, and told", { timeout: 60_000 }, async () => {
   await fleet.runner({ agents: [waits] });
   const sessionId = await startSession(fleet, { agent: "waits" });
-  await standing(fleet, sessionId, { status: "waiting" });
+  await sessionBecomes(fleet, sessionId, { status: "waiting" });
   const env = { HOLDFAST_TOKEN: fleet.adminToken };
   const run = project.start(["run", "waits.ts", "--session", sessionId, "--url", fleet.url], { env });
   await run.says("runs it; it is followed from here");
@@ -59,7 +59,7 @@ test("a session that no runner has any more is taken over", { timeout: 60_000 },
 test("logs -f follows a session to its end, also when the coordinator is away for a while", async () => {
   await fleet.runner({ agents: [waits] });
   const sessionId = await startSession(fleet, { agent: "waits" });
-  await standing(fleet, sessionId, { status: "waiting" });
+  await sessionBecomes(fleet, sessionId, { status: "waiting" });
   const env = { HOLDFAST_TOKEN: fleet.adminToken };
   const logs = project.start(["logs", sessionId, "-f", "--url", fleet.url], { env });
   await logs.says('"go"');
@@ -78,7 +78,7 @@ test(
   async () => {
     await fleet.runner({ agents: [waits] });
     const sessionId = await startSession(fleet, { agent: "waits" });
-    await standing(fleet, sessionId, { status: "waiting" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
     const env = { HOLDFAST_TOKEN: fleet.adminToken };
     const run = project.start(["resume", sessionId, "--agent", "waits.ts", "--url", fleet.url], { env });
     await run.says("runs it; it is followed from here");

@@ -5,7 +5,7 @@ import { defineAgent, defineTask } from "@holdfast/runtime";
 import { MemoryStorage, storageWith } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { outputOf, PATIENCE, sessionsOf, signal, standing } from "../testing/fleet-sessions.ts";
+import { outputOf, PATIENCE, sessionsOf, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet | undefined;
@@ -47,7 +47,7 @@ test("a task is not done once more when its second start was answered, and its o
 
   hanging.resume();
   await vi.waitFor(() => expect(begun).toEqual([1]), PATIENCE);
-  await standing(fleet, sessionId, { status: "waiting" });
+  await sessionBecomes(fleet, sessionId, { status: "waiting" });
   await vi.waitFor(nothingIsLeft, PATIENCE);
 
   // The same runner holds the session by the same claim.

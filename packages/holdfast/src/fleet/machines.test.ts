@@ -3,7 +3,7 @@
 import { defineAgent, local, remote } from "@holdfast/runtime";
 import { afterEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { outputOf, PATIENCE, signal, standing } from "../testing/fleet-sessions.ts";
+import { outputOf, PATIENCE, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet | undefined;
@@ -56,7 +56,7 @@ test.each([
     await isNamed();
 
     const there = await fleet.runner({ agents: [where("there")], hostname: "there" });
-    await standing(fleet, child, { status: "waiting" });
+    await sessionBecomes(fleet, child, { status: "waiting" });
     await there.stop();
     await signal(fleet, child, "go");
     await isNamed();

@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { ended, standing } from "../testing/fleet-sessions.ts";
+import { ended, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 interface WireValue {
@@ -209,7 +209,7 @@ describe("holdfast runner", () => {
       for (const sessionId of worked)
         expect(await ended(fleet, sessionId)).toMatchObject({ status: "completed", output: '"found"' });
       const waiting = await startSession(fleet, { agent: "waits" });
-      await standing(fleet, waiting, { status: "waiting" });
+      await sessionBecomes(fleet, waiting, { status: "waiting" });
       runner.kill("SIGINT");
       const { code, stderr } = await runner.finished;
       expect(code).toBe(130);

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { ended, PATIENCE, standing } from "../testing/fleet-sessions.ts";
+import { ended, PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -103,7 +103,7 @@ describe("holdfast runner", () => {
       await runner.says(`Received run ${sessionId} (reads)`);
       await runner.says(`${sessionId} completed`);
       const waiting = await startSession(fleet, { agent: "waits" });
-      await standing(fleet, waiting, { status: "waiting" });
+      await sessionBecomes(fleet, waiting, { status: "waiting" });
       const health = /Health on (\S+)/.exec(runner.stderr)![1]!;
       expect(await (await fetch(health)).json()).toMatchObject({ status: "ok", held: 1, maxRuns: 2 });
       runner.kill("SIGINT");

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { signal, standing } from "../testing/fleet-sessions.ts";
+import { signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -87,7 +87,7 @@ test(
       agent: "test-executor",
       input: { prompt: "result 7", agent_name: "researcher" },
     });
-    await standing(fleet, sessionId, { status: "waiting" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
     expect(runner.stderr).toMatch(
       new RegExp(
         `^Connecting to Agent Coordinator at ${fleet.url}\nRegistered as rnr_\\S+\nRunner started - waiting for runs\n` +
@@ -105,7 +105,7 @@ test("AGENT_EXECUTOR_PATH names an executor in the project", TIMEOUT, async () =
   const runner = project.start(["runner"], { env });
   await runner.says("Runner started");
   const sessionId = await startSession(fleet, { agent: "mine", input: "work" });
-  await standing(fleet, sessionId, { status: "waiting" });
+  await sessionBecomes(fleet, sessionId, { status: "waiting" });
   await signal(fleet, sessionId, "next_input", "more");
   await runner.says(`Resuming session ${sessionId} with agent mine`);
 });

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { PATIENCE, standing } from "../testing/fleet-sessions.ts";
+import { PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
 const TIMEOUT = { timeout: 60_000 };
@@ -39,7 +39,7 @@ async function busyRunner() {
   const runner = project.start(args, { env, stdin: "" });
   await runner.says("Runner started");
   const waiting = await startSession(fleet, { agent: "waits" });
-  await standing(fleet, waiting, { status: "waiting" });
+  await sessionBecomes(fleet, waiting, { status: "waiting" });
   const working = await startSession(fleet, { agent: "works" });
   await vi.waitFor(() => expect(existsSync(project.path("begun"))).toBe(true), PATIENCE);
   return { runner, waiting, working };
@@ -80,8 +80,8 @@ test(
     const late = await startSession(fleet, { agent: "works" });
     writeFileSync(project.path("go"), "");
     expect(await runner.finished).toMatchObject({ code: 130, signal: null });
-    await standing(fleet, working, { status: "completed", output: '"done"' });
-    await standing(fleet, late, { status: "submitted" });
+    await sessionBecomes(fleet, working, { status: "completed", output: '"done"' });
+    await sessionBecomes(fleet, late, { status: "submitted" });
     for (const sessionId of [waiting, late])
       expect(await claimed(sessionId)).toMatchObject({ status: "claimed", losses: 0 });
     expect(runner.stderr).toContain("Runner stopped");

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { gate } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { ended, outputOf, PATIENCE, sessionsOf, signal, standing } from "../testing/fleet-sessions.ts";
+import { ended, outputOf, PATIENCE, sessionsOf, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet | undefined;
@@ -76,7 +76,7 @@ describe("a runner", () => {
     fleet = await openFleet();
     await fleet.runner({ agents: [asks] });
     const sessionId = await startSession(fleet, { agent: "asks" });
-    await standing(fleet, sessionId, { status: "waiting" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
     await signal(fleet, sessionId, "go", 1);
     await signal(fleet, sessionId, "go", 2);
     await ended(fleet, sessionId);
@@ -87,7 +87,7 @@ describe("a runner", () => {
     fleet = await openFleet();
     const runner = await fleet.runner({ agents: [echo, asks], maxRuns: 1 });
     const waiting = await startSession(fleet, { agent: "asks" });
-    await standing(fleet, waiting, { status: "waiting" });
+    await sessionBecomes(fleet, waiting, { status: "waiting" });
     const ids = await Promise.all(
       Array.from({ length: 20 }, (_, n) => startSession(fleet!, { agent: "echo", input: n })),
     );
@@ -171,13 +171,13 @@ describe("a session of a runner", () => {
       await startSession(fleet, { agent: "long" }),
       await startSession(fleet, { agent: "asks" }),
     ];
-    await standing(fleet, waits, { status: "waiting" });
+    await sessionBecomes(fleet, waits, { status: "waiting" });
     await vi.waitFor(() => expect(begun).toEqual(["work"]), PATIENCE);
     await drain(fleet, runner.runnerId);
     await vi.waitFor(async () => expect(await held(fleet!)).toEqual([long]), PATIENCE);
     done.open();
     expect(await runner.ended).toBeUndefined();
-    await standing(fleet, long, { status: "waiting" });
+    await sessionBecomes(fleet, long, { status: "waiting" });
     expect(await held(fleet)).toEqual([]);
     expect(begun).toEqual(["work"]);
   });
@@ -216,7 +216,7 @@ describe("a session of a runner", () => {
     await vi.waitFor(() => expect(begun).toEqual(["one", "two"]), PATIENCE);
     await fleet.restart();
     done.open();
-    await standing(fleet, sessionId, { status: "waiting" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
     await signal(fleet, sessionId, "go");
     expect(await outputOf(fleet, sessionId)).toBe(3);
     expect(begun).toEqual(["one", "two", "three"]);

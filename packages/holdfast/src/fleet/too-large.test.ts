@@ -10,7 +10,7 @@ import {
 } from "@holdfast/runtime";
 import { afterEach, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
-import { outputOf, PATIENCE, sessionsOf, standing } from "../testing/fleet-sessions.ts";
+import { outputOf, PATIENCE, sessionsOf, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 let fleet: Fleet;
@@ -58,7 +58,7 @@ test("an output that is too large for a coordinator is not made again and again:
   const good = defineAgent({ name: "good", run: async (ctx) => ctx.run("step", () => "done") });
   await fleet.runner({ agents: [writer, good] });
   const ids = await Promise.all(["writer", "good"].map((agent) => startSession(fleet, { agent })));
-  expect(await standing(fleet, ids[0]!, { status: "paused" })).toMatchObject({
+  expect(await sessionBecomes(fleet, ids[0]!, { status: "paused" })).toMatchObject({
     pauseReason: "agent_fault",
     error: { code: "too_large", message: expect.stringContaining("has too much to store at once") },
   });

@@ -31,7 +31,7 @@ export async function keepAdminToken(
   const known = readToken(path);
   if (known !== undefined && (await coordinator.isAdminToken(known))) return { path, isNew: false };
   const write = isThere(path) ? replacePrivate : createPrivate;
-  if (write === replacePrivate) refuseStranger(path, known);
+  if (write === replacePrivate) refuseForeignFile(path, known);
   const text = await coordinator.createToken({ kind: "admin", name: "first" });
   try {
     write(path, `${text}\n`);
@@ -52,7 +52,7 @@ function isThere(path: string): boolean {
 }
 
 /** Only a file of ours that held such a token is replaced. */
-function refuseStranger(path: string, content: string | undefined): void {
+function refuseForeignFile(path: string, content: string | undefined): void {
   const found = lstatSync(path);
   const isOurs = found.isFile() && found.nlink === 1 && found.uid === (process.getuid?.() ?? found.uid);
   if (isOurs && content?.startsWith("hf_") === true) return;

@@ -7,7 +7,11 @@ import type { Fleet } from "./fleet.ts";
 
 export const PATIENCE = { timeout: 15_000, interval: 10 };
 
-export async function standing(fleet: Fleet, sessionId: string, wanted: Partial<Session>): Promise<Session> {
+export async function sessionBecomes(
+  fleet: Fleet,
+  sessionId: string,
+  wanted: Partial<Session>,
+): Promise<Session> {
   return vi.waitFor(async () => {
     const session = await fleet.storage.reader.session(sessionId);
     expect(session).toMatchObject(wanted);

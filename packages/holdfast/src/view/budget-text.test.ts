@@ -1,6 +1,6 @@
 import { NO_AMOUNT } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { accountText, dollars, limitStandings, parseBudget, writtenLimit } from "./budget-text.ts";
+import { accountText, dollars, limitUses, parseBudget, writtenLimit } from "./budget-text.ts";
 
 describe("a budget in plain units", () => {
   test.each([
@@ -49,7 +49,7 @@ describe("a budget in plain units", () => {
       low: false,
     };
     expect(accountText(account)).toBe("cost $0.0045 of $5.00, tokens 1,200 of 200,000 (and 800 reserved)");
-    expect(limitStandings(account).map(({ left }) => left)).toEqual([4_995_500, 198_000]);
+    expect(limitUses(account).map(({ left }) => left)).toEqual([4_995_500, 198_000]);
   });
 
   test.each([

@@ -80,7 +80,7 @@ function thousands(amount: number): string {
 }
 
 /** A limit, and the spent, reserved and remaining parts of it. */
-export interface LimitStanding {
+export interface LimitUse {
   readonly limit: UnitLimit;
   readonly title: string;
   readonly max: number;
@@ -91,7 +91,7 @@ export interface LimitStanding {
   readonly left: number;
 }
 
-export function limitStandings({ limits, spent, reserved, lost }: Account): LimitStanding[] {
+export function limitUses({ limits, spent, reserved, lost }: Account): LimitUse[] {
   return UNIT_NAMES.flatMap((unit) => {
     const { limit, kind, title } = UNITS[unit];
     const max = limits[limit];
@@ -106,20 +106,20 @@ const COLUMNS = ["max", "spent", "lost", "reserved", "left"] as const;
 
 /** The table of one account, a line for each limit. */
 export function accountLines(account: Account): string[] {
-  const standings = limitStandings(account);
-  if (standings.length === 0) return [];
-  const isShort = standings.every(({ lost }) => lost === 0);
+  const uses = limitUses(account);
+  if (uses.length === 0) return [];
+  const isShort = uses.every(({ lost }) => lost === 0);
   const columns = COLUMNS.filter((column) => column !== "lost" || !isShort);
   const titles = columns.map((column) => (column === "max" ? "LIMIT" : column.toUpperCase()));
-  const rows = standings.map(({ title, ...standing }) => {
-    return [title, ...columns.map((column) => amountText(standing.limit, standing[column]))];
+  const rows = uses.map(({ title, ...use }) => {
+    return [title, ...columns.map((column) => amountText(use.limit, use[column]))];
   });
   return table([["", ...titles], ...rows]);
 }
 
 /** "cost $0.01 of $5.00, tokens 1,200 of 200,000 (100 for lost attempts)". */
 export function accountText(account: Account): string {
-  return limitStandings(account)
+  return limitUses(account)
     .map(({ limit, title, spent, lost, reserved, max }) => {
       const parts = [
         ...(lost === 0 ? [] : [`${amountText(limit, lost)} for lost attempts`]),

@@ -6,7 +6,7 @@ import { duration, jsonText, localTime, plain, plainLine, quoted } from "../fram
 
 const TEXT_CHARS = 200;
 
-export interface Standing {
+export interface DescribedWait {
   /** The subject of the wait, completing "waits for". */
   readonly what: string;
   /** How long, completing that; empty when there is no end to it. */
@@ -24,14 +24,14 @@ export function noteUnstored({ sessionId, persistence }: Session, io: Pick<Io, "
 }
 
 /** @param pending names of the signals that were not taken yet. */
-export function standings(
+export function describeWaits(
   session: Session,
   {
     io,
     now,
     pending = new Set(),
   }: { readonly io: Pick<Io, "call">; readonly now: number; readonly pending?: ReadonlySet<string> },
-): Standing[] {
+): DescribedWait[] {
   if (session.move !== undefined) return [];
   const oldest = openQuestions(session).find(({ name }) => !pending.has(name));
   return session.waits.map((wait) => {
@@ -45,7 +45,7 @@ export function standings(
 /** The command that resumes a session, if the session needs it to continue. */
 export function continuesWith(
   session: Session,
-  waits: readonly Standing[],
+  waits: readonly DescribedWait[],
   io: Pick<Io, "call">,
 ): string | undefined {
   if (isEnded(session.status) || session.move !== undefined) return undefined;
@@ -157,7 +157,7 @@ function indentedLines(text: string): string[] {
 /**
  * Whether the error of the row is current. A session that resumes keeps its row's error until it stops again.
  */
-export function standingError({
+export function currentError({
   status,
   error,
 }: Pick<Session, "status" | "error">): RecordedError | undefined {

@@ -113,7 +113,7 @@ function persistsOf({ persists }: JournalEvent, { paint }: Look): string {
 }
 
 /** The line of a session's end or pause that its journal cannot have: for a fault, or for a hard cancel. */
-export function standingLine(session: Session, { paint, symbols }: Look): string | undefined {
+export function endLine(session: Session, { paint, symbols }: Look): string | undefined {
   switch (session.status) {
     case "failed":
       return `${paint.red(symbols.failed)} failed  ${paint.red(errorLine(session.error))}`;

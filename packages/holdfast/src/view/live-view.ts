@@ -7,7 +7,7 @@
 
 import { isReservedName, type AnswerShape, type Session, type TraceEvent } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { answerCommands, standings } from "./describe-session.ts";
+import { answerCommands, describeWaits } from "./describe-session.ts";
 import { eventLine } from "./event-line.ts";
 import type { JournalEvent } from "./journal-events.ts";
 import { plainLine, plainPiece, quoted } from "../frame/plain-text.ts";
@@ -88,7 +88,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
         `${paint.bold(session.agent.name)}${version}  ${paint.dim(sessionId)}${resumed ? "  resumes" : ""}`,
       );
       if (!resumed) return;
-      const waits = standings(session, { io, now: Date.now(), pending });
+      const waits = describeWaits(session, { io, now: Date.now(), pending });
       for (const [i, { what, until, commands, hasArrived }] of waits.entries()) {
         if (hasArrived) continue;
         note(`${symbols.wait} waits for ${what}${until}`);

@@ -8,7 +8,7 @@ import {
   moment,
   paintStatus,
   questionLines,
-  standingError,
+  currentError,
 } from "./describe-session.ts";
 import { textOf } from "./event-line.ts";
 import { kinFacts, walk } from "./session-tree.ts";
@@ -24,7 +24,7 @@ const LINE_CHARS = 160;
 
 export function pictureText(picture: Picture, look: Look, now: number): string {
   const { session, tasks, entries, pending } = picture;
-  const error = standingError(session);
+  const error = currentError(session);
   const lines = [look.paint.bold(session.sessionId), ...facts(picture, look, now)];
   if (error !== undefined)
     lines.push("", look.paint.bold("Error"), ...errorLines(error).map((line) => `  ${look.paint.red(line)}`));

@@ -77,8 +77,8 @@ export async function showRun(runId: string, args: Arguments, io: Io): Promise<n
     ...(text === undefined ? {} : { output: JSON.parse(text) as unknown }),
     ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
   };
-  const standing = ended ? `ended: ${shown.outcome ?? ""}` : shown.status;
-  const lines = [`${shown.runId}  ${standing}`, ...(text === undefined ? [] : [text])];
+  const status = ended ? `ended: ${shown.outcome ?? ""}` : shown.status;
+  const lines = [`${shown.runId}  ${status}`, ...(text === undefined ? [] : [text])];
   if (error !== undefined) lines.push(`${error.code}: ${error.message}`);
   io.show(result, lines.map((line) => plainLine(line, Infinity)).join("\n"));
   return 0;

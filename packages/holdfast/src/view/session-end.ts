@@ -3,7 +3,7 @@
 import { decodeJson, HoldfastError, type Session } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { definedOf } from "../frame/command-error.ts";
-import { standingError } from "./describe-session.ts";
+import { currentError } from "./describe-session.ts";
 import { cancelText } from "./session-tree.ts";
 import { duration, jsonText } from "../frame/plain-text.ts";
 
@@ -55,7 +55,7 @@ export function showEndedBefore(session: Session, io: Io): number {
 /** The last line of `run --json`, and all of `result --json`. */
 export function resultOf(session: Session, resume?: string, pausedBelow: readonly Session[] = []): object {
   const { sessionId, status, pauseReason, waits } = session;
-  const error = standingError(session);
+  const error = currentError(session);
   return {
     type: "result",
     sessionId,

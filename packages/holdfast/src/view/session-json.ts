@@ -1,12 +1,12 @@
 // A session as JSON for programs: decoded, without what only storage needs.
 
 import { decodeJson, type Session } from "@holdfast/core";
-import { standingError } from "./describe-session.ts";
+import { currentError } from "./describe-session.ts";
 import { kinJson } from "./session-tree.ts";
 
 export function sessionJson(session: Session): object {
   const { sessionId, agent, status, pauseReason, waits, wakeAt, turn, cancel, move } = session;
-  const error = standingError(session);
+  const error = currentError(session);
   const { input, output, entryCount, nextSeq, createdAt, updatedAt, endedAt } = session;
   return {
     sessionId,

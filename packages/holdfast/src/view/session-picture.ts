@@ -3,7 +3,7 @@
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { kinJson, readBelow, walk, type KinNode } from "./session-tree.ts";
-import { continuesWith, standings, type Standing } from "./describe-session.ts";
+import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "../place/owner.ts";
 import type { Database } from "../place/project.ts";
@@ -46,7 +46,7 @@ export interface QuestionPicture {
 
 export interface Picture {
   readonly session: Session;
-  readonly waits: readonly Standing[];
+  readonly waits: readonly DescribedWait[];
   /** The questions that are open, by their numbers. */
   readonly questions: ReadonlyMap<number, QuestionPicture>;
   /** The command that resumes the session, if a person has to call it. */
@@ -100,7 +100,7 @@ export async function readPicture(
   const session = (await reader.session(sessionId))!;
   const pending = (await reader.pendingSignals(sessionId)).map(({ name }) => name);
   for (const id of questions.keys()) if (!session.waits.some((wait) => wait.id === id)) questions.delete(id);
-  const waits = standings(session, { io, now: Date.now(), pending: new Set(pending) });
+  const waits = describeWaits(session, { io, now: Date.now(), pending: new Set(pending) });
   const { coordinator } = database;
   const isElsewhere = coordinator !== undefined;
   const run =

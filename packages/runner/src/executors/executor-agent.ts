@@ -52,7 +52,7 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
   /** One run of the program, with everything that it reports. */
   async function work(ctx: Context, state: State): Promise<Turn> {
     const { request } = state;
-    const heard = new Heard(ctx, request);
+    const received = new TurnReports(ctx, request);
     const run = ctx.scheduleTask(task, request);
     const ended = run.then(
       ({ reports }) => ({ reports }),
@@ -61,18 +61,19 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     for (;;) {
       const first = await Promise.race([ended, ctx.signalReady(REPORT_SIGNAL).then(() => undefined)]);
       if (first === undefined) {
-        heard.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
+        received.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
         continue;
       }
-      if ("error" in first) return cutOff(ctx, state, heard, first.error);
+      if ("error" in first) return cutOff(ctx, state, received, first.error);
       // executor-agent-2.
-      while (heard.count < first.reports) heard.take(await ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
-      return finished(ctx, state, heard);
+      while (received.count < first.reports)
+        received.take(await ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+      return finished(ctx, state, received);
     }
   }
 
-  function finished(ctx: Context, state: State, heard: Heard): Turn {
-    const { result } = heard;
+  function finished(ctx: Context, state: State, received: TurnReports): Turn {
+    const { result } = received;
     // executor-agent-3.
     if (result === null)
       throw new HoldfastError("invalid_output", `executor ${profile.name} ended its turn without a result`, {
@@ -81,7 +82,7 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
       });
     ctx.reportProgress({ turn: state.request.turn, ...result });
     if (profile.conversationTtlMs === 0) return { done: result };
-    const request = { ...state.request, executorSessionId: heard.executorSessionId };
+    const request = { ...state.request, executorSessionId: received.executorSessionId };
     return { state: { request, isWaiting: true, lost: 0, result } };
   }
 
@@ -106,8 +107,8 @@ function firstState(input: ExecutorInput): State {
 }
 
 /** executor-agent-1. */
-function cutOff(ctx: Context, state: State, heard: Heard, error: unknown): Turn {
-  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) heard.take(payload);
+function cutOff(ctx: Context, state: State, received: TurnReports, error: unknown): Turn {
+  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) received.take(payload);
   const lost = state.lost + 1;
   if (!isLost(error) || lost > LOST_MAX) throw error;
   const { request } = state;
@@ -115,7 +116,7 @@ function cutOff(ctx: Context, state: State, heard: Heard, error: unknown): Turn 
     ...request,
     turn: request.turn + 1,
     mode: "resume",
-    executorSessionId: heard.executorSessionId,
+    executorSessionId: received.executorSessionId,
     parameters:
       state.lost > 0 ? request.parameters : { ...request.parameters, prompt: cutOffPrompt(request) },
   };
@@ -165,7 +166,7 @@ async function next(ctx: Context, state: State, ttlMs: number): Promise<Turn> {
 }
 
 /** The reports of the executor in this turn, as entries of the conversation and as the turn's result. */
-class Heard {
+class TurnReports {
   executorSessionId: string | null;
   /** Reports of this turn. */
   count = 0;

@@ -591,8 +591,8 @@ describe("an id of one's own", () => {
     const agent = defineAgent({ name: "a", run: (ctx) => ctx.run("work", () => 7) });
     const origin = await runtime.start(agent);
     await origin.result();
-    const stranger = open({ storage, random: countingRandom(77) });
-    const fork = await stranger.runtime.fork(origin.sessionId, { at: 0 });
+    const other = open({ storage, random: countingRandom(77) });
+    const fork = await other.runtime.fork(origin.sessionId, { at: 0 });
     expect(await fork.session()).toMatchObject({ status: "submitted" });
     expect(await (await runtime.resume(fork.sessionId)).result()).toBe(7);
   });

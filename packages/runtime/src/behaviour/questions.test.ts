@@ -92,8 +92,8 @@ test("a minimal session that restarts from scratch may be answered once in each 
   for (const approved of [true, false]) {
     await stands("input_required");
     const answers = [runtime.answer("s", { approved }), runtime.answer("s", { approved: !approved })];
-    const told = (await Promise.all(answers)).map(({ status }) => status);
-    expect(told).toEqual(["stored", "duplicate"]);
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses).toEqual(["stored", "duplicate"]);
     await stands("waiting");
     if (!approved) break;
     await runtime.close();

@@ -76,10 +76,10 @@ const cancels = defineAgent({
   run: async (ctx) => {
     for (let n = 0; n < 9; n++) await ctx.scheduleTask(looking, "x");
     const held = ctx.scheduleTask(looking, "x");
-    const told = held.catch((error: Error) => error.name);
+    const failure = held.catch((error: Error) => error.name);
     await ctx.waitForSignal("go");
     held.cancel();
-    return [await told, await ctx.waitForSignal("done")];
+    return [await failure, await ctx.waitForSignal("done")];
   },
 });
 

@@ -93,8 +93,8 @@ const PLACES: { readonly [place: string]: (v: unknown) => Promise<Outcome> } = {
   async "the output of a task"(v) {
     const read: unknown[] = [];
     const { begin } = start(async (ctx) => {
-      const told = (await ctx.run("make", () => ({ v }))) as { readonly v: unknown };
-      read.push(told.v);
+      const made = (await ctx.run("make", () => ({ v }))) as { readonly v: unknown };
+      read.push(made.v);
     });
     const settled = (await (await begin(1)).settled()) as { error?: { cause?: { code?: string } } };
     return read.length > 0 ? { kept: read[0] } : { refused: settled.error?.cause?.code };

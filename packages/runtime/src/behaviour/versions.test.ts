@@ -27,14 +27,14 @@ function greeter(version: string, greeting: string): Agent {
 }
 
 /** Its code has changed where it looks somebody else up. */
-function asking(whom: string, version = "1"): Agent {
+function asking(person: string, version = "1"): Agent {
   const lookUp = defineTask({ name: "look up", run: (name: string) => name });
   return defineAgent({
     name: "asking",
     version,
     tasks: [lookUp],
     async run(ctx) {
-      const found = await ctx.scheduleTask(lookUp, whom);
+      const found = await ctx.scheduleTask(lookUp, person);
       return `${found}, ${String(await ctx.waitForSignal("name"))}`;
     },
   });

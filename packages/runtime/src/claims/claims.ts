@@ -23,7 +23,7 @@ export interface ClaimsHost {
 export class Claims {
   readonly #host: ClaimsHost;
   /** How often all sessions were let go. */
-  #abandonings = 0;
+  #abandonCount = 0;
 
   constructor(host: ClaimsHost) {
     this.#host = host;
@@ -37,15 +37,15 @@ export class Claims {
   /** @throws UnavailableError when all sessions were let go meanwhile. */
   async ask(sessionId: string): Promise<ClaimResult> {
     const { storage, clock } = this.#host;
-    const abandonings = this.#abandonings;
+    const abandonCount = this.#abandonCount;
     const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms() });
-    if (claim.status === "claimed") this.#check(abandonings, sessionId, claim.token);
+    if (claim.status === "claimed") this.#check(abandonCount, sessionId, claim.token);
     return claim;
   }
 
   /** Load a claimed session. @throws HoldfastError when it cannot be read, or as `ask`; then it is released. */
   async load(sessionId: string, token: number): Promise<SessionSnapshot> {
-    const abandonings = this.#abandonings;
+    const abandonCount = this.#abandonCount;
     let snapshot: SessionSnapshot | undefined;
     try {
       snapshot = await this.#host.storage.load(sessionId);
@@ -54,7 +54,7 @@ export class Claims {
       throw error;
     }
     if (snapshot === undefined) throw sessionNotFound(sessionId);
-    this.#check(abandonings, sessionId, token);
+    this.#check(abandonCount, sessionId, token);
     return snapshot;
   }
 
@@ -66,11 +66,11 @@ export class Claims {
 
   /** O4. All sessions are let go. */
   abandonAll(): void {
-    this.#abandonings++;
+    this.#abandonCount++;
   }
 
-  #check(abandonings: number, sessionId: string, token: number): void {
-    if (abandonings === this.#abandonings) return;
+  #check(abandonCount: number, sessionId: string, token: number): void {
+    if (abandonCount === this.#abandonCount) return;
     this.release(sessionId, token);
     throw leaseLost(sessionId);
   }

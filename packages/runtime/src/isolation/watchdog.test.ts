@@ -1,5 +1,5 @@
 // Watchdog, in processes of their own: the cases in which it does nothing, and the other processes that it
-// ends. Tests of the command cover busy processes: `telling.test.ts` (slices) and `fleet/wedged.test.ts`
+// ends. Tests of the command cover busy processes: `advice.test.ts` (slices) and `fleet/wedged.test.ts`
 // (leases).
 
 import { spawn } from "node:child_process";

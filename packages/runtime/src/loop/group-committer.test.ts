@@ -129,9 +129,9 @@ describe("a group", () => {
       },
     };
     const committer = new GroupCommitter(storage as unknown as AgentStorage, clock);
-    const told: string[] = [];
+    const codes: string[] = [];
     const submit = (sessionId: string): void =>
-      void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => told.push(code));
+      void committer.commit(release(sessionId)).catch(({ code }: HoldfastError) => codes.push(code));
     submit("before");
     await turns(1);
     committer.hurry();
@@ -139,9 +139,9 @@ describe("a group", () => {
     let isIdle = false;
     void committer.idle().then(() => (isIdle = true));
     await clock.advance(3_999);
-    expect([told, isIdle]).toEqual([[], false]);
+    expect([codes, isIdle]).toEqual([[], false]);
     await clock.advance(1);
-    expect([told, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
+    expect([codes, isIdle]).toEqual([["storage_unavailable", "storage_unavailable"], true]);
     expect(clock.armed).toBe(0);
     expect(given, "what was not given to it yet is not done later").not.toContain("after");
   });

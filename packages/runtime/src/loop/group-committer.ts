@@ -178,7 +178,7 @@ export class GroupCommitter {
   }
 
   /** Answer the changes of a group. A late answer to a group that was given up is ignored. */
-  #land(flight: Flight, tell: (submission: Submission, i: number) => void): void {
+  #land(flight: Flight, answer: (submission: Submission, i: number) => void): void {
     if (!this.#flights.delete(flight)) return;
     const { group, cancelRetry, cancelEnd } = flight;
     cancelRetry();
@@ -186,7 +186,7 @@ export class GroupCommitter {
     this.#inFlight--;
     const freed = this.#lines.leave(group);
     if (freed.length > 0) this.#free = [...this.#free, ...freed].sort((a, b) => a.number - b.number); // group-committer-1.
-    group.forEach(tell);
+    group.forEach(answer);
     this.flush();
   }
 }

@@ -25,7 +25,7 @@ beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "holdfast-private-"))
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const isRoot = process.getuid?.() === 0;
-const STRANGER = 12_345;
+const OTHER_ID = 12_345;
 
 /** The existing files at the path, each beside a file `other` that must not be touched. */
 const PLANTED: { readonly [what: string]: (path: string, other: string) => void } = {
@@ -96,7 +96,7 @@ describe("a folder", () => {
 
   test("a folder of another user is refused", (t) => {
     if (!isRoot) return t.skip("only root may give a folder away");
-    chownSync(folder, STRANGER, STRANGER);
+    chownSync(folder, OTHER_ID, OTHER_ID);
     expect(() => createPrivate(join(folder, "token"), "secret")).toThrow(expect.objectContaining(refused));
   });
 });
@@ -106,9 +106,9 @@ test("a file may be written by others for its owner, its mode and a group that i
   const judged = (...[owner, group, mode]: [number, number, number]) =>
     isWritableByOthers({ uid: owner, gid: group, mode });
   expect(judged(uid, gid, 0o600)).toBe(false);
-  expect(judged(0, STRANGER, 0o644)).toBe(false);
+  expect(judged(0, OTHER_ID, 0o644)).toBe(false);
   expect(judged(uid, gid, 0o660)).toBe(false);
-  expect(judged(uid, STRANGER, 0o660)).toBe(true);
+  expect(judged(uid, OTHER_ID, 0o660)).toBe(true);
   expect(judged(uid, gid, 0o602)).toBe(true);
-  expect(judged(STRANGER, gid, 0o400)).toBe(true);
+  expect(judged(OTHER_ID, gid, 0o400)).toBe(true);
 });

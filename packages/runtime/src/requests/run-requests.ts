@@ -96,7 +96,7 @@ export class RunRequests {
     if (status === "invalid" && made.isTooLarge === true)
       throw tooLarge(sessionId, made.reason, "start it again");
     if (status !== "created" && status !== "exists") throw unexpected("creating a session", status);
-    if (status === "exists") await this.goOn(sessionId);
+    if (status === "exists") await this.runExisting(sessionId);
     else if (unbounded !== undefined) warn(sessionId, unbounded);
     return { sessionId, created: status === "created" };
   }
@@ -116,7 +116,7 @@ export class RunRequests {
   }
 
   /** Run a session that exists already, unless another process runs it. */
-  async goOn(sessionId: string): Promise<void> {
+  async runExisting(sessionId: string): Promise<void> {
     const { sessions } = this.#host;
     try {
       const session = await sessions.find(sessionId);
@@ -156,7 +156,7 @@ export class RunRequests {
       const result = await committer.commit(change);
       if (result.status === "invalid") throw new HoldfastError("internal", result.reason);
       if (result.status === "exists") refuseOtherFork(await sessions.find(sessionId), change);
-      if (run && agent !== undefined) await this.goOn(sessionId);
+      if (run && agent !== undefined) await this.runExisting(sessionId);
       return { sessionId, created: result.status === "created" };
     } catch (error) {
       // The fork may be stored although its answer was lost, and no arrival announces it.

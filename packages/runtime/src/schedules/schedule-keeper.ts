@@ -49,7 +49,7 @@ export interface ScheduleKeeperHost {
    * Run a session of a known agent, unless it has ended, is paused or runs elsewhere. Rejects after it has
    * reported the failure.
    */
-  goOn(sessionId: string): Promise<void>;
+  runExisting(sessionId: string): Promise<void>;
   /** Report that a session could not run, and try again if that may help. Must not throw. */
   failedToRun(sessionId: string, error: HoldfastError): void;
   /** Report a warning. Must not throw. */
@@ -140,7 +140,7 @@ export class ScheduleKeeper {
   }
 
   async #run(named: string): Promise<void> {
-    const { storage, agents, goOn, failedToRun } = this.#host;
+    const { storage, agents, runExisting, failedToRun } = this.#host;
     let session: Session | undefined;
     try {
       session = await readInPlaceOf((id) => storage.reader.session(id), named);
@@ -150,7 +150,8 @@ export class ScheduleKeeper {
     if (session === undefined || isEnded(session.status)) return;
     const { sessionId, agent } = session;
     await this.#learn(agent, sessionId);
-    if (!this.#isClosed && agents.latest(agent.name) !== undefined) await goOn(sessionId).catch(() => {}); // `goOn` has reported it.
+    if (!this.#isClosed && agents.latest(agent.name) !== undefined)
+      await runExisting(sessionId).catch(() => {}); // `runExisting` has reported it.
   }
 
   /** Find an unknown agent with `findAgent`, and make it known here. */

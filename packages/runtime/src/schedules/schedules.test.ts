@@ -236,14 +236,14 @@ describe("each time once", () => {
 
   test("each time fires once when an earlier state of its schedule is put again", async () => {
     const { runtime, clock, storage } = open("2026-11-21T08:59:30Z");
-    const told = defineAgent({
+    const signalled = defineAgent({
       name: "told",
       run: async (ctx) => {
         await ctx.waitForSignal("go");
         return ctx.waitForSignal("go", { timeoutMs: 1_000 }).catch(() => "once");
       },
     });
-    const handle = await runtime.start(told);
+    const handle = await runtime.start(signalled);
     const { sessionId } = handle;
     const started = await runtime.schedule({ ...everyMinute, id: "tick", start: { agent: echo } });
     const poked = await runtime.schedule({ ...everyMinute, id: "poke", signal: { sessionId, name: "go" } });

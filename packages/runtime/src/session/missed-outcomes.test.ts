@@ -382,7 +382,7 @@ async function* bytesOf(lines: readonly string[]): AsyncIterable<Uint8Array> {
 }
 
 test("the time-out of a wait for a child or a parent names that session", async () => {
-  const told = async (wait: PromiseLike<unknown>): Promise<unknown> => {
+  const messageOf = async (wait: PromiseLike<unknown>): Promise<unknown> => {
     try {
       return await wait;
     } catch (error) {
@@ -391,7 +391,7 @@ test("the time-out of a wait for a child or a parent names that session", async 
   };
   const asking = defineAgent({
     name: "asking",
-    run: async (ctx) => told(ctx.requestFromParent("advise", 1, { timeoutMs: 1_000 })),
+    run: async (ctx) => messageOf(ctx.requestFromParent("advise", 1, { timeoutMs: 1_000 })),
   });
   const advised = gate();
   const advise = defineTask({ name: "advise", run: async () => advised.opened });
@@ -405,9 +405,9 @@ test("the time-out of a wait for a child or a parent names that session", async 
     run: async (ctx) => {
       const [deaf, child] = [ctx.spawnAgent(local(deafOne)), ctx.spawnAgent(local(asking))];
       const answers = [
-        await told(ctx.waitForChild(deaf, { timeoutMs: 1_000 })),
-        await told(ctx.waitForChildEvent(deaf, { timeoutMs: 1_000 })),
-        await told(ctx.waitForChild(child)),
+        await messageOf(ctx.waitForChild(deaf, { timeoutMs: 1_000 })),
+        await messageOf(ctx.waitForChildEvent(deaf, { timeoutMs: 1_000 })),
+        await messageOf(ctx.waitForChild(child)),
       ];
       ctx.cancelChild(deaf);
       return answers;

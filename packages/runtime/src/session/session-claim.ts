@@ -160,8 +160,8 @@ export class SessionClaim {
       const entries = [...unstored.entries];
       this.#flushing = { resumedFrom, records, entries };
       addSegment(this.#flushing, segment);
-      const told = resumedFrom === undefined ? {} : { resumedFrom };
-      const session = { status, ...whole.session, persistence: "full", ...told } as const;
+      const resumed = resumedFrom === undefined ? {} : { resumedFrom };
+      const session = { status, ...whole.session, persistence: "full", ...resumed } as const;
       return { ...whole, firstSeq: 0, records, entries, session };
     }
     const isNothing =

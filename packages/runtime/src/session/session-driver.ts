@@ -205,7 +205,7 @@ export class SessionDriver implements SliceMember {
       const fault = this.#kernel.fault;
       if (fault !== undefined) this.#settleFault(fault);
       else if (blocked?.type === "checkpointed" || blocked?.type === "ended") this.#seal(blocked);
-      else this.#goOn(blocked?.type === "nothing");
+      else this.#continue(blocked?.type === "nothing");
     } catch (thrown) {
       this.#crash(thrown);
     }
@@ -271,7 +271,7 @@ export class SessionDriver implements SliceMember {
   }
 
   /** After a standstill that ended nothing: more to deliver, or time to commit. */
-  #goOn(isBlockedOnNothing: boolean): void {
+  #continue(isBlockedOnNothing: boolean): void {
     const kernel = this.#kernel;
     this.#nothing.watch(isBlockedOnNothing && !kernel.cursor.replaying);
     if (this.#drainTo !== undefined && !kernel.cursor.replaying) {
@@ -314,7 +314,7 @@ export class SessionDriver implements SliceMember {
     const patch =
       closing?.type === "ended"
         ? endPatch(closing.ending, this.#isCancelling)
-        : this.#row.standing({
+        : this.#row.patchAfter({
             kernel: this.#kernel,
             isCheckpoint: closing !== undefined,
             isCancelling: this.#isCancelling,
@@ -322,7 +322,7 @@ export class SessionDriver implements SliceMember {
           });
     if (segment.records.length === 0 && patch === undefined && !this.#starts.isAsking) {
       this.#armAlarm();
-      if (isFirstStand) this.#blocked(this.#kernel.open.waits(), true); // As its last process committed it.
+      if (isFirstStand) this.#notifyBlocked(this.#kernel.open.waits(), true); // As its last process committed it.
       return;
     }
     const waits = patch?.waits ?? (isFirstStand ? this.#kernel.open.waits() : []);
@@ -333,7 +333,7 @@ export class SessionDriver implements SliceMember {
         this.#depart({ type: "ended", status: status as "completed", output, error });
       } else if (closing?.type === "checkpointed") this.#nextTurn(closing.state);
       else {
-        this.#blocked(waits, isFirstStand);
+        this.#notifyBlocked(waits, isFirstStand);
         this.#afterCommit(segment);
       }
     });
@@ -433,7 +433,7 @@ export class SessionDriver implements SliceMember {
   }
 
   /** Only of what is committed: before, it is not so. */
-  #blocked(waits: readonly Wait[], recovered: boolean): void {
+  #notifyBlocked(waits: readonly Wait[], recovered: boolean): void {
     if (waits.length === 0) return;
     this.#missedOutcomes.blocked(waits, recovered);
     this.#trace.waiting(waits);

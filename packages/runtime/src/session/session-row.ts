@@ -49,7 +49,7 @@ export class SessionRow {
   }
 
   /** The patch after a segment that does not end the session; `undefined` when the row is unchanged. */
-  standing({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
+  patchAfter({ kernel, isCheckpoint, isCancelling, wakeAt }: Stand): SessionPatch | undefined {
     const waits = isCheckpoint ? NO_WAITS : kernel.open.waits();
     if (waits !== this.#looked.waits) this.#looked = lookAt(waits);
     const status = isCancelling

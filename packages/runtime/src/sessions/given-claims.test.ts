@@ -8,7 +8,7 @@ import type { Watchdog } from "../isolation/watchdog.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 
-const hears = defineAgent({ name: "hears", run: async (ctx) => ctx.waitForSignal("go") });
+const waiting = defineAgent({ name: "waiting", run: async (ctx) => ctx.waitForSignal("go") });
 const sessionId = "s";
 const SIGNAL = { type: "send_signal", sessionId, signalId: "x", name: "go", payload: "1" } as const;
 
@@ -111,7 +111,7 @@ describe("a claim that a runtime is given", () => {
   });
 
   test("V1: a session of another version of its agent is parked under the given claim", async () => {
-    const newer = defineAgent({ name: "hears", version: "2", run: async () => 2 });
+    const newer = defineAgent({ name: "waiting", version: "2", run: async () => 2 });
     const { runtime, memory, give } = await open({ agents: [newer] });
     runtime.drive(await give());
     await turns(20);
@@ -142,7 +142,7 @@ async function open(options: Partial<RuntimeOptions> = {}) {
   const clock = new TestClock();
   const memory = new MemoryStorage();
   const started = createRuntime({ storage: memory, clock, development: false });
-  await started.start(hears, undefined, { sessionId });
+  await started.start(waiting, undefined, { sessionId });
   await turns(5);
   await started.close();
   const asked: string[] = [];
@@ -164,7 +164,7 @@ async function open(options: Partial<RuntimeOptions> = {}) {
   } satisfies Partial<AgentStorage>);
   const runtime: Runtime = createRuntime({
     storage,
-    agents: [hears],
+    agents: [waiting],
     clock,
     leaseMs: 60_000,
     dispatched: { claimAgeMs: 2_000 },

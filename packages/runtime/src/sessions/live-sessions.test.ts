@@ -106,12 +106,12 @@ test.each(Array.from({ length: 10 }, (_, hops) => hops))(
   "a signal that is stored %i microtasks after a session was loaded is received (S2)",
   async (hops) => {
     const memory = new MemoryStorage();
-    const hears = defineAgent({ name: "hears", run: async (ctx) => ctx.waitForSignal("go") });
+    const waiting = defineAgent({ name: "waiting", run: async (ctx) => ctx.waitForSignal("go") });
     const id = { sessionId: "s" };
     const openOver = (storage: ReturnType<typeof storageWith>) =>
-      createRuntime({ storage, agents: [hears], clock: new TestClock(), development: false });
+      createRuntime({ storage, agents: [waiting], clock: new TestClock(), development: false });
     const first = openOver(memory);
-    await first.start(hears, undefined, id);
+    await first.start(waiting, undefined, id);
     await turns(5);
     await first.close();
     const second = openOver(

@@ -72,9 +72,9 @@ describe("a wait for a parked session", () => {
 
   test("a wait for a parked session gets its pause, as a later wait does", async () => {
     const stand = await parked();
-    const told = await notifiedOf(stand, () => stand.runtime.pause("s"));
-    expect(told).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
-    expect(await soon(stand.runtime.handle("s").settled())).toEqual(told);
+    const outcome = await notifiedOf(stand, () => stand.runtime.pause("s"));
+    expect(outcome).toMatchObject({ status: "paused", fault: { code: "session_paused" } });
+    expect(await soon(stand.runtime.handle("s").settled())).toEqual(outcome);
   });
 
   test("a wait for a session names the one that a person paused, and how to resume it", async () => {
@@ -135,34 +135,34 @@ describe("a wait for a parked session", () => {
   test("a wait for a parked session rejects when the session was deleted", async () => {
     const stand = await parked();
     const remove = { type: "delete_session", sessionId: "s", subtree: "refuse" } as const;
-    const told = await notifiedOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
-    expect(told).toMatchObject({ status: "released", error: { code: "session_not_found" } });
+    const outcome = await notifiedOf(stand, () => stand.storage.commit([HARD_CANCEL, remove], 0));
+    expect(outcome).toMatchObject({ status: "released", error: { code: "session_not_found" } });
   });
 
   test("a wait for a parked session rejects when the session cannot be read", async () => {
     const memory = new MemoryStorage();
     const load = async (): Promise<never> => Promise.reject(new Error("damaged"));
     const stand = await parked(storageWith(memory, { load }));
-    const told = await notifiedOf(stand, () => stand.runtime.signal("s", "go", 1));
-    expect(told).toMatchObject({ status: "released", error: { message: "damaged" } });
+    const outcome = await notifiedOf(stand, () => stand.runtime.signal("s", "go", 1));
+    expect(outcome).toMatchObject({ status: "released", error: { message: "damaged" } });
   });
 
   test("a wait for a parked session gets its end in another process after a signal that both received", async () => {
     const stand = await parked();
     const other = open(stand.storage, stand.clock);
     await other.runtime.resume("s");
-    const told = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
-    expect(told).toEqual({ status: "completed", output: 1 });
+    const outcome = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
+    expect(outcome).toEqual({ status: "completed", output: 1 });
   });
 
   test("a wait without notices from storage ends when another process runs the session", async () => {
     const memory = new MemoryStorage();
-    const { follow: _, ...untold } = storageWith(memory, {});
-    const stand = await parked(untold);
+    const { follow: _, ...unfollowed } = storageWith(memory, {});
+    const stand = await parked(unfollowed);
     const other = open(memory, stand.clock);
     await other.runtime.resume("s");
-    const told = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
-    expect(told).toMatchObject({ status: "released", error: { code: "session_claimed" } });
+    const outcome = await notifiedOf(stand, () => other.runtime.signal("s", "go", 1));
+    expect(outcome).toMatchObject({ status: "released", error: { code: "session_claimed" } });
   });
 
   test("a wait for a parked session gets an end that happens while the session is read", async () => {

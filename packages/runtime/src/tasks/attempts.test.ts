@@ -521,7 +521,7 @@ describe("tracing of attempts", () => {
     );
     await clock.advance(1_000);
     await handle.result();
-    const told = tracer.events.flatMap((event) =>
+    const endings = tracer.events.flatMap((event) =>
       event.type === "task_started"
         ? `start ${event.attempt}`
         : event.type === "task_ended"
@@ -530,7 +530,7 @@ describe("tracing of attempts", () => {
             ? `delta ${event.attempt}.${event.offset}`
             : [],
     );
-    expect(told).toEqual([
+    expect(endings).toEqual([
       "start 1",
       "delta 1.0",
       "delta 1.1",

@@ -379,12 +379,12 @@ export class Attempts {
     const lost = lossOf(task);
     const error = isOver && effect !== "once" ? { ...pastDeadline(task), cause: lost } : lost;
     const payload = JSON.stringify(error);
-    const told = (): void => this.#deliver({ type: "task_failed", task: id, attempt, at, payload });
+    const report = (): void => this.#deliver({ type: "task_failed", task: id, attempt, at, payload });
     const ending = this.#endLost(task);
-    if (ending === undefined) told();
+    if (ending === undefined) report();
     else
       void ending.then(() => {
-        if (this.#host.openTask(id) === task) told();
+        if (this.#host.openTask(id) === task) report();
       });
   }
 

@@ -238,9 +238,9 @@ export function spendingOf(
 ): Spending | undefined {
   if (session.payers.length === 0) return undefined;
   const host: SpendingHost = { prices, describeTask: (kind) => executor.describe(kind) };
-  const startsOver = session.persistence !== undefined;
+  const restarts = session.persistence !== undefined;
   // mutant: earlier-holds-uncharged
-  return new Spending(host, startsOver ? [] : holds, startsOver ? holds : [], remaining);
+  return new Spending(host, restarts ? [] : holds, restarts ? holds : [], remaining);
 }
 
 /** Two reports of one attempt as one; of several models the last names it. */

@@ -126,11 +126,11 @@ export class CoordinatorNode implements Server<Coordinator> {
     const { log, time } = this.#host;
     log.add(life.name, `is paused for ${ms} ms`);
     life.pause();
-    time.scheduler.after(ms, undefined, () => life.goOn());
+    time.scheduler.after(ms, undefined, () => life.unpause());
   }
 
   heal(): void {
-    this.#born?.life.goOn();
+    this.#born?.life.unpause();
   }
 
   dismantle(): void {

@@ -116,11 +116,11 @@ export class RunnerNode {
     const { log, time } = this.#host;
     log.add(living.life.name, `is paused for ${ms} ms`);
     living.life.pause();
-    time.scheduler.after(ms, undefined, () => this.#goOn(living));
+    time.scheduler.after(ms, undefined, () => this.#unpause(living));
   }
 
   heal(): void {
-    if (this.#living !== undefined) this.#goOn(this.#living);
+    if (this.#living !== undefined) this.#unpause(this.#living);
   }
 
   dismantle(): void {
@@ -129,11 +129,11 @@ export class RunnerNode {
     vanishRuntime(this.#living.runtime);
   }
 
-  #goOn({ life, worker }: Living): void {
+  #unpause({ life, worker }: Living): void {
     if (!life.isAlive || !life.isPaused) return;
-    this.#host.log.add(life.name, "goes on");
+    this.#host.log.add(life.name, "continues");
     worker.wokeAt = this.#host.time.scheduler.now;
-    life.goOn();
+    life.unpause();
   }
 
   #start(): void {

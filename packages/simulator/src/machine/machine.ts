@@ -161,11 +161,11 @@ export class Machine implements Site {
       running.hasLostClaims = true;
       this.recover(); // Somebody else takes over.
     });
-    time.scheduler.after(ms, undefined, () => this.#goOn(running));
+    time.scheduler.after(ms, undefined, () => this.#unpause(running));
   }
 
   heal(): void {
-    for (const running of this.#running) if (running !== undefined) this.#goOn(running);
+    for (const running of this.#running) if (running !== undefined) this.#unpause(running);
   }
 
   dismantle(): void {
@@ -185,12 +185,12 @@ export class Machine implements Site {
     runtime.recover().catch(() => life.after(RECOVER_AGAIN_MS, () => this.#recover(running)));
   }
 
-  #goOn(running: Running): void {
+  #unpause(running: Running): void {
     const { life, index } = running;
     const { dice, log, time } = this.#options;
     if (!life.isAlive || !life.isPaused) return;
-    log.add(life.name, "goes on");
-    life.goOn();
+    log.add(life.name, "continues");
+    life.unpause();
     if (!running.hasLostClaims) return;
     time.scheduler.after(dice.between(0, ZOMBIE_MS_MAX), life, () =>
       this.kill(index, "is ended: its claims are gone"),

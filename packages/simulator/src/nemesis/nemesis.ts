@@ -80,7 +80,7 @@ interface Happened {
   readonly name: string;
   readonly at: number;
   readonly until: number;
-  readonly whom: string;
+  readonly target: string;
 }
 
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
@@ -202,13 +202,13 @@ class Nemesis {
 
   async #happen(fault: Fault, context: FaultContext): Promise<void> {
     const at = monotonicMs();
-    const whom = await fault.happen(context);
-    const happened = { name: fault.name, at, until: monotonicMs(), whom };
+    const target = await fault.happen(context);
+    const happened = { name: fault.name, at, until: monotonicMs(), target };
     this.#happened.push(happened);
     this.#keep("faults", happened);
     const { begun, ended } = this.#workload;
     this.#options.say(
-      `${this.#happened.length}. ${fault.name} ${whom}, ${Math.round(happened.until - at)} ms; ${ended} of ${begun} sessions over`,
+      `${this.#happened.length}. ${fault.name} ${target}, ${Math.round(happened.until - at)} ms; ${ended} of ${begun} sessions over`,
     );
   }
 
@@ -321,7 +321,7 @@ function requeued(happened: readonly Happened[], seen: Observed): NemesisReport[
   const claims = new Claims(seen.claims);
   const times = happened
     .filter(({ name }) => name === "kill-runner")
-    .flatMap(({ at, whom }) => claims.nextAfter(seen.runnerIds[whom] ?? "", at).map((next) => next - at))
+    .flatMap(({ at, target }) => claims.nextAfter(seen.runnerIds[target] ?? "", at).map((next) => next - at))
     .toSorted((a, b) => a - b);
   if (times.length === 0) return undefined;
   const at = (share: number): number => Math.round(times[Math.floor((times.length - 1) * share)]!);

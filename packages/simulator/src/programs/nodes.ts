@@ -144,12 +144,12 @@ function drawOne(dice: Dice, place: Place): Program {
     if (isObserved && dice.chance(0.2)) return dice.pick(OBSERVED).draw(drawer);
     if (depth >= DEPTH_MAX || dice.chance(0.65)) return leaf();
     depth++;
-    const isBirth = !isPlain && generation + 1 < GENERATIONS && dice.chance(0.5);
-    const node = dice.pick(isBirth ? FAMILY : HOLDERS).draw(drawer);
+    const isChild = !isPlain && generation + 1 < GENERATIONS && dice.chance(0.5);
+    const node = dice.pick(isChild ? FAMILY : HOLDERS).draw(drawer);
     depth--;
     return node;
   };
-  const birth = (more: Partial<Place>): Program =>
+  const drawChild = (more: Partial<Place>): Program =>
     drawOne(dice, {
       key: `${key}.${children++}`,
       generation: generation + 1,
@@ -174,7 +174,7 @@ function drawOne(dice: Dice, place: Place): Program {
       }
     },
     isPaid,
-    child: birth,
+    child: drawChild,
   };
   const top = (): ProgramNode => (!isPlain && dice.chance(0.15) ? dice.pick(LINED).draw(drawer) : any());
   // Under a budget that cancels nothing else may cost anything.
@@ -193,7 +193,7 @@ function drawOne(dice: Dice, place: Place): Program {
     isTyped: dice.chance(0.3),
     end:
       mayHandOver && dice.chance(0.07)
-        ? drawHandOver(dice, birth, isObserved)
+        ? drawHandOver(dice, drawChild, isObserved)
         : (place.end ?? { type: "output" }),
     ...(prelude === undefined ? {} : { prelude }),
     ...(budget === undefined ? {} : { budget }),
@@ -212,9 +212,9 @@ function drawBudget(dice: Dice): Budget {
 }
 
 /** The session that waits for a successor receives its events; after an immediate hand-off its predecessor's parent does. */
-function drawHandOver(dice: Dice, birth: Drawer["child"], isObserved: boolean): ProgramEnd {
+function drawHandOver(dice: Dice, drawChild: Drawer["child"], isObserved: boolean): ProgramEnd {
   const completion = dice.pick(["wait_for_child", "immediate"]);
-  const program = birth({ isObserved: completion === "wait_for_child" || isObserved });
+  const program = drawChild({ isObserved: completion === "wait_for_child" || isObserved });
   return { type: "hand_over", completion, program };
 }
 

@@ -74,7 +74,7 @@ export class ProcessLife implements Life {
   }
 
   /** End the pause: the held events happen now, in their order. */
-  goOn(): void {
+  unpause(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     const held = this.#held;

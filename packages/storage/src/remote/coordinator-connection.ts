@@ -29,7 +29,7 @@ import { fromWireError } from "@holdfast/core/internal";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { CoordinatorTime } from "./coordinator-time.ts";
-import { isPlainThere, plainThere, strangerThere, tlsThere } from "./coordinator-probe.ts";
+import { isPlainThere, plainThere, otherServerThere, tlsThere } from "./coordinator-probe.ts";
 import { checkUrl } from "./coordinator-url.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
@@ -142,8 +142,8 @@ export class CoordinatorConnection {
     const error = this.#toOurs(thrown);
     if (this.#speaksAsItSays) return error;
     if (error.code === "storage_unavailable")
-      return (await tlsThere(this.url)) ?? (await strangerThere(this.url)) ?? error;
-    return error.code === "version_unsupported" ? ((await strangerThere(this.url)) ?? error) : error;
+      return (await tlsThere(this.url)) ?? (await otherServerThere(this.url)) ?? error;
+    return error.code === "version_unsupported" ? ((await otherServerThere(this.url)) ?? error) : error;
   }
 
   #toOurs(thrown: unknown): HoldfastError {

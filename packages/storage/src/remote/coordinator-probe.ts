@@ -1,4 +1,4 @@
-// tlsThere and strangerThere: why a call to a coordinator got no answer in our protocol. TLS or none is
+// tlsThere and otherServerThere: why a call to a coordinator got no answer in our protocol. TLS or none is
 // spoken at its URL, or another server answers there.
 //
 //   coordinator-probe-1. A probe sends no token, gives up after two seconds, and never throws: without a
@@ -64,7 +64,7 @@ function speaksTls(host: string, port: number): Promise<boolean> {
 const PASSING: ReadonlySet<number> = new Set([401, 403, 408, 425, 429, 500, 502, 503, 504]);
 
 /** The error of a URL where something else answers than a coordinator. */
-export async function strangerThere(url: string): Promise<HoldfastError | undefined> {
+export async function otherServerThere(url: string): Promise<HoldfastError | undefined> {
   const answer = await askWithoutToken(url);
   if (answer === undefined || answer.isOurs || PASSING.has(answer.status)) return undefined;
   const { host } = new URL(url);

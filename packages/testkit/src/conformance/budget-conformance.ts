@@ -2,7 +2,7 @@
 
 import type { Budget, ChangeResult, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import {
   cancelling,
   Claimant,
@@ -380,10 +380,10 @@ export function budgetConformance(fixture: Fixture): void {
       await leaf.commit({ session: PARKED });
       await child.commit({ session: { ...PARKED, exhausted: { ...exhausted, payer: "ses-leaf" } } });
       await other.commit({ session: PATCH_TO.paused });
-      const ear = listen(fixture);
+      const { received } = listen(fixture);
       const raised = await fixture.apply(raising("ses-root", { maxTokens: 200, maxSteps: 9 }), 7);
       expect(raised).toEqual({ status: "requested", sessionStatus: "paused" });
-      expect((await ear.received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
+      expect((await received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-root", "ses-leaf"]);
       const statuses = await Promise.all(
         ["ses-root", "ses-leaf", "ses-child", "ses-other"].map(async (sessionId) => {
           return (await fixture.session(sessionId)).status;

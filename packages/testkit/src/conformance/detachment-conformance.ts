@@ -72,9 +72,9 @@ export function detachmentConformance(fixture: Fixture): void {
       const before = await fixture.everything("ses-parent");
       await importing("ses-parent-0", { parent: below("ses-parent") });
       const child = await fixture.claim("ses-parent-0", "owner-1", 1, Infinity);
-      const telling = signalling("ses-parent", "ses-parent-0-0", { name: "child:0" });
+      const signals = signalling("ses-parent", "ses-parent-0-0", { name: "child:0" });
       const asking = signalling("ses-parent", "ses-parent-0-1", { name: "request:0" });
-      await child.commit({ records: [STARTED], effects: [telling, asking] });
+      await child.commit({ records: [STARTED], effects: [signals, asking] });
       expect(await fixture.sent("ses-parent-0")).toEqual([["reply:1", { ended: "ses-parent" }]]);
       await child.commit({ session: PATCH_TO.completed });
       expect(await fixture.apply(cancelling("ses-parent", { mode: "hard" }))).toMatchObject({

@@ -3,7 +3,7 @@
 
 import type { Effect, RequestCancel, SessionPatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import {
   cancelling,
   creating,
@@ -105,8 +105,8 @@ export function familyConformance(fixture: Fixture): void {
       await fixture.createIn("waiting", "ses-other");
       const parent = await fixture.createClaimed("ses-parent");
       const before = await fixture.everything("ses-other");
-      const birth = { records: [spawning("agent")], effects: [childOf("ses-parent", "ses-other")] };
-      expect(await parent.commit(birth)).toEqual({ status: "committed", inbox: 2 });
+      const creation = { records: [spawning("agent")], effects: [childOf("ses-parent", "ses-other")] };
+      expect(await parent.commit(creation)).toEqual({ status: "committed", inbox: 2 });
       expect(await fixture.everything("ses-other")).toEqual(before);
       const failed = {
         type: "failed",
@@ -124,9 +124,9 @@ export function familyConformance(fixture: Fixture): void {
     test("ST26: a child is counted once when the batch that creates it is sent again without records", async () => {
       await fixture.apply(creating("ses-parent", { persistence: "ephemeral" }));
       const parent = await fixture.claim("ses-parent", "owner-1", 1, Infinity);
-      const birth = { records: [], effects: [childOf("ses-parent", "ses-child")] };
-      await parent.commit(birth);
-      await parent.commit(birth);
+      const creation = { records: [], effects: [childOf("ses-parent", "ses-child")] };
+      await parent.commit(creation);
+      await parent.commit(creation);
       expect(await fixture.sent("ses-parent")).toEqual([]);
       expect((await fixture.session("ses-parent")).children).toBe(1);
     });
@@ -232,13 +232,13 @@ export function familyConformance(fixture: Fixture): void {
     test("ST22: listeners hear of every session an effect or a consequence touches", async () => {
       const { root } = await grow();
       await fixture.apply(creating("ses-other"));
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       await root.commit({
         records: [spawning("agent")],
         effects: [childOf("ses-root", "ses-new"), signalling("ses-other", "sig-1")],
       });
       await fixture.apply(cancelling("ses-root"));
-      const received = await ear.received(6);
+      const received = await listener.received(6);
       expect(received.map(({ sessionId, awaited }) => [sessionId, awaited])).toEqual([
         ["ses-new", true],
         ["ses-other", true],

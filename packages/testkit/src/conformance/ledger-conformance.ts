@@ -11,7 +11,7 @@ import {
   type RemoveDocument,
 } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import { cancelling, creating, INVALID, LEASE_MS, signalling, statuses, type Fixture } from "./fixture.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("base64url");
@@ -184,9 +184,9 @@ export function ledgerConformance(fixture: Fixture): void {
     test("ST42: listeners hear of an audited arrival, and it reaches the tree below", async () => {
       const parent = await fixture.createClaimed();
       await fixture.spawn(parent, "ses-2");
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       expect(await fixture.apply(audited(cancelling("ses-1")))).toMatchObject({ status: "requested" });
-      expect((await ear.received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
+      expect((await listener.received(2)).map(({ sessionId }) => sessionId)).toEqual(["ses-1", "ses-2"]);
     });
 
     test("ST42: rows are read in order, from any on, as many as asked for", async () => {

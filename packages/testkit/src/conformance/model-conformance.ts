@@ -397,8 +397,8 @@ class Model {
       return { status: "invalid" };
     const isCancelled = known.deadlineAt !== undefined;
     const keepsPause = known.status === "paused" && patch !== undefined && !isEnded(patch.status);
-    const unheard = isCancelled && ["working", "waiting", "input_required"].includes(patch?.status ?? "");
-    const status = keepsPause ? "paused" : unheard ? "cancelling" : (patch?.status ?? known.status);
+    const unaware = isCancelled && ["working", "waiting", "input_required"].includes(patch?.status ?? "");
+    const status = keepsPause ? "paused" : unaware ? "cancelling" : (patch?.status ?? known.status);
     if (isCancelled && status === "completed") return { status: "invalid" };
     if (patch !== undefined && !mayBecome(known.status, status)) return { status: "invalid" };
 
@@ -415,7 +415,7 @@ class Model {
     const wasPaused = known.status === "paused";
     if (patch !== undefined && !isEnded(status)) {
       const names = patch.waits?.map((wait) => ("name" in wait ? wait.name : ""));
-      if (unheard && !keepsPause) stand(known, status, [], undefined);
+      if (unaware && !keepsPause) stand(known, status, [], undefined);
       else {
         stand(
           known,

@@ -2,7 +2,7 @@
 
 import { LIMITS } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import {
   cancelling,
   creating,
@@ -123,11 +123,11 @@ export function pauseConformance(fixture: Fixture): void {
 
   test("ST30: listeners hear of a pause and of the end of it", async () => {
     await fixture.createIn("waiting");
-    const ear = listen(fixture);
+    const listener = listen(fixture);
     await fixture.apply(pausing("ses-1"));
     await fixture.apply(pausing("ses-1"));
     await fixture.apply(resuming("ses-1"));
-    expect(await ear.received(2)).toEqual([
+    expect(await listener.received(2)).toEqual([
       { sessionId: "ses-1", awaited: true },
       { sessionId: "ses-1", awaited: true },
     ]);
@@ -140,7 +140,7 @@ export function pauseConformance(fixture: Fixture): void {
       const claimant = await fixture.claim("ses-1", "owner-1", 1, Infinity);
       if (status !== "submitted") await claimant.commit({ session: PATCH_TO[status] });
       expect(await due(99)).toEqual({ sessionIds: [], schedules: [], nextAt: 100 });
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       await due(100);
       expect(await fixture.session("ses-1")).toMatchObject({
         status: "cancelling",
@@ -148,7 +148,7 @@ export function pauseConformance(fixture: Fixture): void {
         inbox: 1,
         cancel: { mode: "graceful", cause: "deadline", deadlineAt: 100 + LIMITS.cancelGraceMs },
       });
-      expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+      expect(await listener.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
       await claimant.release();
       expect(await due(101)).toEqual({
         sessionIds: ["ses-1"],

@@ -2,7 +2,7 @@
 
 import type { Change, FireSchedule, Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import { cancelling, creating, INVALID, PATCH_TO, signalling, spawning, type Fixture } from "./fixture.ts";
 
 const NIGHTLY: Schedule = {
@@ -118,12 +118,12 @@ export function scheduleConformance(fixture: Fixture): void {
   test("ST34: a schedule signals a session, and listeners hear of it", async () => {
     await fixture.apply(creating("ses-1"));
     await fixture.apply(put(POKE));
-    const ear = listen(fixture);
+    const listener = listen(fixture);
     const effect = signalling("ses-1", "poke-50", { payload: undefined });
     const firing = fire({ scheduleId: "poke", dueAt: 50, nextAt: 60, effect });
     expect(await fixture.apply(firing)).toEqual({ status: "done" });
     expect(await fixture.sent("ses-1")).toEqual([["go", null]]);
-    expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+    expect(await listener.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
   });
 
   test("ST34: a schedule whose session has ended or never existed moves on to its next time", async () => {

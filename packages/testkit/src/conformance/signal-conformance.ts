@@ -2,7 +2,7 @@
 
 import type { StoredSignal } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./ear.ts";
+import { listen } from "./arrival-listener.ts";
 import {
   cancelling,
   creating,
@@ -314,10 +314,10 @@ export function signalConformance(fixture: Fixture): void {
   describe("listening", () => {
     test("ST22: a listener hears of a signal, and whether it was awaited", async () => {
       await fixture.createIn("waiting");
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       await fixture.apply(signalling("ses-1", "sig-1", { name: "other" }));
       await fixture.apply(signalling("ses-1", "sig-2", { name: "go" }));
-      expect(await ear.received(2)).toEqual([
+      expect(await listener.received(2)).toEqual([
         { sessionId: "ses-1", awaited: false },
         { sessionId: "ses-1", awaited: true },
       ]);
@@ -326,10 +326,10 @@ export function signalConformance(fixture: Fixture): void {
     // A process that runs it must stop, and another one must let the agent clean up. Both need the notice.
     test("ST22: a listener hears of a cancel request, also at a session that is paused", async () => {
       await fixture.createIn("paused");
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       await fixture.apply(cancelling("ses-1"));
       await fixture.apply(cancelling("ses-1", { mode: "hard" }));
-      expect(await ear.received(2)).toEqual([
+      expect(await listener.received(2)).toEqual([
         { sessionId: "ses-1", awaited: true },
         { sessionId: "ses-1", awaited: true },
       ]);
@@ -338,9 +338,9 @@ export function signalConformance(fixture: Fixture): void {
     test("ST22: a listener hears when a cancel's deadline ended a session", async () => {
       await fixture.createIn("waiting");
       await fixture.apply(cancelling("ses-1", { graceMs: 10 }), 0);
-      const ear = listen(fixture);
+      const listener = listen(fixture);
       await fixture.storage.due({ now: 10, limit: 10 });
-      expect(await ear.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
+      expect(await listener.received(1)).toEqual([{ sessionId: "ses-1", awaited: true }]);
     });
 
     test("ST22: a listener hears nothing of what changed nothing", async () => {
@@ -348,7 +348,7 @@ export function signalConformance(fixture: Fixture): void {
       await fixture.apply(creating("ses-1"), 0);
       await fixture.apply(signalling("ses-1", "sig-1"));
       await fixture.apply(cancelling("ses-1"));
-      const ear = listen(fixture);
+      const listener = listen(fixture);
 
       await fixture.storage.commit(
         [
@@ -363,15 +363,15 @@ export function signalConformance(fixture: Fixture): void {
         1,
       );
 
-      expect(await ear.received(1)).toEqual([{ sessionId: "ses-2", awaited: true }]);
+      expect(await listener.received(1)).toEqual([{ sessionId: "ses-2", awaited: true }]);
     });
 
     test("ST22: a listener can read an arrival when it is notified", async () => {
       await fixture.apply(creating("ses-1"), 0);
       const seen: Promise<readonly StoredSignal[]>[] = [];
-      const ear = listen(fixture, () => seen.push(readSoon(fixture)));
+      const listener = listen(fixture, () => seen.push(readSoon(fixture)));
       await fixture.apply(signalling("ses-1", "sig-1"));
-      await ear.received(1);
+      await listener.received(1);
       expect(ids(await seen[0]!)).toEqual(["sig-1"]);
     });
 

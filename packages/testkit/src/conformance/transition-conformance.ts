@@ -79,8 +79,8 @@ const DECLARED: { readonly [from in SessionStatus]: readonly SessionStatus[] } =
 };
 
 /** Statuses of an agent that has not received its cancel (ST16) or pause (ST30). Its batch is kept, its status is not. */
-const UNHEARD: readonly SessionStatus[] = ["submitted", "working", "waiting", "input_required"];
+const UNAWARE: readonly SessionStatus[] = ["submitted", "working", "waiting", "input_required"];
 const KEPT: { readonly [from in SessionStatus]?: readonly SessionStatus[] } = {
-  cancelling: UNHEARD,
-  paused: [...UNHEARD, "cancelling"],
+  cancelling: UNAWARE,
+  paused: [...UNAWARE, "cancelling"],
 };

@@ -16,14 +16,14 @@
 import { invariant, isEnded, type Session, type StoredSignal, type Wait } from "@holdfast/core";
 import { ChurnMap, NO_CLAIM, PendingNames, releasedClaim, type Claim } from "@holdfast/core/internal";
 import type { Reads } from "./reads.ts";
-import type { SessionHolds } from "../tables/session-holds.ts";
+import type { SessionReservations } from "../tables/session-reservations.ts";
 
 const TOKENS_MAX = 65_536;
 
 /** How many pending signals of a session are kept whole. */
-const AT_HAND_MAX = 4;
+const KEPT_SIGNALS_MAX = 4;
 /** How long a kept signal's payload, and a kept session's input, may be: 20 MB over all cached heads. */
-const AT_HAND_CHARS = 1_024;
+const KEPT_CHARS_MAX = 1_024;
 
 export interface Head {
   /** The session's number in this file. */
@@ -40,7 +40,7 @@ export interface Head {
   /** Whether the session has children. Most have none, and need no statement for them. */
   hasChildren: boolean;
   /** The holds of its tasks; few sessions have payers. */
-  holds: SessionHolds | undefined;
+  holds: SessionReservations | undefined;
 }
 
 interface PendingSignal {
@@ -71,8 +71,8 @@ export class PendingSignals {
   /**
    * The signals after this place in the inbox, if all of them are kept whole; otherwise the file has them.
    */
-  atHand(after: number): StoredSignal[] | undefined {
-    if (this.#byId.size > AT_HAND_MAX) return undefined;
+  keptAfter(after: number): StoredSignal[] | undefined {
+    if (this.#byId.size > KEPT_SIGNALS_MAX) return undefined;
     const signals: StoredSignal[] = [];
     for (const { order, signal } of this.#byId.values()) {
       if (order <= after) continue;
@@ -83,7 +83,7 @@ export class PendingSignals {
   }
 
   add(signalId: string, order: number, name: string, signal?: StoredSignal): void {
-    const isKept = this.#byId.size < AT_HAND_MAX && (signal?.payload?.length ?? 0) <= AT_HAND_CHARS;
+    const isKept = this.#byId.size < KEPT_SIGNALS_MAX && (signal?.payload?.length ?? 0) <= KEPT_CHARS_MAX;
     if (this.#byId === NO_SIGNALS) [this.#byId, this.#names] = [new Map(), new PendingNames()];
     this.#byId.set(signalId, { order, name, signal: isKept ? signal : undefined });
     this.#names.add(name);
@@ -250,7 +250,7 @@ function shed<V>(
 }
 
 export function newHead(number: number, session: Session): Head {
-  const isWhole = session.shared === undefined && (session.input?.length ?? 0) <= AT_HAND_CHARS;
+  const isWhole = session.shared === undefined && (session.input?.length ?? 0) <= KEPT_CHARS_MAX;
   return {
     number,
     session: isWhole ? session : withoutContent(session),

@@ -42,7 +42,7 @@ import {
   type SessionRow,
 } from "../tables/rows.ts";
 import { Schedules } from "../tables/schedules.ts";
-import { SessionHolds } from "../tables/session-holds.ts";
+import { SessionReservations } from "../tables/session-reservations.ts";
 
 /** Rows fetched at a time where it is not known how many will be needed. */
 const PAGE_ROWS = 256;
@@ -148,9 +148,9 @@ export class Reads {
   }
 
   /** The holds for the tasks of a session that was read. */
-  holdsOf({ number, session, accountHolds }: SessionRow): SessionHolds | undefined {
+  holdsOf({ number, session, accountHolds }: SessionRow): SessionReservations | undefined {
     if (session.payers.length === 0) return undefined;
-    return new SessionHolds(accountHolds, this.accounts.holds(number));
+    return new SessionReservations(accountHolds, this.accounts.holds(number));
   }
 
   numberOf(sessionId: string): number | undefined {
@@ -291,20 +291,20 @@ const FILTERS = [
 export class SqliteReader implements StorageReader {
   readonly #reads: Reads;
   readonly #guard: <T>(read: () => T) => T;
-  readonly #atHand: (sessionId: string) => Session | undefined;
+  readonly #cached: (sessionId: string) => Session | undefined;
 
   /**
    * @param guard turns what SQLite throws into errors of ours.
-   * @param atHand the session, where the file need not be asked.
+   * @param cached the session, where the file need not be asked.
    */
   constructor(
     reads: Reads,
     guard: <T>(read: () => T) => T,
-    atHand: (sessionId: string) => Session | undefined = () => undefined,
+    cached: (sessionId: string) => Session | undefined = () => undefined,
   ) {
     this.#reads = reads;
     this.#guard = guard;
-    this.#atHand = atHand;
+    this.#cached = cached;
   }
 
   async sessions(query: SessionQuery): Promise<readonly Session[]> {
@@ -317,7 +317,7 @@ export class SqliteReader implements StorageReader {
   }
 
   async session(sessionId: string): Promise<Session | undefined> {
-    return this.#guard(() => this.#atHand(sessionId) ?? this.#reads.session(sessionId)?.session);
+    return this.#guard(() => this.#cached(sessionId) ?? this.#reads.session(sessionId)?.session);
   }
 
   async journal(sessionId: string, fromSeq: number, limit: number): Promise<readonly JournalRecord[]> {

@@ -281,7 +281,7 @@ export class SqliteStorage implements AgentStorage {
     return this.#guard("reading", () => {
       const head = this.#heads.get(sessionId);
       if (head === undefined) throw notFound(sessionId);
-      const signals = head.pending.atHand(after) ?? this.#reads.signals(head.number, after);
+      const signals = head.pending.keptAfter(after) ?? this.#reads.signals(head.number, after);
       const remaining = remainingFor(this.#writer, head.session);
       return {
         inbox: head.session.inbox,
@@ -425,8 +425,8 @@ export class SqliteStorage implements AgentStorage {
     for (const head of touched.keys()) {
       this.#dueIndex.note(head);
       // A removed session has no head any more, or another one if it was created again.
-      const isAtHand = this.#heads.peek(head.session.sessionId) === head;
-      if (isAtHand && isEnded(head.session.status)) this.#heads.evict(head);
+      const isCached = this.#heads.peek(head.session.sessionId) === head;
+      if (isCached && isEnded(head.session.status)) this.#heads.evict(head);
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);

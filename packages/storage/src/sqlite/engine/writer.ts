@@ -56,7 +56,7 @@ import {
   stateValues,
   UPDATE_STATE,
 } from "../tables/rows.ts";
-import { SessionHolds } from "../tables/session-holds.ts";
+import { SessionReservations } from "../tables/session-reservations.ts";
 import { partsOf } from "../../journal-parts.ts";
 import type { Tokens } from "../tables/tokens.ts";
 
@@ -324,7 +324,7 @@ export class Writer implements RowPort {
   }
 
   #setHold(head: Head, task: number, amount: Amount | undefined): void {
-    head.holds ??= new SessionHolds();
+    head.holds ??= new SessionReservations();
     const place = head.holds.set(task, amount, head.session.account !== undefined);
     if (place === "account") this.#unwritten.add(head);
     else this.#reads.accounts.putHold(head.number, task, amount);

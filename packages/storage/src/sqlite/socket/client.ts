@@ -231,7 +231,7 @@ export class SocketStorage implements AgentStorage {
   #receive(line: string): void {
     const message = parse(line);
     if (this.#owner === undefined) {
-      this.#greeted?.(isHello(message) ? message : this.#stranger());
+      this.#greeted?.(isHello(message) ? message : this.#noOwner());
       return;
     }
     if (message === undefined) return void this.#socket.destroy();
@@ -277,7 +277,7 @@ export class SocketStorage implements AgentStorage {
     );
   }
 
-  #stranger(): UnavailableError {
+  #noOwner(): UnavailableError {
     return new UnavailableError(
       "storage_unavailable",
       `somebody else listens on the owner's socket: ${this.#paths.socket}`,

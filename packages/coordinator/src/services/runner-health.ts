@@ -1,32 +1,32 @@
-// `standingOf` says for people how a registered runner stands: whether it is silent, when it was last heard
+// `healthOf` says for people the health of a registered runner: whether it is silent, when it was last heard
 // of, and how much it holds.
 //
-//   runner-standing-1. If this coordinator was the last to hear of a runner, the runner is silent after a
+//   runner-health-1. If this coordinator was the last to hear of a runner, the runner is silent after a
 //       lease without contact. Other coordinators write contacts once a minute at most, so a runner of theirs
 //       is silent after `QUIET_MS`. A contact that was written before this coordinator began proves nothing.
 //       Such a runner is silent until a coordinator hears of it again.
-//   runner-standing-2. Storage says what a runner holds. A session whose lease has passed has no holder.
+//   runner-health-2. Storage says what a runner holds. A session whose lease has passed has no holder.
 //
 // This file decides nothing. Dispatch gives sessions to any runner that polls.
 
 import { QUIET_MS, type StoredRunner } from "../store/registry.ts";
 import type { ServiceHost } from "./service-host.ts";
 
-export type StandingHost = Pick<ServiceHost, "clock" | "dispatcher" | "leaseMs" | "registry">;
+export type HealthHost = Pick<ServiceHost, "clock" | "dispatcher" | "leaseMs" | "registry">;
 
 export const RUNNER_STATUSES = ["online", "draining", "silent"] as const;
 
-interface Standing {
+interface RunnerHealth {
   readonly status: (typeof RUNNER_STATUSES)[number];
   /** How long the runner has been silent. */
   readonly quietMs: number;
 }
 
-/** runner-standing-1. */
-export function standingOf(
-  { clock, dispatcher, leaseMs, registry }: StandingHost,
+/** runner-health-1. */
+export function healthOf(
+  { clock, dispatcher, leaseMs, registry }: HealthHost,
   runner: StoredRunner,
-): Standing {
+): RunnerHealth {
   const { runnerId, seenAt, draining } = runner;
   const quietMs = Math.max(0, Math.min(dispatcher.quietFor(runnerId), clock.now() - seenAt));
   const isSeenHere = registry.isSeenHere(runner) || dispatcher.quietFor(runnerId) < Infinity;
@@ -35,7 +35,7 @@ export function standingOf(
   return { status: isSilent ? "silent" : draining === true ? "draining" : "online", quietMs };
 }
 
-/** runner-standing-2. */
+/** runner-health-2. */
 export async function heldBy(
   { clock, storage }: Pick<ServiceHost, "clock" | "storage">,
   { runnerId, maxRuns }: StoredRunner,

@@ -1,11 +1,11 @@
-// SessionHolds: the holds of one session's tasks, and where the file stores each (accounts-1).
+// SessionReservations: the holds of one session's tasks, and where the file stores each (accounts-1).
 
 import type { Amount, Hold } from "@holdfast/core";
 
 /** Holds that the row of an account keeps. Every hold beyond has a row. */
 const ACCOUNT_HOLDS_MAX = 8;
 
-export class SessionHolds {
+export class SessionReservations {
   readonly #inAccount = new Map<number, Amount>();
   readonly #inRows = new Map<number, Amount>();
 

@@ -7,7 +7,7 @@ import { defineAgent } from "@holdfast/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
-import { standing } from "../testing/fleet-sessions.ts";
+import { sessionBecomes } from "../testing/fleet-sessions.ts";
 import { Project, type Finished } from "../testing/holdfast-process.ts";
 
 const TIMEOUT = { timeout: 60_000 };
@@ -37,7 +37,7 @@ test.concurrent(
   TIMEOUT,
   async () => {
     const sessionId = await startSession(fleet, { agent: "busy" });
-    await standing(fleet, sessionId, { status: "working" });
+    await sessionBecomes(fleet, sessionId, { status: "working" });
     const { stdout } = await cli("show", sessionId);
     expect(stdout).toContain(`held by      box-1 (${runnerId}), for `);
     expect(stdout).not.toContain("resume");

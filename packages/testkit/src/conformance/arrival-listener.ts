@@ -3,13 +3,13 @@
 import type { Arrival } from "@holdfast/core";
 import type { Fixture } from "./fixture.ts";
 
-export interface Ear {
+export interface ArrivalListener {
   /** The received arrivals, as soon as there are this many. */
   received(count: number): Promise<readonly Arrival[]>;
   unsubscribe(): void;
 }
 
-export function listen(fixture: Fixture, also?: () => void): Ear {
+export function listen(fixture: Fixture, also?: () => void): ArrivalListener {
   const arrivals: Arrival[] = [];
   let wake = () => {};
   const unsubscribe = fixture.storage.subscribe((arrival) => {
