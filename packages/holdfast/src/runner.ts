@@ -2,6 +2,16 @@
 // is separate from `holdfast` because it loads network code, which agents and tests do not need.
 
 export {
+  checkExecutor,
+  executorAgent,
+  executorAt,
+  ExecutorHost,
+  findExecutor,
+  type CheckedClause,
+  type CheckOptions,
+  type ExecutorHostOptions,
+  type ExecutorProfile,
+  type ExecutorResult,
   coordinatorQueue,
   queuedTasks,
   startRunner,

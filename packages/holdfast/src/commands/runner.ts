@@ -58,6 +58,10 @@ export const runner: Command = {
       short: "e",
     },
     "executor-list": { help: "list the executors of the project, and end", short: "l" },
+    "check-executor": {
+      help: "check an executor by its name or path against the protocol, with real turns, and end (exit code 1 when it fails)",
+      value: "NAME|PATH",
+    },
     label: {
       help: "a label that sessions may demand; may be given more than once. machine, hostname and runner are always set",
       value: "NAME=VALUE",

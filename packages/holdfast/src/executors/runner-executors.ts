@@ -1,12 +1,15 @@
-// The executors of `holdfast runner`: which one it offers as an agent, and the list of all (`RunnerExecutors`).
+// The executors of `holdfast runner`: the one that it offers as an agent (`RunnerExecutors`), the list of all, and the check
+// of one.
 
 import {
+  checkExecutor,
   DEFAULT_EXECUTOR,
   executorAgent,
   executorAt,
   ExecutorHost,
   findExecutor,
   listExecutors,
+  type CheckedClause,
   type ExecutorProfile,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
@@ -76,4 +79,29 @@ export function listRunnerExecutors(workspace: string, io: Io): number {
   );
   io.result({ executors }, lines.join("\n"));
   return 0;
+}
+
+/** Checks an executor of the project by its name, or any by its path. @returns exit code 1 when a clause failed. */
+export async function checkRunnerExecutor(given: string, workspace: string, io: Io): Promise<number> {
+  const profile = given.includes("/") ? executorAt(resolve(io.cwd, given)) : findExecutor(workspace, given);
+  io.note(`Checking ${profile.command.join(" ")}`);
+  const onClause = (clause: CheckedClause): void => io.note(lineOf(clause, io));
+  const clauses = await checkExecutor(profile, { environment: io.env, projectDir: workspace, onClause });
+  const failed = clauses.filter(({ status }) => status === "failed").length;
+  io.result(
+    { executor: profile.name, clauses },
+    failed === 0 ? "the executor conforms" : `${failed} clauses failed`,
+  );
+  return failed === 0 ? 0 : 1;
+}
+
+function lineOf({ clause, what, status, detail }: CheckedClause, { notes }: Io): string {
+  const { paint, symbols } = notes;
+  const mark = {
+    passed: paint.green(symbols.done),
+    failed: paint.red(symbols.failed),
+    skipped: symbols.wait,
+  };
+  const why = detail === undefined ? "" : `: ${plainLine(detail, LINE_CHARS)}`;
+  return `${mark[status]} ${clause} ${what}${why}`;
 }

@@ -10,7 +10,7 @@ import {
 } from "@holdfast/runtime";
 import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
-import { listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
+import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
 import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
@@ -39,6 +39,8 @@ const POLL_SECONDS_MAX = 30;
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
   if (args.has("executor-list")) return listRunnerExecutors(workspaceOf(args, io), io);
+  const checked = args.text("check-executor");
+  if (checked !== undefined) return checkRunnerExecutor(checked, workspaceOf(args, io), io);
   const supervised = supervisorLink(args);
   try {
     return await runWith(args, io, supervised);

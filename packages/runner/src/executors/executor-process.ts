@@ -27,6 +27,8 @@ import { reportRoutes, TurnReports, type ReportTarget } from "./turn-reports.ts"
 /** Output kept of one process, both streams together. */
 const OUTPUT_BYTES = 256 * 1024;
 const ERROR_CHARS = 2_000;
+/** The message that asks a persistent process to end. */
+export const SHUTDOWN = '{"type":"shutdown"}\n';
 /** The steps of a stop: the request to shut down, SIGTERM, SIGKILL. */
 const SHUTDOWN_MS = 5_000;
 /** Stands for a line that is too long to be a message. No message has such a type. */
@@ -146,15 +148,18 @@ export class ExecutorProcess {
 
   /** Ends the process: by a request, if it is persistent, then by signals. */
   async stop(reason: string): Promise<void> {
-    const shutdown = {
-      ask: () => {
-        void this.#process.write('{"type":"shutdown"}\n');
-        this.#process.closeInput();
-      },
-      askMs: SHUTDOWN_MS,
-    };
-    await this.#process.stop(reason, this.#options.profile.lifecycle === "persistent" ? shutdown : {});
+    if (this.#options.profile.lifecycle === "persistent") await this.shutDown(SHUTDOWN, SHUTDOWN_MS, reason);
+    else await this.#process.stop(reason);
     await this.ended;
+  }
+
+  /** Writes a last message, or nothing, and closes the input. The process has this long to end before it gets signals. */
+  shutDown(message: string, waitMs: number, reason = "it was asked to shut down"): Promise<ProcessReport> {
+    const ask = (): void => {
+      if (message !== "") void this.#process.write(message);
+      this.#process.closeInput();
+    };
+    return this.#process.stop(reason, { ask, askMs: waitMs });
   }
 
   async #exitTurn(): Promise<number> {

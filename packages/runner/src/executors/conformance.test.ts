@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { openWorld, type World } from "../testing/executor-world.ts";
+import { checkExecutor } from "./conformance.ts";
+import { DEFAULT_EXECUTOR, findExecutor, type ExecutorProfile } from "./profile.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+/** The numbers of the clauses by their outcome. */
+async function check(profile: ExecutorProfile): Promise<Record<string, readonly number[]>> {
+  const options = { environment: process.env, projectDir: world.folder, turnMs: 20_000 };
+  const outcome: Record<string, number[]> = {};
+  for (const { clause, status } of await checkExecutor(profile, options))
+    (outcome[status] ??= []).push(Number(clause.split("-").at(-1)));
+  return outcome;
+}
+
+test("the executor that comes with Holdfast keeps every clause of a one-shot program", async () => {
+  expect(await check(findExecutor(world.folder, DEFAULT_EXECUTOR))).toEqual({
+    passed: [1, 2, 3, 4, 5, 6, 7],
+    skipped: [8, 9],
+  });
+});
+
+test("a program that accepts everything and reports nothing fails", async () => {
+  const outcome = await check(await world.shell("cat > /dev/null; exit 0"));
+  expect(outcome).toEqual({ failed: [1, 2, 5, 6], skipped: [3, 4, 8, 9], passed: [7] });
+});
+
+test("a program that ignores SIGTERM fails the clause about its end alone", async () => {
+  const profile = await world.node(`
+    process.on("SIGTERM", () => {});
+    await call("POST", "/bind", { executor_session_id: "own" });
+    await event("result", { result_text: "ready" });`);
+  const deaf = {
+    ...profile,
+    command: ["/bin/sh", "-c", "trap '' TERM; cat | " + profile.command.join(" ")] as const,
+  };
+  expect((await check(deaf)).failed).toContain(7);
+});
+
+test("a program that is not there fails, and the check ends", async () => {
+  const profile = await world.shell("");
+  const outcome = await check({ ...profile, command: ["/no/such/program"] });
+  expect(outcome["passed"]).toBeUndefined();
+  expect(outcome["failed"]).toContain(2);
+});
