@@ -78,8 +78,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "kills",
     run: () =>
       runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent`,
-        ["packages/holdfast/src/behaviour/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
+        `${kills} kills of the daemon, ${kills} of the coding agent, 100 of the local stack`,
+        [
+          "packages/holdfast/src/behaviour/kill.test.ts",
+          "packages/holdfast/src/behaviour/local-kill.test.ts",
+          "examples/01-coding-agent/kill.test.ts",
+        ],
         { HOLDFAST_KILLS: String(kills) },
       ),
   },
