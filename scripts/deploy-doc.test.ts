@@ -10,7 +10,13 @@ import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
 
-const PAGES = ["docs/deploy.md", "docs/guide.md", "README.md", "examples/15-fleet/README.md"];
+const PAGES = [
+  "docs/deploy.md",
+  "docs/guide.md",
+  "docs/local.md",
+  "README.md",
+  "examples/15-fleet/README.md",
+];
 const read = (page: string): string => readFileSync(new URL(`../${page}`, import.meta.url), "utf8");
 
 const blocks = (page: string, language: string): string[] =>

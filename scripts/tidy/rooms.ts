@@ -51,7 +51,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],
     ["place"],
-    ["secrets"],
+    ["secrets", "stack-log"],
     ["view"],
     ["run"],
     ["ask"],

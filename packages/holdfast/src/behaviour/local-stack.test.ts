@@ -1,6 +1,6 @@
 // The local stack as people use it: real processes, started and killed.
 
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -237,3 +237,44 @@ const ONE_AGENT = `
 import { defineAgent } from "holdfast";
 export default defineAgent({ name: "one", run: async (ctx) => ctx.run("one", async () => 1) });
 `;
+
+describe("secrets of the stack", () => {
+  const CANARY = "canary-7f3b1c9d2e5a4860";
+  const KEYED = `
+import { execFileSync } from "node:child_process";
+import { defineAgent, defineTask } from "holdfast";
+const look = defineTask({ name: "look", secrets: ["CANARY_KEY"], run: (_, task) => ({
+  chars: task.secret("CANARY_KEY").length,
+  shell: execFileSync("sh", ["-c", "env; cat /proc/$PPID/environ"], { encoding: "latin1" }).includes("canary-"),
+}) });
+export const keyed = defineAgent({ name: "keyed", secrets: ["CANARY_KEY"], tasks: [look], run: (ctx) => ctx.scheduleTask(look, null) });
+`;
+  const seen = { chars: CANARY.length, shell: false };
+
+  test("a secret is asked for once, survives a restart of its runner, and is in no file, argument or environment", async () => {
+    writeFileSync(project.path("agents.ts"), KEYED);
+    const start = ["up", "--agents", "agents.ts", "--port", "0", "--secret-stdin", "CANARY_KEY"];
+    const { code, stderr } = await project.start(start, { stdin: `${CANARY}\n` }).finished;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(await runInStack("keyed", null)).toEqual(seen);
+    await stack.kill("runner");
+    await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
+    expect(await runInStack("keyed", null)).toEqual(seen);
+    for (const pid of stack.processes())
+      for (const file of ["cmdline", "environ"]) expect(textOf(`/proc/${pid}/${file}`)).not.toContain(CANARY);
+    await project.run("local", "stop");
+    for (const file of readdirSync(project.folder, { recursive: true, withFileTypes: true }))
+      if (file.isFile())
+        expect([file.name, textOf(`${file.parentPath}/${file.name}`).includes(CANARY)]).toEqual([
+          file.name,
+          false,
+        ]);
+  });
+
+  test("a start without a terminal and without the secret is an error that names it, and nothing stays behind", async () => {
+    writeFileSync(project.path("agents.ts"), KEYED);
+    const { code, stderr } = await stack.start();
+    expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining("CANARY_KEY") });
+    expect(stack.processes()).toEqual([]);
+  });
+});

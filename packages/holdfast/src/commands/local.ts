@@ -1,5 +1,11 @@
 import { refuse, refuseAction, takeNothing } from "../frame/arguments.ts";
-import type { Arguments, Command, Io, Options } from "../frame/command.ts";
+import {
+  SECRET_STDIN_OPTION,
+  type Arguments,
+  type Command,
+  type Io,
+  type Options,
+} from "../frame/command.ts";
 
 const START_OPTIONS: Options = {
   agents: {
@@ -18,6 +24,7 @@ const START_OPTIONS: Options = {
     value: "DIR",
     short: "p",
   },
+  "secret-stdin": SECRET_STDIN_OPTION,
   foreground: { help: "start: stay, and stop the stack with Ctrl-C" },
 };
 

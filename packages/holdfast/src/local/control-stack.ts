@@ -12,8 +12,8 @@ import {
   type Component,
   type StackState,
 } from "../place/local-stack.ts";
-import { endOfLog, followLog, lastLines } from "./log-reader.ts";
-import type { LogLine } from "./stack-log.ts";
+import { endOfLog, followLog, lastLines } from "../stack-log/log-reader.ts";
+import type { LogLine } from "../stack-log/stack-log.ts";
 import { statusLines } from "./stack-text.ts";
 
 /** Longer than the supervisor takes to end everything by force. */

@@ -19,8 +19,15 @@ import { makeFolder } from "../place/coordinator-storage.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
 import { findMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
+import {
+  answerTo,
+  StackSecrets,
+  supplyByLauncher,
+  supplyHere,
+  type SecretsQuestion,
+} from "./stack-secrets.ts";
 import { reportStack } from "./stack-text.ts";
-import { StackLog } from "./stack-log.ts";
+import { StackLog } from "../stack-log/stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 
 const PORT = 8765;
@@ -43,6 +50,7 @@ const FOREIGN_VARIABLES = ["HOLDFAST_URL", "AGENT_ORCHESTRATOR_API_URL", "HOLDFA
 
 /** The supervisor's answer to the command that started it. */
 type Answer =
+  | SecretsQuestion
   | { readonly type: "ready"; readonly state: StackState }
   | { readonly type: "failed"; readonly error: ReportedError };
 
@@ -53,7 +61,7 @@ export async function startStack(args: Arguments, io: Io): Promise<number> {
   const plan = planOf(args, io);
   const paths = stackPaths(io);
   await makeFolder(paths.folder);
-  if (args.has("foreground")) return supervise(plan, paths, io);
+  if (args.has("foreground")) return supervise(plan, paths, args, io);
   const state = await startDetached(args, paths, io);
   reportStack(state, paths, io);
   return 0;
@@ -141,7 +149,13 @@ async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promis
     child.on("exit", (code, signal) => early(signal ?? `exit code ${code}`));
   });
   try {
-    const answered = new Promise<Answer>((done) => child.on("message", (message) => done(message as Answer)));
+    const answered = new Promise<Exclude<Answer, SecretsQuestion>>((done) =>
+      child.on("message", (message) => {
+        const answer = message as Answer;
+        if (answer.type !== "secrets") done(answer);
+        else void answerTo(answer, args, io).then((values) => child.send(values, () => {}));
+      }),
+    );
     const answer = await Promise.race([answered, ended]);
     if (answer instanceof HoldfastError) throw answer;
     if (answer.type === "ready") return answer.state;
@@ -155,12 +169,15 @@ async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promis
 
 // ---- the supervisor ----------------------------------------------------------------------------------------------
 
-async function supervise(plan: StackPlan, paths: StackPaths, io: Io): Promise<number> {
+async function supervise(plan: StackPlan, paths: StackPaths, args: Arguments, io: Io): Promise<number> {
   const answer = (given: Answer): void => {
     if (process.connected) process.send?.(given, undefined, undefined, () => {});
   };
   try {
-    return await superviseLocked(plan, paths, io, (state) => {
+    const secrets = new StackSecrets((names) =>
+      process.connected ? supplyByLauncher(names) : supplyHere(names, args, io),
+    );
+    return await superviseLocked({ plan, paths, secrets, io }, (state) => {
       if (process.send === undefined) reportStack(state, paths, io);
       answer({ type: "ready", state });
     });
@@ -171,17 +188,22 @@ async function supervise(plan: StackPlan, paths: StackPaths, io: Io): Promise<nu
   }
 }
 
+interface Supervision {
+  readonly plan: StackPlan;
+  readonly paths: StackPaths;
+  readonly secrets: StackSecrets;
+  readonly io: Io;
+}
+
 async function superviseLocked(
-  plan: StackPlan,
-  paths: StackPaths,
-  io: Io,
+  { plan, paths, secrets, io }: Supervision,
   ready: (state: StackState) => void,
 ): Promise<number> {
   const lock = lockFile(paths.lock);
   if (lock === undefined) throw isRunningAlready(paths);
   const log = new StackLog(paths.log);
   let signal: StopSignal | undefined;
-  const supervisor = new Supervisor(plan, paths, log);
+  const supervisor = new Supervisor({ plan, paths, log, secrets });
   const release = io.onStop((given) => {
     if (signal === undefined) void supervisor.stop();
     else supervisor.stopNow();

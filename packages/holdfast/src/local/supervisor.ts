@@ -20,7 +20,8 @@ import { FileWatch } from "./changed-files.ts";
 import { Keeper } from "./keeper.ts";
 import { StackAdmin } from "./stack-admin.ts";
 import { StackChild } from "./stack-child.ts";
-import type { StackLog } from "./stack-log.ts";
+import type { StackLog } from "../stack-log/stack-log.ts";
+import type { StackSecrets } from "./stack-secrets.ts";
 import { StateFile, type StateChange } from "./state-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,6 +41,13 @@ export interface StackPlan {
   readonly marker: string;
 }
 
+export interface SupervisorParts {
+  readonly plan: StackPlan;
+  readonly paths: StackPaths;
+  readonly log: StackLog;
+  readonly secrets: StackSecrets;
+}
+
 /** The label by which a later supervisor finds the runners of the stack. */
 const LABEL = ["stack", "local"] as const;
 const RUNNER_GRACE_MS = 13_000;
@@ -47,8 +55,7 @@ const COORDINATOR_GRACE_MS = 8_000;
 const REPEAT_MS = 100;
 
 export class Supervisor {
-  readonly #plan: StackPlan;
-  readonly #log: StackLog;
+  readonly #parts: SupervisorParts;
   readonly #coordinator: Keeper;
   readonly #runner: Keeper;
   readonly #files: FileWatch;
@@ -63,9 +70,9 @@ export class Supervisor {
   #cleaning: Promise<unknown> = Promise.resolve();
   #replacing: Promise<void> | undefined;
 
-  constructor(plan: StackPlan, paths: StackPaths, log: StackLog) {
-    this.#plan = plan;
-    this.#log = log;
+  constructor(parts: SupervisorParts) {
+    const { plan, paths } = parts;
+    this.#parts = parts;
     this.#port = plan.port;
     const { project, agents } = plan;
     const state: StackState = {
@@ -80,11 +87,11 @@ export class Supervisor {
       processes: [],
     };
     this.#state = new StateFile(paths.state, state, (message) =>
-      this.#log.write("supervisor", `the state could not be written: ${message}`),
+      this.#parts.log.write("supervisor", `the state could not be written: ${message}`),
     );
     const common = {
       changed: () => this.#change({}),
-      log: (text: string) => this.#log.write("supervisor", text),
+      log: (text: string) => this.#parts.log.write("supervisor", text),
     };
     this.#coordinator = new Keeper("coordinator", {
       ...common,
@@ -116,18 +123,18 @@ export class Supervisor {
 
   /** Resolves when everything is ready. @throws what the first process that failed reported; nothing runs then. */
   async start(): Promise<void> {
-    this.#log.write("supervisor", `starting as process ${process.pid}`);
+    this.#parts.log.write("supervisor", `starting as process ${process.pid}`);
     this.#change({});
-    await endExecution(this.#plan.marker); // supervisor-1.
+    await endExecution(this.#parts.plan.marker); // supervisor-1.
     try {
       await Promise.all([this.#coordinator.start(), this.#runner.start()]);
     } catch (error) {
-      this.#log.write("supervisor", `the stack did not start: ${toError(error).message}`);
+      this.#parts.log.write("supervisor", `the stack did not start: ${toError(error).message}`);
       await this.stop();
       throw error;
     }
     this.#change({ status: "running" });
-    this.#log.write("supervisor", `ready on ${this.state.url}`);
+    this.#parts.log.write("supervisor", `ready on ${this.state.url}`);
   }
 
   /** Stops the runner and then the coordinator (supervisor-4). A second call waits for the first. */
@@ -136,15 +143,15 @@ export class Supervisor {
     this.#over.abort();
     this.#files.close();
     this.#change({ status: "stopping" });
-    this.#log.write("supervisor", "stopping");
+    this.#parts.log.write("supervisor", "stopping");
     await this.#runner.stop(RUNNER_GRACE_MS);
     await this.#cleaning; // The coordinator receives the last reports.
     await this.#coordinator.stop(COORDINATOR_GRACE_MS);
-    await endExecution(this.#plan.marker);
+    await endExecution(this.#parts.plan.marker);
     this.#change(
       failure === undefined ? { status: "stopped" } : { status: "failed", failure: failure.message },
     );
-    this.#log.write("supervisor", "stopped");
+    this.#parts.log.write("supervisor", "stopped");
     this.#ended.resolve(failure);
   }
 
@@ -158,7 +165,7 @@ export class Supervisor {
   /** Starts the coordinator and the runner again. Running sessions keep their process until they have ended. */
   async renew(): Promise<void> {
     if (this.#over.signal.aborted) return;
-    this.#log.write("supervisor", "restarting the coordinator and the runner");
+    this.#parts.log.write("supervisor", "restarting the coordinator and the runner");
     await this.#coordinator
       .renew(COORDINATOR_GRACE_MS)
       .catch((error: unknown) => this.#giveUp("coordinator", toError(error).message));
@@ -190,7 +197,7 @@ export class Supervisor {
   // ---- the runner --------------------------------------------------------------------------------------------------
 
   #startRunner(): StackChild {
-    const { agents, tasks, project } = this.#plan;
+    const { agents, tasks, project } = this.#parts.plan;
     const args = [
       "runner",
       "--supervised",
@@ -210,10 +217,11 @@ export class Supervisor {
   }
 
   async #runnerReady(child: StackChild): Promise<void> {
-    const { files, agents: offers } = await child.reported("loaded");
-    this.#files.watch([...new Set([...this.#plan.agents, ...this.#plan.tasks, ...files])]);
+    const { files, agents: offers, secrets } = await child.reported("loaded");
+    this.#files.watch([...new Set([...this.#parts.plan.agents, ...this.#parts.plan.tasks, ...files])]);
+    const values = await this.#parts.secrets.valuesOf(secrets);
     const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
-    child.handOver({ url: this.state.url ?? "", token });
+    child.handOver({ url: this.state.url ?? "", token, secrets: values });
     await child.reported("started");
     this.#change({ offers });
   }
@@ -245,12 +253,12 @@ export class Supervisor {
   async #replaceRunner(): Promise<void> {
     try {
       await this.#runner.replace();
-      this.#log.write("supervisor", "a new runner has loaded the agents");
+      this.#parts.log.write("supervisor", "a new runner has loaded the agents");
       this.#change({ problem: undefined });
     } catch (thrown) {
       const { message, at } = toHoldfastError(thrown);
       const problem = `${message}${at === undefined ? "" : ` (${at})`}`;
-      this.#log.write(
+      this.#parts.log.write(
         "supervisor",
         `the agents were not loaded again, and their last version stays: ${problem}`,
       );
@@ -265,14 +273,14 @@ export class Supervisor {
     args: readonly string[],
     onReport: (report: Report) => void,
   ): StackChild {
-    const { program, env, marker, project } = this.#plan;
+    const { program, env, marker, project } = this.#parts.plan;
     return new StackChild({
       component,
       argv: [...program, ...args],
       cwd: project,
       env: { ...env[component], [EXECUTION_MARKER]: `${marker}/${++this.#children}` },
       marker: `${marker}/${this.#children}`,
-      log: (line) => this.#log.write(component, line),
+      log: (line) => this.#parts.log.write(component, line),
       onReport,
     });
   }
@@ -280,7 +288,7 @@ export class Supervisor {
   /** Ends everything that a process has started. */
   async #endAll({ marker }: StackChild): Promise<void> {
     if (!(await endExecution(marker)))
-      this.#log.write("supervisor", `some processes of ${marker} could not be ended`);
+      this.#parts.log.write("supervisor", `some processes of ${marker} could not be ended`);
   }
 
   /** Asks the coordinator until it answers (supervisor-3). @throws what it refuses with, or when the stack stops. */
@@ -302,7 +310,7 @@ export class Supervisor {
     const failure = new HoldfastError("agent_error", `the ${component} was restarted too often: ${end}`, {
       fix: `run \`holdfast local logs -c ${component}\` to see what it wrote`,
     });
-    this.#log.write("supervisor", failure.message);
+    this.#parts.log.write("supervisor", failure.message);
     await this.stop(failure);
   }
 

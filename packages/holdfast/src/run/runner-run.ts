@@ -3,6 +3,7 @@
 import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
 import {
   compositeTracer,
+  declaredSecretsOf,
   limitProcessMemory,
   Watchdog,
   type Agent,
@@ -140,9 +141,17 @@ async function optionsOf(
   const grace = args.text("grace");
   const name = args.text("name");
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
-  const secrets = supervised === undefined ? await secretsFor({ agents, tasks }, args, io) : undefined;
-  supervised?.report({ type: "loaded", files: imported(), agents: agents.map((agent) => agent.name) });
+  supervised?.report({
+    type: "loaded",
+    files: imported(),
+    agents: agents.map((agent) => agent.name),
+    secrets: declaredSecretsOf(agents, tasks),
+  });
   const given = await supervised?.handedOver;
+  const secrets =
+    given === undefined
+      ? await secretsFor({ agents, tasks }, args, io)
+      : new Map(Object.entries(given.secrets));
   const token = given?.token ?? (await tokenOf(args, io));
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
@@ -152,7 +161,7 @@ async function optionsOf(
     workspace,
     agents,
     tasks,
-    ...(secrets === undefined ? {} : { secrets }),
+    secrets,
     labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
     insecure: args.has("insecure"),
     ...(name === undefined ? {} : { name }),

@@ -12,6 +12,8 @@ import { reportedError, type ReportedError } from "../frame/command-error.ts";
 export interface HandOver {
   readonly url: string;
   readonly token: string;
+  /** Values of the secrets that its agents declare. */
+  readonly secrets: Readonly<Record<string, string>>;
 }
 
 /** The messages of a child. */
@@ -22,7 +24,12 @@ export type Report =
       readonly storage: string;
       readonly adminTokenFile: string;
     }
-  | { readonly type: "loaded"; readonly files: readonly string[]; readonly agents: readonly string[] }
+  | {
+      readonly type: "loaded";
+      readonly files: readonly string[];
+      readonly agents: readonly string[];
+      readonly secrets: readonly string[];
+    }
   | { readonly type: "registered"; readonly runnerId: string }
   | { readonly type: "started" }
   | { readonly type: "failed"; readonly error: ReportedError };
