@@ -1,6 +1,7 @@
 // `holdfast coordinator` as a process, and a runner by hand, so that a test decides what it does.
 
 import { readFileSync } from "node:fs";
+import { BEHAVIOUR_FLAGS } from "@holdfast/core";
 import type { HoldfastProcess, Project } from "./holdfast-process.ts";
 
 export interface Coordinator {
@@ -43,7 +44,15 @@ export async function registerRunner(coordinator: Coordinator): Promise<{ runner
     kind: "registration",
     name: "box",
   });
-  const hello = { protocol: 1, name: "box-1", hostname: "box", agents: [{ name: "greeter" }], maxRuns: 5 };
+  const agents = [{ name: "greeter" }];
+  const hello = {
+    protocol: 1,
+    name: "box-1",
+    hostname: "box",
+    behaviourFlags: BEHAVIOUR_FLAGS,
+    agents,
+    maxRuns: 5,
+  };
   return call(coordinator.url, secret, "runners/register", hello);
 }
 

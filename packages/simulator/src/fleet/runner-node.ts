@@ -3,7 +3,7 @@
 //   runner-node-1. An ended process is started again as the same runner some time later. Nobody releases its claims.
 //   runner-node-2. A pause ends after its time, and the process then continues without noticing it.
 
-import type { Random } from "@holdfast/core";
+import { BEHAVIOUR_FLAGS, type Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   CLAIM_AGE_MS,
@@ -220,6 +220,7 @@ export class RunnerNode {
       const runner = {
         protocol: 1,
         hostname: runnerId,
+        behaviourFlags: BEHAVIOUR_FLAGS,
         project: "",
         process: processOf(life),
         labels: {},
