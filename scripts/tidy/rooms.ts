@@ -46,7 +46,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
-  runner: [["secrets", "gateway"], ["executors"]],
+  runner: [["secrets", "gateway"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],

@@ -30,6 +30,7 @@ export {
   type QueuedTasksOptions,
   type TaskQueue,
 } from "./queued-tasks.ts";
-export { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
+export { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
+export { checkRunnerPolicy, requireExecutor, type RunnerPolicy } from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

@@ -55,7 +55,7 @@ const GRACE_MS = 1_000;
  * seconds.
  */
 const ABORT_MS = 3_000;
-const MAX_RUNS = 32;
+export const MAX_RUNS = 32;
 /** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
 

@@ -67,6 +67,10 @@ export const runner: Command = {
       value: "NAME=VALUE",
       repeats: true,
     },
+    policy: {
+      help: "a JSON file with what this runner may do, whatever its coordinator asks for (default: holdfast/runner-policy.json in your configuration folder)",
+      value: "FILE",
+    },
     "max-runs": { help: "sessions held at once (default: 32)", value: "N" },
     name: {
       help: "a name for people (default: the host's name); distinguishes runners of one project on one machine",

@@ -10,7 +10,9 @@ import {
   findExecutor,
   listExecutors,
   type CheckedClause,
+  requireExecutor,
   type ExecutorProfile,
+  type RunnerPolicy,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
 import { resolve } from "node:path";
@@ -32,15 +34,17 @@ export class RunnerExecutors {
   /**
    * The agent of the chosen executor. A runner that is given nothing else offers the executor that comes with Holdfast.
    *
-   * @throws HoldfastError when there is no such executor, or its profile is wrong.
+   * @throws HoldfastError when there is no such executor, its profile is wrong, or the policy does not allow it.
    */
-  agents(workspace: string, isAlone: boolean): readonly Agent[] {
+  agents(workspace: string, isAlone: boolean, policy: RunnerPolicy): readonly Agent[] {
     const profile =
       this.#chosen(workspace) ?? (isAlone ? findExecutor(workspace, DEFAULT_EXECUTOR) : undefined);
     if (profile === undefined) return [];
+    requireExecutor(policy, profile.name);
     this.#host = new ExecutorHost({
       environment: this.#io.env,
       projectDir: workspace,
+      policy,
       onTurn: ({ sessionId, agent, mode }) => this.#logTurn(sessionId, agent, mode),
     });
     return [executorAgent(profile, this.#host)];

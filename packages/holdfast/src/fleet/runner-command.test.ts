@@ -1,6 +1,6 @@
 // The command `runner`: what it says, what it refuses, and how it ends.
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -46,6 +46,84 @@ describe("holdfast runner", () => {
     );
     expect(stderr).toContain("choose another port with --health-port");
   });
+
+  test.each([
+    ["that is not JSON", "{", "", "the policy is not JSON"],
+    [
+      "with a wrong field",
+      '{"network":{"allow":["https://x"]}}',
+      "#/network/allow",
+      '"allow" has a wrong value',
+    ],
+    ["with an unknown field", '{"root":["/"]}', "#/root", 'the policy has no "root"'],
+  ])("a runner does not start with a policy %s", TIMEOUT, async (_what, text, pointer, message) => {
+    mkdirSync(project.path("work"));
+    writeFileSync(project.path("policy.json"), text);
+    const args = [
+      "runner",
+      "-c",
+      fleet.url,
+      "-p",
+      "work",
+      "--agents",
+      "agents.ts",
+      "--policy",
+      "policy.json",
+    ];
+    const { code, stderr } = await project.start(args, { stdin: "" }).finished;
+    expect(code).toBe(3);
+    expect(stderr).toContain(`error[E_CONFIG_INVALID]: ${message}`);
+    expect(stderr).toContain(`at: ${project.path("policy.json")}${pointer}\n`);
+  });
+
+  test("a policy that others may write, or that lies in the project, is refused", TIMEOUT, async () => {
+    mkdirSync(project.path("work"));
+    for (const [file, mode, message] of [
+      ["policy.json", 0o602, "other users may write the file"],
+      ["work/policy.json", 0o600, "the policy lies in the project, where agents may change it"],
+      ["none.json", undefined, "the policy cannot be read"],
+    ] as const) {
+      if (mode !== undefined) {
+        writeFileSync(project.path(file), "{}");
+        chmodSync(project.path(file), mode);
+      }
+      const args = ["runner", "-c", fleet.url, "-p", "work", "--agents", "agents.ts", "--policy", file];
+      const { code, stderr } = await project.start(args, { stdin: "" }).finished;
+      expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
+    }
+  });
+
+  test("an executor that the policy does not allow is refused at the start", TIMEOUT, async () => {
+    mkdirSync(project.path("work"));
+    writeFileSync(project.path("policy.json"), '{"executors":["claude-code"]}');
+    const args = ["runner", "-c", fleet.url, "-p", "work", "-x", "test-executor", "--policy", "policy.json"];
+    const { code, stderr } = await project.start(args, { stdin: "" }).finished;
+    expect([code, stderr]).toEqual([
+      12,
+      expect.stringContaining(
+        "error[E_POLICY_DENIED]: the policy of this runner does not allow the executor",
+      ),
+    ]);
+  });
+
+  test(
+    "the policy of the user's configuration folder limits the sessions that are held",
+    TIMEOUT,
+    async () => {
+      mkdirSync(project.path("work"));
+      mkdirSync(project.path(".config/holdfast"), { recursive: true });
+      writeFileSync(project.path(".config/holdfast/runner-policy.json"), '{"concurrency":2}');
+      const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
+      const args = ["runner", "-c", fleet.url, "-p", "work", "--agents", "agents.ts", "--max-runs", "9"];
+      const runner = project.start(args, { env, stdin: "" });
+      await runner.says("Runner started");
+      const [, runnerId] = /Registered as (\S+)/.exec(runner.stderr)!;
+      expect(await fleetRunner(runnerId!)).toMatchObject({ maxRuns: 2 });
+      expect(runner.stderr).toContain("--max-runs is lowered to 2, the policy's concurrency");
+      runner.kill("SIGINT");
+      await runner.finished;
+    },
+  );
 
   test(
     "a runner ends where another server answers at its URL, and does not wait for it",

@@ -9,13 +9,14 @@ import {
   type Agent,
   type TaskDefinition,
 } from "@holdfast/runtime";
-import { startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
+import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
 import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
+import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
 import { findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
@@ -127,6 +128,7 @@ async function optionsOf(
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
+  const policy = readRunnerPolicy(args, io, workspace);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still loading");
   const imported = supervised === undefined ? () => [] : watchImports();
@@ -134,9 +136,13 @@ async function optionsOf(
   for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
   const tasks: TaskDefinition[] = [];
   for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
-  agents.push(...executors.agents(workspace, agents.length + tasks.length === 0));
+  agents.push(...executors.agents(workspace, agents.length + tasks.length === 0, policy));
   const stage = findStage(io);
-  const maxRuns = numberOf(args, "max-runs", 1);
+  const wanted = numberOf(args, "max-runs", 1);
+  const { concurrency = Infinity } = policy;
+  const maxRuns = concurrency === Infinity ? wanted : Math.min(wanted ?? MAX_RUNS, concurrency);
+  if (wanted !== undefined && wanted !== maxRuns)
+    io.note(`${io.notes.symbols.warn} --max-runs is lowered to ${maxRuns}, the policy's concurrency`);
   const healthPort = numberOf(args, "health-port", 0, 65_535);
   const grace = args.text("grace");
   const name = args.text("name");

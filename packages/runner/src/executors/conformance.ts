@@ -263,7 +263,8 @@ class Check {
 
   #processOptions(): ProcessOptions {
     const { environment, projectDir: cwd } = this.#options;
-    return { profile: this.#profile, version: this.#version, supervisor: this.#supervisor, environment, cwd };
+    const [profile, version, supervisor] = [this.#profile, this.#version, this.#supervisor];
+    return { profile, version, supervisor, environment, cwd, network: { allow: [] } };
   }
 
   #request(mode: TurnRequest["mode"], turn: number): TurnRequest {

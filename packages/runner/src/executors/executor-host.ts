@@ -3,6 +3,7 @@
 //   executor-host-1. A session has at most one process here. A turn stops another process of its session first.
 //   executor-host-2. A persistent process is kept for a while between two turns (warm). After that, and at another
 //       runner, the next turn starts a process with `mode: "resume"` (cold).
+//   executor-host-4. Nothing starts that the runner's policy forbids (runner-policy-3).
 //   executor-host-3. The schema of an executor is asked for once (`--schema`).
 
 import { HoldfastError } from "@holdfast/core";
@@ -11,6 +12,7 @@ import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
+import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/runner-policy.ts";
 import { ExecutorProcess } from "./executor-process.ts";
 import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import type { ExecutorProfile } from "./profile.ts";
@@ -20,6 +22,8 @@ export interface ExecutorHostOptions {
   readonly environment: Environment;
   /** Where executors work when their session names no folder. */
   readonly projectDir: string;
+  /** The limits that the owner of this machine set; without one, only the network is closed. */
+  readonly policy?: RunnerPolicy;
   /** How long a persistent process waits for its next turn. 30,000 milliseconds by default. */
   readonly warmMs?: number;
   /** Called when a turn begins. Must not throw. */
@@ -56,6 +60,9 @@ export class ExecutorHost {
   async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<number> {
     const { signal, sessionId } = task;
     const cwd = this.#folderOf(request);
+    const { policy = {} } = this.#options;
+    requireExecutor(policy, profile.name);
+    requireFolder(policy, cwd);
     this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
     const warm = this.#takeWarm(sessionId);
     const isWarm = warm !== undefined && (await warm.nextTurn(request, task));
@@ -98,10 +105,17 @@ export class ExecutorHost {
     task: TaskContext,
     cwd: string,
   ): Promise<ExecutorProcess> {
-    const { environment } = this.#options;
+    const { environment, policy } = this.#options;
     const version = await this.versionOf(profile);
     return ExecutorProcess.start(
-      { profile, version, supervisor: this.#supervisor, environment, cwd },
+      {
+        profile,
+        version,
+        supervisor: this.#supervisor,
+        environment,
+        cwd,
+        network: policy?.network ?? { allow: [] },
+      },
       request,
       task,
     );

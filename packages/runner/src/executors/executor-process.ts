@@ -18,6 +18,7 @@ import {
   type SupervisedProcess,
 } from "@holdfast/runtime/internal";
 
+import type { NetworkPolicy } from "../gateway/network-policy.ts";
 import { startRunGateway, type RunGateway } from "../gateway/run-gateway.ts";
 import { invocationOf, promptOf, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import { MessageLines, type Message } from "./message-lines.ts";
@@ -42,6 +43,8 @@ export interface ProcessOptions {
   /** The environment from which PATH, HOME and their like are taken. */
   readonly environment: Environment;
   readonly cwd: string;
+  /** Hosts that the executor may connect to. */
+  readonly network: NetworkPolicy;
 }
 
 /** The completion of a turn that an executor writes itself. */
@@ -75,7 +78,7 @@ export class ExecutorProcess {
     request: TurnRequest,
     task: TaskContext,
   ): Promise<ExecutorProcess> {
-    const { profile, version, supervisor, environment, cwd } = options;
+    const { profile, version, supervisor, environment, cwd, network } = options;
     const secrets = Object.fromEntries(profile.secrets.map((name) => [name, task.secret(name)]));
     const target = {
       reports: new TurnReports(task, request.turn),
@@ -87,6 +90,7 @@ export class ExecutorProcess {
       run: { sessionId: task.sessionId, runId: task.taskId },
       routes: reportRoutes(() => target),
       redactor: new Redactor(Object.values(secrets)),
+      network,
     });
     const isPersistent = profile.lifecycle === "persistent";
     const invocation = invocationOf(version, task.sessionId, request, profile.config);
@@ -239,7 +243,7 @@ function environmentOf(
   gateway: RunGateway,
   sessionId: string,
 ): Record<string, string> {
-  return scrubEnvironment(environment, secrets, {
+  return scrubEnvironment(environment, secrets, gateway.env, {
     AGENT_ORCHESTRATOR_API_URL: gateway.url,
     AGENT_SESSION_ID: sessionId,
     AGENT_SESSION_NAME: sessionId,

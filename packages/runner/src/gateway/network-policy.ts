@@ -25,7 +25,7 @@ const PATTERN =
   /^(\*\.)?([a-z\d]([a-z\d-]*[a-z\d])?\.)*[a-z\d]([a-z\d-]*[a-z\d])?(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
 
 /** Whether a text may stand in `allow`. */
-function isHostPattern(text: string): boolean {
+export function isHostPattern(text: string): boolean {
   return PATTERN.test(text);
 }
 

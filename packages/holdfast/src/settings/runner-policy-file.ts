@@ -1,0 +1,50 @@
+// `readRunnerPolicy`: the file with the policy of this machine's runner.
+//
+//   runner-policy-file-1. A file that other users may write is refused, and so is one in the project, which agents write.
+//   runner-policy-file-2. A file that is named and not there is an error. Without a name, the file of the user's
+//       configuration folder counts, if it is there.
+
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { jsonSyntaxProblem } from "@holdfast/core/internal";
+import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
+import { checkTrusted } from "../frame/given-file.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { readBounded, userConfigFile } from "./config.ts";
+
+/** @param workspace the project's folder. @throws HoldfastError `config_invalid`. */
+export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): RunnerPolicy {
+  const named = args.text("policy");
+  const path = named === undefined ? userPolicyFile(io) : resolve(io.cwd, named);
+  if (path === undefined || (named === undefined && !existsSync(path))) return {};
+  checkTrusted(path);
+  let text: string;
+  try {
+    text = readBounded(path).replace(/^\uFEFF/, "");
+  } catch (cause) {
+    throw invalid(path, `the policy cannot be read: ${(cause as Error).message}`);
+  }
+  if (realpathSync(path).startsWith(`${realpathSync(workspace)}${sep}`))
+    throw invalid(path, "the policy lies in the project, where agents may change it");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalid(path, `the policy is not JSON: ${jsonSyntaxProblem(text)}`);
+  }
+  return checkRunnerPolicy(value, path);
+}
+
+function userPolicyFile({ env }: Io): string | undefined {
+  const config = userConfigFile(env);
+  return config === undefined ? undefined : join(dirname(config), "runner-policy.json");
+}
+
+function invalid(at: string, message: string): HoldfastError {
+  return new HoldfastError("config_invalid", message, {
+    at,
+    expected: "a JSON file of this user, outside of the project",
+    fix: "correct the file or its place; docs/runner-policy.schema.json defines its content",
+  });
+}

@@ -1,0 +1,126 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openWorld, type World } from "../testing/executor-world.ts";
+import {
+  checkRunnerPolicy,
+  requireFolder,
+  RUNNER_POLICY_SCHEMA,
+  type RunnerPolicy,
+} from "./runner-policy.ts";
+
+test("docs/runner-policy.schema.json is what the code checks a policy by", () => {
+  const file = new URL("../../../../docs/runner-policy.schema.json", import.meta.url);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(RUNNER_POLICY_SCHEMA);
+});
+
+test("a policy with every field of the schema is accepted", () => {
+  const policy = {
+    $schema: "x",
+    executors: ["test-executor"],
+    roots: ["/work"],
+    network: { allow: ["example.org", "*.example.org:8443"], allowPrivate: ["example.org"] },
+    concurrency: 4,
+    allowScripts: "approved_hash",
+  } as const;
+  expect(Object.keys(policy)).toEqual(Object.keys(RUNNER_POLICY_SCHEMA.properties));
+  const { $schema: _, ...checked } = policy;
+  expect(checkRunnerPolicy(policy, "FILE")).toEqual(checked);
+  expect(checkRunnerPolicy({}, "FILE")).toEqual({});
+});
+
+test.each([
+  ["FILE#", [], "the policy is not a JSON object"],
+  ["FILE#/executor", { executor: [] }, 'the policy has no "executor"'],
+  ["FILE#/__proto__", JSON.parse('{"__proto__": []}'), 'the policy has no "__proto__"'],
+  ["FILE#/executors", { executors: "all" }, '"executors" has a wrong value'],
+  ["FILE#/executors", { executors: ["../x"] }, '"executors" has a wrong value'],
+  ["FILE#/roots", { roots: ["relative"] }, '"roots" has a wrong value'],
+  ["FILE#/network", { network: {} }, '"allow" is missing'],
+  ["FILE#/network", { network: ["example.org"] }, "the policy is not a JSON object"],
+  ["FILE#/network/allow", { network: { allow: ["https://example.org"] } }, '"allow" has a wrong value'],
+  ["FILE#/network/deny", { network: { allow: [], deny: [] } }, 'the policy has no "deny"'],
+  ["FILE#/concurrency", { concurrency: 0 }, '"concurrency" has a wrong value'],
+  ["FILE#/concurrency", { concurrency: "4" }, '"concurrency" has a wrong value'],
+  ["FILE#/allowScripts", { allowScripts: true }, '"allowScripts" has a wrong value'],
+])("a policy that is wrong at %s is refused", (at, value, message) => {
+  expect(() => checkRunnerPolicy(value, "FILE")).toThrow(
+    expect.objectContaining({ code: "config_invalid", at, message: expect.stringContaining(message) }),
+  );
+});
+
+describe("a folder", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-policy-")));
+    for (const name of ["root", "root/inside", "rooted"]) mkdirSync(join(folder, name));
+    symlinkSync(join(folder, "rooted"), join(folder, "root", "link"));
+    symlinkSync(join(folder, "root"), join(folder, "alias"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  test.each([
+    ["root", true],
+    ["root/inside", true],
+    ["alias/inside", true],
+    ["root/inside/..", true],
+    ["rooted", false],
+    ["root/link", false],
+    ["root/../rooted", false],
+    ["none", false],
+  ])("whether %s is within the root is %s", (name, expected) => {
+    const allowed = (): boolean => {
+      try {
+        requireFolder({ roots: [join(folder, "root")] }, `${folder}/${name}`);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    expect(allowed()).toBe(expected);
+  });
+});
+
+describe("a run that demands what the policy forbids is refused at the runner", () => {
+  let world: World;
+  beforeEach(async () => void (world = await openWorld()));
+  afterEach(() => world.close());
+
+  async function ended(policy: RunnerPolicy, input: unknown = "go", body = SHOW): Promise<unknown> {
+    const { runtime, agent } = world.open(await world.node(body), { policy });
+    const settled = await (await runtime.start(agent, input)).settled();
+    return settled.status === "completed" ? settled.output : settled;
+  }
+  const SHOW =
+    'await event("result", { result_data: { proxy: process.env.HTTPS_PROXY ?? null, cwd: process.cwd() } });';
+  const denied = (message: string) =>
+    expect.objectContaining({
+      status: "failed",
+      error: expect.objectContaining({
+        cause: expect.objectContaining({ code: "policy_denied", message: expect.stringContaining(message) }),
+      }),
+    });
+
+  test("an executor that is not allowed does not start", async () => {
+    expect(await ended({ executors: ["other"] })).toEqual(denied("does not allow the executor tried"));
+    expect(await ended({ executors: ["tried"] })).toMatchObject({ result_data: { cwd: world.folder } });
+  });
+
+  test("a project folder outside of the roots is not used", async () => {
+    const root = join(world.folder, "root");
+    mkdirSync(root);
+    const outside = { prompt: "go", project_dir: world.folder };
+    expect(await ended({ roots: [root] }, outside)).toEqual(denied("does not allow this folder"));
+    expect(await ended({ roots: [root] })).toEqual(denied("does not allow this folder"));
+    const inside = { prompt: "go", project_dir: root };
+    expect(await ended({ roots: [root] }, inside)).toMatchObject({ result_data: { cwd: root } });
+  });
+
+  test("an executor has a proxy only where the policy allows a host", async () => {
+    expect(await ended({})).toMatchObject({ result_data: { proxy: null } });
+    expect(await ended({ network: { allow: ["example.org"] } })).toMatchObject({
+      result_data: { proxy: expect.stringMatching(/^http:\/\/run:\[secret\]@127/) },
+    });
+  });
+});

@@ -1,0 +1,188 @@
+// `RunnerPolicy`: the limits that the owner of a machine sets its runner, whatever a coordinator or a session asks for.
+//
+//   runner-policy-1. The policy is read once, when the runner starts, from a file of this machine. No message changes it.
+//   runner-policy-2. A wrong policy is an error that names the field, and the runner does not start. No field is ignored.
+//   runner-policy-3. A demand that the policy forbids is `policy_denied`, before any process starts, and is not repeated.
+//   runner-policy-4. A folder is compared by its real path, so that no link leads out of a root.
+
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import { realpathSync } from "node:fs";
+import { isAbsolute, sep } from "node:path";
+import { isHostPattern, type NetworkPolicy } from "../gateway/network-policy.ts";
+
+export interface RunnerPolicy {
+  /** Names of the executors that may run; all when absent. */
+  readonly executors?: readonly string[];
+  /** Folders in which sessions may work, with everything below them; any folder when absent. */
+  readonly roots?: readonly string[];
+  /** Hosts that executors reach through their gateway; none when absent. */
+  readonly network?: NetworkPolicy;
+  /** The most sessions held at once. */
+  readonly concurrency?: number;
+  /** Which scripts of a coordinator may run: `none` when absent. */
+  readonly allowScripts?: "none" | "approved_hash" | "all";
+}
+
+const texts = (description: string, pattern: string) => ({
+  type: "array",
+  items: { type: "string", minLength: 1, pattern },
+  description,
+});
+const HOST = "^(\\[[0-9a-fA-F:.]+\\]|(\\*\\.)?[^\\s/:*@]+)(:\\d{1,5})?$";
+
+/** `docs/runner-policy.schema.json` is its copy. */
+export const RUNNER_POLICY_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Policy of a runner",
+  description:
+    "What a runner of this machine may do, whatever its coordinator asks for. Read by `holdfast runner` from --policy FILE, or from " +
+    "holdfast/runner-policy.json in the user's configuration folder ($XDG_CONFIG_HOME, or ~/.config).",
+  type: "object",
+  properties: {
+    $schema: { type: "string", minLength: 1, description: "Location of this schema, for editors." },
+    executors: texts("Names of the executors that may run; all when absent.", "^[A-Za-z0-9][\\w.-]{0,99}$"),
+    roots: texts(
+      "Absolute folders in which sessions may work, with everything below them; any when absent.",
+      "^/|^[A-Za-z]:",
+    ),
+    network: {
+      type: "object",
+      description: "Hosts that executors reach through the gateway of their run; none when absent.",
+      properties: {
+        allow: texts(
+          "Hosts: example.org, *.example.org, git.example.org:8443. The port is 443 when absent.",
+          HOST,
+        ),
+        allowPrivate: texts("Hosts of `allow` whose addresses may be private.", HOST),
+      },
+      required: ["allow"],
+      additionalProperties: false,
+    },
+    concurrency: {
+      type: "integer",
+      minimum: 1,
+      maximum: 10_000,
+      description: "The most sessions held at once.",
+    },
+    allowScripts: {
+      enum: ["none", "approved_hash", "all"],
+      description: "Which scripts of a coordinator may run; none when absent.",
+    },
+  },
+  additionalProperties: false,
+} as const;
+
+type Check = (value: unknown) => string | undefined;
+
+/** The check of each field, which answers the expectation that a value does not meet. */
+const FIELDS: Readonly<Record<string, Check>> = {
+  $schema: (value) => (typeof value === "string" ? undefined : "a text"),
+  executors: listOf("names of executors", (name) => /^[A-Za-z0-9][\w.-]{0,99}$/.test(name)),
+  roots: listOf("absolute paths of folders", isAbsolute),
+  "network/allow": listOf("hosts, such as example.org or *.example.org:8443", isHostPattern),
+  "network/allowPrivate": listOf("hosts, such as git.example.org", isHostPattern),
+  concurrency: (value) =>
+    Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000
+      ? undefined
+      : "an integer from 1 to 10000",
+  allowScripts: (value) =>
+    ["none", "approved_hash", "all"].includes(value as string) ? undefined : "none, approved_hash or all",
+};
+
+/** @param at names the source in errors. @throws HoldfastError `config_invalid` (runner-policy-2). */
+export function checkRunnerPolicy(value: unknown, at: string): RunnerPolicy {
+  const { network, ...top } = objectAt(value, at, "");
+  checkFields(top, at, "");
+  if (network !== undefined) {
+    const hosts = objectAt(network, at, "/network");
+    checkFields(hosts, at, "/network");
+    if (hosts["allow"] === undefined) throw invalid(`${at}#/network`, '"allow" is missing', "allow");
+  }
+  const { $schema: _, ...policy } = value as RunnerPolicy & { readonly $schema?: string };
+  return policy;
+}
+
+/** @throws HoldfastError `policy_denied` (runner-policy-3). */
+export function requireExecutor({ executors }: RunnerPolicy, name: string): void {
+  if (executors === undefined || executors.includes(name)) return;
+  throw denied(`the policy of this runner does not allow the executor ${name}`, {
+    got: name,
+    expected: executors.length === 0 ? "no executor" : `one of ${executors.join(", ")}`,
+  });
+}
+
+/** @param folder an absolute path. @throws HoldfastError `policy_denied` (runner-policy-4). */
+export function requireFolder({ roots }: RunnerPolicy, folder: string): void {
+  if (roots === undefined) return;
+  const real = realPath(folder);
+  if (real !== undefined && roots.some((root) => isWithin(real, realPath(root)))) return;
+  throw denied("the policy of this runner does not allow this folder", {
+    got: folder,
+    expected: roots.length === 0 ? "no folder" : `a folder in ${roots.join(" or ")}`,
+  });
+}
+
+function isWithin(folder: string, root: string | undefined): boolean {
+  if (root === undefined) return false;
+  return folder === root || folder.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
+}
+
+/** `undefined` for a folder that is not there. */
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function denied(
+  message: string,
+  details: { readonly got: string; readonly expected: string },
+): HoldfastError {
+  return new HoldfastError("policy_denied", message, {
+    ...details,
+    fix: "the owner of this machine may change its policy, and then start the runner again",
+  });
+}
+
+function listOf(expected: string, fits: (text: string) => boolean): Check {
+  return (value) =>
+    Array.isArray(value) && value.every((item) => typeof item === "string" && fits(item))
+      ? undefined
+      : `a list of ${expected}`;
+}
+
+function checkFields(fields: Readonly<Record<string, unknown>>, at: string, pointer: string): void {
+  const prefix = pointer === "" ? "" : `${pointer.slice(1)}/`;
+  const names = Object.keys(FIELDS).flatMap((key) =>
+    key.startsWith(prefix) ? [key.slice(prefix.length).replace(/\/.*/, "")] : [],
+  );
+  for (const [name, value] of Object.entries(fields)) {
+    const place = `${at}#${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    const check = Object.hasOwn(FIELDS, `${prefix}${name}`) ? FIELDS[`${prefix}${name}`] : undefined;
+    if (check === undefined)
+      throw invalid(
+        place,
+        `the policy has no "${name}"${didYouMean(name, names)}`,
+        [...new Set(names)].join(", "),
+      );
+    const expected = check(value);
+    if (expected !== undefined) throw invalid(place, `"${name}" has a wrong value`, expected);
+  }
+}
+
+function objectAt(value: unknown, at: string, pointer: string): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw invalid(`${at}#${pointer}`, "the policy is not a JSON object", "{ … }");
+}
+
+function invalid(at: string, message: string, expected: string): HoldfastError {
+  return new HoldfastError("config_invalid", message, {
+    at,
+    expected,
+    fix: "correct the file; the runner does not start with a policy that it cannot read",
+  });
+}
