@@ -7,7 +7,7 @@ import { didYouMean } from "@holdfast/core/internal";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
 import { errorJson, errorText, shownError } from "./frame/command-error.ts";
-import { COMMANDS } from "./commands/index.ts";
+import { COMMANDS, GROUPS } from "./commands/index.ts";
 import { placeOf } from "./frame/error-place.ts";
 import { commandHelp, overview, USAGE } from "./frame/help.ts";
 import { processTerminal, type Terminal } from "./frame/terminal.ts";
@@ -79,7 +79,11 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   if (word === "--help" || word === "-h" || (word === "help" && rest[0] === undefined)) {
-    terminal.print(overview(await Promise.all(Object.values(COMMANDS).map((command) => command()))));
+    const load = (name: string): Promise<Command> => COMMANDS[name]!();
+    const groups = GROUPS.map(
+      async ([subject, names]) => [subject, await Promise.all(names.map(load))] as const,
+    );
+    terminal.print(overview(await Promise.all(groups)));
     return 0;
   }
   const command = await findCommand(word === "help" ? rest[0]! : word);

@@ -1,6 +1,20 @@
-// All commands by name, in the order of the help. Each is loaded when it is called.
+// All commands by name, and their groups in the help. Each is loaded when it is called.
 
 import type { Command } from "../frame/command.ts";
+
+/** The commands of the help, by subject. Each command is in one group. */
+export const GROUPS: readonly (readonly [subject: string, names: readonly string[]])[] = [
+  ["Run agents", ["run", "resume", "schedule"]],
+  ["See sessions", ["list", "show", "result", "logs", "trace", "replay"]],
+  [
+    "Steer sessions",
+    ["signal", "approve", "answer", "pause", "unpause", "budget", "cancel", "delete", "fork"],
+  ],
+  ["Move sessions", ["export", "import", "push", "pull"]],
+  ["Run the whole system on this machine", ["local", "up", "down"]],
+  ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
+  ["Set up", ["secret", "config", "doctor"]],
+];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,

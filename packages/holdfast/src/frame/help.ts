@@ -28,15 +28,18 @@ export const EXIT_CODES: Readonly<Record<number, string>> = {
   143: "stopped: asked to end",
 };
 
-export function overview(commands: readonly Command[]): string {
+/** @param groups the commands by subject. */
+export function overview(
+  groups: readonly (readonly [subject: string, commands: readonly Command[]])[],
+): string {
+  // One table, so that the summaries of all groups stand in one column.
+  const lines = table(groups.flatMap(([, commands]) => commands.map(({ name, summary }) => [name, summary])));
   return [
     "Holdfast runs AI agents that must not lose their work.",
     "",
     USAGE,
     "",
-    "Commands",
-    ...indented(table(commands.map(({ name, summary }) => [name, summary]))),
-    "",
+    ...groups.flatMap(([subject, commands]) => [subject, ...indented(lines.splice(0, commands.length)), ""]),
     "Options of every command",
     ...indented(optionLines(COMMON_OPTIONS)),
     "",

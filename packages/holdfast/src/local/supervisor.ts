@@ -237,7 +237,9 @@ export class Supervisor {
     const runnerId = this.#runnerIds.get(child);
     this.#runnerIds.delete(child);
     const cleaned = this.#endAll(child).then(async () => {
-      if (runnerId !== undefined) await this.#untilAnswered((admin) => admin.runnerEnded(runnerId));
+      if (runnerId === undefined) return;
+      await this.#untilAnswered((admin) => admin.runnerEnded(runnerId));
+      this.#parts.log.write("supervisor", `the sessions of ${runnerId} are free: its process has ended`);
     });
     this.#cleaning = Promise.allSettled([this.#cleaning, cleaned]);
   }
