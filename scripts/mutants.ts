@@ -22,7 +22,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "K3: nothing starts before its batch is committed",
     marker: "task-before-commit",
-    becomes: "this.#isRowStale = false; for (const task of segment.newTasks) this.#attempts.start(task);",
+    becomes:
+      "this.#driven.isRowStale = false; for (const record of segment.newTasks) this.#attempts.start(record);",
     tests: [CRASHES, "packages/runtime/src/"],
     test: "a sequence of tasks",
   },
@@ -45,8 +46,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "S2: what arrived while a commit was in flight is looked for",
     marker: "poke-ignored",
-    part: "this.#isOver",
-    becomes: "!this.#isOver",
+    part: "this.isOver",
+    becomes: "!this.isOver",
     tests: [CRASHES],
     test: "signals that come after the wait",
   },
@@ -458,7 +459,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "L2: an agent that ends before it heard of its cancel is cancelled",
     marker: "unseen-cancel-completes",
-    part: "|| this.#cancel.seen",
+    part: "|| this.#seen",
     becomes: "",
     tests: ["packages/runtime/src/behaviour/children.test.ts"],
     test: "a session that is cancelled before its first call is cancelled, although its agent ends at once",

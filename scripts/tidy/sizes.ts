@@ -81,10 +81,6 @@ const LONG_FILES: LongFiles = {
     lines: 496,
     why: "tests of schedules over crashes and clock changes",
   },
-  "packages/runtime/src/session/session-driver.ts": {
-    lines: 595,
-    why: "the conductor of one session, to be divided by subject",
-  },
   "packages/runtime/src/claims/lease-keeper.test.ts": {
     lines: 497,
     why: "tests of leases over every kind of delay",
@@ -94,7 +90,6 @@ const LONG_FILES: LongFiles = {
     why: "the states of the sessions that a process drives",
   },
   "packages/runtime/src/tasks/attempts.test.ts": { lines: 579, why: "tests of tasks over their attempts" },
-  "packages/runtime/src/tasks/attempts.ts": { lines: 536, why: "the attempts of one session's tasks" },
   "packages/simulator/src/world/watched-storage.ts": {
     lines: 582,
     why: "one account of all answers of a storage",
@@ -137,10 +132,7 @@ const LONG_FILES: LongFiles = {
 const LARGE_CLASSES: LargeClasses = {
   "packages/core/src/kernel/context.ts: AgentContext": { methods: 50 },
   "packages/runtime/src/runtime.ts: LocalRuntime": { methods: 26 },
-  "packages/runtime/src/session/session-driver.ts: SessionDriver": { fields: 25, methods: 39 },
   "packages/runtime/src/sessions/live-sessions.ts: LiveSessions": { methods: 35 },
-  "packages/runtime/src/tasks/attempts.ts: Running": { fields: 16 },
-  "packages/runtime/src/tasks/attempts.ts: Attempts": { methods: 27 },
   "packages/simulator/src/simulation.ts: Simulation": { fields: 17 },
   "packages/simulator/src/world/watched-storage.ts: SessionAccount": { fields: 18 },
   "packages/storage/src/postgres/news/commit-notices.ts: CommitNotices": { booleans: 4 },

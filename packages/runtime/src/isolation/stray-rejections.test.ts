@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
-import type { RunningCode } from "../session/driver-environment.ts";
+import type { RunningCode } from "../tasks/task-session.ts";
 import { watchStrayRejections } from "./stray-rejections.ts";
 
 // A context in use is passed on with every promise of the process, and in Node 22 by every context that was

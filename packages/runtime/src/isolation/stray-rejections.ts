@@ -2,7 +2,7 @@
 // (K4a).
 
 import type { AsyncLocalStorage } from "node:async_hooks";
-import type { RunningCode } from "../session/driver-environment.ts";
+import type { RunningCode } from "../tasks/task-session.ts";
 
 /** Marks every listener of ours, also of another copy of this package. */
 const OURS = Symbol.for("holdfast.stray-rejections");

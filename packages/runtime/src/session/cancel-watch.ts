@@ -4,44 +4,33 @@
 // parent, the session's deadline, an unanswered question, or a budget. Therefore all of them end the same
 // way, even without this process.
 
-import type { CancelCause, Clock, Exhausted, HoldfastError, RequestCancel, Session } from "@holdfast/core";
+import type { CancelCause, Exhausted, RequestCancel, Session } from "@holdfast/core";
 import { noticeOf } from "@holdfast/core/internal";
-import type { EventDraft } from "../tasks/attempts.ts";
-import type { Submit } from "./session-claim.ts";
-import { alarm, type Timers } from "../loop/timers.ts";
+import type { Attempts } from "../tasks/attempts.ts";
+import type { DriverWorld } from "./driver-environment.ts";
+import type { DrivenSession } from "./driven-session.ts";
+import { alarm } from "../loop/timers.ts";
 
 const AGAIN_MS = 100;
 
 type Why = Pick<RequestCancel, "reason" | "cause" | "exhausted">;
 
-/** The interface of the session whose cancel is watched. */
-export interface CancelHost {
-  readonly sessionId: string;
-  readonly timers: Timers;
-  readonly clock: Clock;
-  readonly graceMs: number;
-  readonly submit: Submit;
-  isOver(): boolean;
-  /** Whether its agent has been notified. */
-  isDelivered(): boolean;
-  /** Deliver the cancel before anything else. */
-  deliver(event: EventDraft): void;
-  /** Something was stored for the session. */
-  look(): void;
-  fail(error: HoldfastError): void;
-}
-
 export class CancelWatch {
-  readonly #host: CancelHost;
+  readonly #world: Pick<DriverWorld, "clock" | "limits" | "submit" | "timers">;
+  readonly #driven: DrivenSession;
+  readonly #attempts: Attempts;
   readonly #endAlarm = alarm(() => this.#end());
   readonly #deadlineAlarm = alarm(() => this.request("deadline", "its time is up"));
   #seen = false;
   #questionGivenUp = false;
 
-  constructor(host: CancelHost, session: Pick<Session, "cancel" | "deadlineAt">) {
-    this.#host = host;
-    this.notice(session);
-    if (session.deadlineAt !== undefined) host.timers.set(this.#deadlineAlarm, session.deadlineAt);
+  constructor(world: DriverWorld, driven: DrivenSession, attempts: Attempts) {
+    this.#world = world;
+    this.#driven = driven;
+    this.#attempts = attempts;
+    const { deadlineAt } = driven.session;
+    this.notice(driven.session);
+    if (deadlineAt !== undefined) world.timers.set(this.#deadlineAlarm, deadlineAt);
   }
 
   /** Whether a stored cancel was noticed. */
@@ -49,13 +38,23 @@ export class CancelWatch {
     return this.#seen;
   }
 
+  /** Whether a cancel was noticed, or the agent has been notified of one. */
+  get isCancelling(): boolean {
+    // mutant: unseen-cancel-completes
+    return this.#driven.kernel.turn.cancel !== undefined || this.#seen;
+  }
+
   /** Take over the cancel of a stored session, if it has one. */
   notice({ cancel }: Pick<Session, "cancel">): void {
     if (cancel === undefined || this.#seen || cancel.mode !== "graceful") return;
     this.#seen = true;
-    this.#host.timers.set(this.#endAlarm, cancel.deadlineAt);
-    if (this.#host.isDelivered()) return;
-    this.#host.deliver({ type: "cancel_requested", at: this.#host.clock.now(), ...noticeOf(cancel) });
+    this.#world.timers.set(this.#endAlarm, cancel.deadlineAt);
+    const { pending, kernel, drainTo } = this.#driven;
+    if (kernel.turn.cancel !== undefined) return;
+    pending.addFirst({ type: "cancel_requested", at: this.#world.clock.now(), ...noticeOf(cancel) });
+    if (drainTo !== undefined) this.#attempts.reportKept(kernel.open.tasks());
+    this.#driven.drainTo = undefined;
+    this.#attempts.starts.refuseUnpaid();
   }
 
   /**
@@ -75,22 +74,28 @@ export class CancelWatch {
    * Request a cancel of the payer, which reaches this session too. If the payer has ended, cancel this session.
    */
   requestForBudget(exhausted: Exhausted, reason: string): void {
-    const { sessionId: self, graceMs, submit } = this.#host;
+    const { submit, limits } = this.#world;
     const why = { cause: "budget_exceeded", reason, exhausted } as const;
-    if (exhausted.payer === self) return this.#ask(why);
+    if (exhausted.payer === this.#driven.sessionId) return this.#ask(why);
     submit(
-      { type: "request_cancel", sessionId: exhausted.payer, mode: "graceful", graceMs, ...why },
+      {
+        type: "request_cancel",
+        sessionId: exhausted.payer,
+        mode: "graceful",
+        graceMs: limits.cancelGraceMs,
+        ...why,
+      },
       ({ status }) => {
-        if (this.#host.isOver()) return;
-        if (status === "requested") this.#host.look();
+        if (this.#driven.isOver) return;
+        if (status === "requested") this.#driven.driver.poke();
         else this.#ask(why);
       },
-      (error) => this.#host.fail(error),
+      (error) => this.#driven.driver.abandon(error),
     );
   }
 
   #ask(why: Why): void {
-    if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#host.graceMs, ...why });
+    if (!this.#seen) this.#submit({ mode: "graceful", graceMs: this.#world.limits.cancelGraceMs, ...why });
   }
 
   /** Cancel the session for a question that nobody answered in time; its agent may clean up. */
@@ -101,27 +106,28 @@ export class CancelWatch {
   }
 
   close(): void {
-    this.#host.timers.set(this.#endAlarm, Infinity);
-    this.#host.timers.set(this.#deadlineAlarm, Infinity);
+    this.#world.timers.set(this.#endAlarm, Infinity);
+    this.#world.timers.set(this.#deadlineAlarm, Infinity);
   }
 
   #end(): void {
-    if (!this.#host.isOver()) this.#submit({ mode: "hard", graceMs: 0, reason: "the grace period ended" });
+    if (!this.#driven.isOver) this.#submit({ mode: "hard", graceMs: 0, reason: "the grace period ended" });
   }
 
   #submit(request: Why & Pick<RequestCancel, "mode" | "graceMs">): void {
-    const { sessionId, timers } = this.#host;
+    const { sessionId, driver } = this.#driven;
+    const { submit, timers } = this.#world;
     const again = alarm(() => {
-      if (!this.#host.isOver()) this.#submit(request);
+      if (!this.#driven.isOver) this.#submit(request);
     });
-    this.#host.submit(
+    submit(
       { type: "request_cancel", sessionId, ...request },
       ({ status }) => {
         // The session is in its first slice, and not stored yet.
         if (status === "not_found") timers.after(again, AGAIN_MS);
-        else this.#host.look();
+        else driver.poke();
       },
-      (error) => this.#host.fail(error),
+      (error) => driver.abandon(error),
     );
   }
 }

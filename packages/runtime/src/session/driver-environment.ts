@@ -4,22 +4,18 @@
 import type {
   AgentRef,
   Arrivals,
-  Clock,
-  ConversationEntry,
   Hash,
   KernelOptions,
   Limits,
-  Prices,
   Session,
   SessionSnapshot,
-  TaskExecutor,
-  TraceEvent,
   Whereabouts,
 } from "@holdfast/core";
 import type { Agent } from "../agents/define.ts";
 import type { Departure } from "./session-outcome.ts";
 import type { Creator, Submit } from "./session-claim.ts";
 import type { Immediate, SliceLoop } from "../loop/slice-loop.ts";
+import type { TaskWorld } from "../tasks/task-session.ts";
 import type { Timers } from "../loop/timers.ts";
 
 /** The driver of a session, as the process around it knows it. */
@@ -31,38 +27,21 @@ export interface Driven {
   retryQueued(): void;
 }
 
-/** The session whose code runs. */
-export interface RunningCode {
-  readonly sessionId: string;
-  /** The kind of task whose handler it is; absent for the agent's own. */
-  readonly task?: string;
-}
-
 /** The interface of the process for a driver. */
-export interface DriverWorld {
+export interface DriverWorld extends TaskWorld {
   readonly loop: SliceLoop;
   readonly immediate: Immediate;
   readonly timers: Timers;
-  readonly clock: Clock;
   readonly hash: Hash;
   readonly limits: Limits;
   /** Whether to check agents for mistakes that cost a little to find. */
   readonly development: boolean;
-  readonly executor: TaskExecutor;
-  /** Integers in [0, 2^32), for jitter. */
-  readonly random: () => number;
   readonly submit: Submit;
   /** Call before starting work. If the lease could have ended, every driver is over when this returns. */
   checkLease(): void;
   arrivals(sessionId: string, after: number): Promise<Arrivals>;
   /** Another session as it is stored. */
   find(sessionId: string): Promise<Session | undefined>;
-  conversation(
-    session: Session,
-    leaf: number | null,
-    isOver: () => boolean,
-  ): Promise<readonly ConversationEntry[]>;
-  readonly prices: Prices | undefined;
   describeAgent(name: string): AgentRef | undefined;
   agentNames(): readonly string[];
   /** The machine label of this machine's runners. */
@@ -73,17 +52,8 @@ export interface DriverWorld {
   settled(payers: readonly string[]): void;
   /** A driver asked for tasks that these sessions pay for. If some wait, `retryQueued` is called when there may be room. */
   asked(driver: Driven, payers: readonly string[], waits: boolean): void;
-  /** Absent without a tracer: then no event is built. */
-  readonly trace: ((event: TraceEvent) => void) | undefined;
-  /** The trace context of the session, or of one of its attempts. */
-  traceparent(
-    sessionId: string,
-    attempt?: { readonly taskId: string; readonly attempt: number },
-  ): string | undefined;
   /** It is committed that the session waits. `bytes` is an estimate of the memory it takes. */
   noteWaiting(sessionId: string, bytes: number): void;
-  /** Call the agent or a task handler in a context that attributes their stray rejections to the session. */
-  enter<T>(whose: RunningCode, fn: () => T): T;
   /** Where the code that runs this very moment belongs. */
   whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */

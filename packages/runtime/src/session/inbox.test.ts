@@ -1,35 +1,35 @@
 // Inbox: how often it asks storage for the arrivals of a session.
 
-import type { Arrivals, Clock } from "@holdfast/core";
+import type { Arrivals } from "@holdfast/core";
 import { expect, test } from "vitest";
-import { Inbox } from "./inbox.ts";
+import { Inbox, type InboxSession } from "./inbox.ts";
 import type { Timers } from "../loop/timers.ts";
 
 /** An inbox whose storage answers on demand, and the positions that it asked for. */
 function looking(seen: number) {
   const asked: number[] = [];
   const answers: ((inbox: number) => Promise<void>)[] = [];
-  const inbox = new Inbox(
-    {
-      timers: { after: () => undefined } as unknown as Timers,
-      clock: {} as Clock,
-      arrivals: (after) => {
-        asked.push(after);
-        const { promise, resolve } = Promise.withResolvers<Arrivals>();
-        answers.push(async (at) => {
-          resolve({ inbox: at, signals: [], session: { status: "waiting" } });
-          await promise;
-        });
-        return promise;
-      },
-      isOver: () => false,
-      receive: () => undefined,
-      fail: (error) => {
-        throw error;
-      },
+  const world = {
+    timers: { after: () => undefined } as unknown as Timers,
+    arrivals: (_sessionId: string, after: number) => {
+      asked.push(after);
+      const { promise, resolve } = Promise.withResolvers<Arrivals>();
+      answers.push(async (at) => {
+        resolve({ inbox: at, signals: [], session: { status: "waiting" } });
+        await promise;
+      });
+      return promise;
     },
-    seen,
-  );
+  };
+  const session: InboxSession = {
+    sessionId: "s",
+    isOver: false,
+    receive: () => undefined,
+    abandon: (error) => {
+      throw error;
+    },
+  };
+  const inbox = new Inbox(world, session, seen);
   return { inbox, asked, answer: (at: number) => answers.shift()!(at) };
 }
 

@@ -7,28 +7,20 @@
 // meanwhile causes another fetch afterwards, as the running one may miss the arrival. That fetch is skipped
 // if the call names an inbox position that was fetched. When storage is unavailable, the inbox retries later.
 
-import {
-  toHoldfastError,
-  type AgentStorage,
-  type Arrivals,
-  type Clock,
-  type HoldfastError,
-} from "@holdfast/core";
+import { toHoldfastError, type AgentStorage, type Arrivals, type HoldfastError } from "@holdfast/core";
+import type { DriverWorld } from "./driver-environment.ts";
 import { sessionMoved } from "./session-errors.ts";
-import { alarm, type Timers } from "../loop/timers.ts";
+import { alarm } from "../loop/timers.ts";
 
 const RETRY_MS = 500;
 
-/** The interface of the session that an inbox belongs to. */
-export interface InboxHost {
-  readonly timers: Timers;
-  readonly clock: Clock;
-  /** The arrivals after this position in the inbox. */
-  arrivals(after: number): Promise<Arrivals>;
-  isOver(): boolean;
+/** The session that an inbox belongs to. */
+export interface InboxSession {
+  readonly sessionId: string;
+  readonly isOver: boolean;
   receive(arrivals: Arrivals): void;
-  /** Storage answered with an error that waiting does not fix. */
-  fail(error: HoldfastError): void;
+  /** Called with an error of storage that waiting does not fix. */
+  abandon(error: HoldfastError): void;
 }
 
 /**
@@ -49,15 +41,17 @@ export async function arrivalsHere(
 }
 
 export class Inbox {
-  readonly #host: InboxHost;
+  readonly #world: Pick<DriverWorld, "arrivals" | "timers">;
+  readonly #session: InboxSession;
   readonly #retryAlarm = alarm(() => this.look());
   #seen: number;
   #looking = false;
   /** The highest inbox position that `look` was called with during the running fetch. */
   #said = 0;
 
-  constructor(host: InboxHost, seen: number) {
-    this.#host = host;
+  constructor(world: Pick<DriverWorld, "arrivals" | "timers">, session: InboxSession, seen: number) {
+    this.#world = world;
+    this.#session = session;
     this.#seen = seen;
   }
 
@@ -68,15 +62,15 @@ export class Inbox {
 
   /** Something arrived. @param inbox how far the inbox goes, if that is known (inbox-3). */
   look(inbox = Infinity): void {
-    if (this.#host.isOver() || inbox <= this.#seen) return;
+    if (this.#session.isOver || inbox <= this.#seen) return;
     this.#said = this.#looking ? Math.max(this.#said, inbox) : 0;
     if (this.#looking) return;
     this.#looking = true;
-    this.#host.arrivals(this.#seen).then(
+    this.#world.arrivals(this.#session.sessionId, this.#seen).then(
       (arrivals) => {
         this.#looking = false;
         this.#seen = Math.max(this.#seen, arrivals.inbox);
-        this.#host.receive(arrivals);
+        this.#session.receive(arrivals);
         this.look(this.#said);
       },
       (error: unknown) => {
@@ -87,13 +81,13 @@ export class Inbox {
   }
 
   close(): void {
-    this.#host.timers.after(this.#retryAlarm, Infinity);
+    this.#world.timers.after(this.#retryAlarm, Infinity);
   }
 
   /** Arrivals are stored, so waiting loses none of them (S2). */
   #lookLater(error: HoldfastError): void {
-    if (this.#host.isOver()) return;
-    if (error.code === "storage_unavailable") this.#host.timers.after(this.#retryAlarm, RETRY_MS);
-    else this.#host.fail(error);
+    if (this.#session.isOver) return;
+    if (error.code === "storage_unavailable") this.#world.timers.after(this.#retryAlarm, RETRY_MS);
+    else this.#session.abandon(error);
   }
 }

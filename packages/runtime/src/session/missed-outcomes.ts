@@ -9,14 +9,7 @@
 // The row is read after the wait is stored, and a signal is sent only if the other session has ended. A
 // session that ends later sends its own signal in the transaction of its end, so none is missed in between.
 
-import {
-  isEnded,
-  positionId,
-  type HoldfastError,
-  type Kernel,
-  type SendSignal,
-  type Wait,
-} from "@holdfast/core";
+import { isEnded, positionId, type HoldfastError, type SendSignal, type Wait } from "@holdfast/core";
 import {
   absentEnd,
   endEvent,
@@ -26,23 +19,22 @@ import {
   repliedRequest,
 } from "@holdfast/core/internal";
 import type { DriverWorld } from "./driver-environment.ts";
+import type { DrivenSession } from "./driven-session.ts";
+import type { Inbox } from "./inbox.ts";
 import { alarm } from "../loop/timers.ts";
 
 const RETRY_MS = 500;
 
-/** The kernel of the session and its inbox position, or `undefined` once the session is over. */
-export type Living = () => { readonly kernel: Kernel; readonly seen: number } | undefined;
-
 export class MissedOutcomes {
-  readonly #sessionId: string;
   readonly #world: Pick<DriverWorld, "arrivals" | "clock" | "find" | "submit" | "timers">;
-  readonly #living: Living;
+  readonly #driven: DrivenSession;
+  readonly #inbox: Inbox;
   readonly #looked = new Set<number>();
 
-  constructor(sessionId: string, world: DriverWorld, living: Living) {
-    this.#sessionId = sessionId;
+  constructor(world: DriverWorld, driven: DrivenSession, inbox: Inbox) {
     this.#world = world;
-    this.#living = living;
+    this.#driven = driven;
+    this.#inbox = inbox;
   }
 
   /**
@@ -67,7 +59,7 @@ export class MissedOutcomes {
   }
 
   #answerTo(name: string, wait: number, recovered: boolean): Promise<void> | undefined {
-    const children = this.#living()?.kernel.children;
+    const children = this.#driven.isOver ? undefined : this.#driven.kernel.children;
     const child = children?.ends.mayHaveEnded(name);
     if (child !== undefined) return this.#redeliverEnd(child, name, wait);
     const request = recovered ? repliedRequest(name) : undefined;
@@ -78,7 +70,7 @@ export class MissedOutcomes {
   }
 
   async #redeliverEnd(child: number, name: string, wait: number): Promise<void> {
-    const sessionId = this.#sessionId;
+    const { sessionId } = this.#driven;
     const childId = positionId(sessionId, child);
     const row = await readInPlaceOf(async (id) => {
       const found = await this.#world.find(id);
@@ -93,12 +85,12 @@ export class MissedOutcomes {
   async #refuse(request: number, wait: number, parentId: string): Promise<void> {
     const row = await this.#world.find(parentId);
     if (row !== undefined && !isEnded(row.status)) return; // It will answer, or its end will.
-    await this.#send(refuseRequest(this.#sessionId, request, parentId), wait);
+    await this.#send(refuseRequest(this.#driven.sessionId, request, parentId), wait);
   }
 
   /** Send the signal, unless one of its name has arrived meanwhile. */
   async #send(signal: SendSignal, wait: number): Promise<void> {
-    const { signals } = await this.#world.arrivals(this.#sessionId, this.#living()?.seen ?? 0);
+    const { signals } = await this.#world.arrivals(this.#driven.sessionId, this.#inbox.seen);
     if (!this.#isOpen(wait) || signals.some(({ name }) => name === signal.name)) return;
     await new Promise<void>((resolve, reject: (error: HoldfastError) => void) =>
       this.#world.submit(signal, () => resolve(), reject),
@@ -106,6 +98,6 @@ export class MissedOutcomes {
   }
 
   #isOpen(wait: number): boolean {
-    return this.#living()?.kernel.open.get(wait) !== undefined;
+    return !this.#driven.isOver && this.#driven.kernel.open.get(wait) !== undefined;
   }
 }

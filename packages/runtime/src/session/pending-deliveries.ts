@@ -4,7 +4,7 @@
 
 import type { Kernel } from "@holdfast/core";
 import { Fifo, isOutcome } from "@holdfast/core/internal";
-import { keptOutcome, type EventDraft, type NoteDraft } from "../tasks/attempts.ts";
+import { keptOutcome, type EventDraft, type NoteDraft } from "../tasks/drafts.ts";
 
 export class PendingDeliveries {
   readonly #outcomes = new Fifo<EventDraft>();

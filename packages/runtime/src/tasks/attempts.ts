@@ -16,30 +16,17 @@ import {
   positionId,
   retryDelayMs,
   type AttemptOutcome,
-  type Clock,
-  type ConversationEntry,
-  type EventRecord,
   type JournalRecord,
-  type JsonText,
-  type NoteRecord,
   type OpenTask,
   type RecordedError,
   type RunningAttempt,
-  type TaskAttempt,
-  type Prices,
-  type TaskDelta,
-  type TaskExecutor,
-  type TokenUsage,
-  type TraceEvent,
 } from "@holdfast/core";
-import { addUsage, lossOf } from "./spending.ts";
+import { keptOutcome, type OutcomeDraft } from "./drafts.ts";
+import { keyOf, StartedAttempt } from "./started-attempt.ts";
+import { lossOf, type Spending } from "./spending.ts";
+import type { TaskSession, TaskWorld } from "./task-session.ts";
+import { TaskStarts } from "./task-starts.ts";
 import { TaskTimes } from "./task-times.ts";
-
-type Draft<R> = R extends unknown ? Omit<R, "seq" | "id"> : never;
-export type EventDraft = Draft<EventRecord>;
-export type NoteDraft = Draft<NoteRecord>;
-
-type OutcomeDraft = Extract<EventDraft, { type: "task_completed" | "task_failed" }>;
 
 const OUTCOMES: ReadonlySet<string> = new Set([
   "task_completed",
@@ -48,134 +35,12 @@ const OUTCOMES: ReadonlySet<string> = new Set([
   "outcome_kept",
 ]);
 
-/** An outcome that is stored before it is delivered. */
-export function keptOutcome({ type: outcome, task, attempt, at, usage, payload }: OutcomeDraft): NoteDraft {
-  return {
-    type: "outcome_kept",
-    outcome,
-    task,
-    attempt,
-    at,
-    ...(usage === undefined ? {} : { usage }),
-    payload,
-  };
-}
-
-/** The interface of the session that the attempts belong to. */
-export interface AttemptsHost {
-  readonly sessionId: string;
-  readonly executor: TaskExecutor;
-  readonly clock: Clock;
-  /** Integers in [0, 2^32), for jitter. */
-  readonly random: () => number;
-  readonly prices: Prices | undefined;
-  /** Whether its attempt had started before its process ended; `undefined` where that is not stored. */
-  wasBegun(task: OpenTask): boolean | undefined;
-  /** Start tasks that never ran, and tasks to be retried, as soon as they may start. */
-  begin(tasks: readonly OpenTask[]): void;
-  /** The token of the claim the session is driven under. */
-  claimToken(): number | undefined;
-  /** The task of this number, until its outcome is delivered. */
-  openTask(id: number): OpenTask | undefined;
-  conversation(leaf: number | null): Promise<readonly ConversationEntry[]>;
-  /** Call the function of a task of this kind, so that its stray rejections count as this session's. */
-  enter<T>(kind: string, fn: () => T): T;
-  /** Absent without a tracer: then no event is built. */
-  readonly trace: ((event: TraceEvent) => void) | undefined;
-  traceparent(attempt: { readonly taskId: string; readonly attempt: number }): string | undefined;
-  deliver(event: EventDraft): void;
-  note(note: NoteDraft): void;
-}
-
-/** An attempt that runs, also as its executor sees it. */
-class Running implements TaskAttempt {
-  readonly task: OpenTask;
-  readonly startedAt: number;
-  handle: RunningAttempt | undefined;
-  usage: TokenUsage | undefined;
-  readonly sessionId: string;
-  readonly taskId: string;
-  readonly kind: string;
-  readonly input: JsonText | undefined;
-  readonly attempt: number;
-  readonly idempotencyKey: string;
-  readonly timeoutMs: number | undefined;
-  readonly deadlineAt: number | undefined;
-  readonly closure: TaskAttempt["closure"];
-  readonly hasConversation: boolean;
-  readonly #host: AttemptsHost;
-  /** How many deltas the handler has reported. */
-  #deltas = 0;
-
-  constructor(host: AttemptsHost, task: OpenTask) {
-    const { sessionId, clock } = host;
-    this.#host = host;
-    this.task = task;
-    this.startedAt = clock.monotonic();
-    this.sessionId = sessionId;
-    this.taskId = positionId(sessionId, task.id);
-    this.kind = task.kind;
-    this.input = task.input;
-    this.attempt = task.attempt;
-    this.idempotencyKey = keyOf(sessionId, task);
-    this.timeoutMs = task.timeoutMs;
-    this.deadlineAt = task.deadlineAt;
-    this.closure = task.closure;
-    this.hasConversation = task.hasConversation;
-  }
-
-  /** The span of an attempt begins with its `task_started` event, after this object is made. */
-  get traceparent(): string | undefined {
-    return this.#host.traceparent(this);
-  }
-
-  get effect(): TaskAttempt["effect"] {
-    return this.task.effect;
-  }
-
-  get claimToken(): number | undefined {
-    return this.#host.claimToken();
-  }
-
-  conversation(leaf: number | null): Promise<readonly ConversationEntry[]> {
-    return this.#host.conversation(leaf);
-  }
-
-  /** Add up usage, which is recorded with the outcome, and pass every delta to the tracer. */
-  onDelta(reported: TaskDelta): void {
-    const { sessionId, clock, trace } = this.#host;
-    const { taskId, kind, attempt } = this;
-    const delta = this.#priced(reported);
-    if (delta.type === "usage") {
-      const wrong = wrongCount(delta.usage);
-      if (wrong !== undefined)
-        return this.#warn(`reported ${wrong}, which is no whole number, 0 or more: it does not count`);
-      this.usage = addUsage(this.usage, delta.usage);
-    }
-    const offset = this.#deltas++;
-    trace?.({ sessionId, at: clock.now(), type: "task_delta", taskId, kind, attempt, offset, delta });
-  }
-
-  #warn(what: string): void {
-    const payload = JSON.stringify(`attempt ${this.attempt} of task "${this.kind}" ${what}`);
-    this.#host.note({ type: "warned", at: this.#host.clock.now(), payload });
-  }
-
-  within<T>(work: () => T): T {
-    return this.#host.enter(this.kind, work);
-  }
-
-  /** Add the cost by the prices of the process. A model without a price keeps the cost its task reported. */
-  #priced(delta: TaskDelta): TaskDelta {
-    if (delta.type !== "usage") return delta;
-    const costMicroUsd = this.#host.prices?.(delta.usage);
-    return costMicroUsd === undefined ? delta : { ...delta, usage: { ...delta.usage, costMicroUsd } };
-  }
-}
-
 export class Attempts {
-  readonly #host: AttemptsHost;
-  readonly #running = new Map<number, Running>();
+  /** Which tasks start, and when. */
+  readonly starts: TaskStarts;
+  readonly #world: TaskWorld;
+  readonly #session: TaskSession;
+  readonly #running = new Map<number, StartedAttempt>();
   readonly #retries = new TaskTimes();
   /** attempts-6. The deadlines of tasks that have no outcome yet. */
   readonly #deadlines = new TaskTimes();
@@ -184,8 +49,11 @@ export class Attempts {
   /** Ended attempts that must be notified when their end is committed. */
   readonly #unrecorded = new Map<number, RunningAttempt>();
 
-  constructor(host: AttemptsHost) {
-    this.#host = host;
+  /** @param spending absent for a session without a payer. */
+  constructor(world: TaskWorld, session: TaskSession, spending: Spending | undefined) {
+    this.#world = world;
+    this.#session = session;
+    this.starts = new TaskStarts(session, this, spending);
   }
 
   /** How many run now. */
@@ -206,7 +74,7 @@ export class Attempts {
 
   /** Follow up on a note that is now committed. */
   noted(note: { readonly type: string; readonly task?: number }): void {
-    const task = note.task === undefined ? undefined : this.#host.openTask(note.task);
+    const task = note.task === undefined ? undefined : this.#session.openTask(note.task);
     if (task === undefined) return;
     if (note.type === "attempt_failed") this.#retryLater(task);
     else if (note.type === "outcome_kept") this.#deliverKept(task);
@@ -229,26 +97,23 @@ export class Attempts {
   }
 
   start(task: OpenTask): void {
-    if (isOverdue(task, this.#host.clock.now())) return this.#expire(task); // attempts-6.
-    const running = new Running(this.#host, task);
-    if (this.#host.trace !== undefined) {
-      const { taskId, kind, attempt, input } = running;
-      this.#host.trace({ ...this.#stamp(), type: "task_started", taskId, kind, attempt, input });
-    }
+    if (isOverdue(task, this.#world.clock.now())) return this.#expire(task); // attempts-6.
+    const running = new StartedAttempt(this.#world, this.#session, task);
+    running.traceStarted();
     this.#running.set(task.id, running);
-    running.handle = this.#host.executor.start(running, (outcome) => this.#ended(running, outcome));
+    running.handle = this.#world.executor.start(running, (outcome) => this.#ended(running, outcome));
   }
 
   /** Fail a task that its budget can never pay for, without running it. */
   refuse({ id, attempt }: OpenTask, error: RecordedError): void {
-    const at = this.#host.clock.now();
+    const at = this.#world.clock.now();
     this.#deliver({ type: "task_failed", task: id, attempt, at, payload: JSON.stringify(error) });
   }
 
   /** attempts-6. Fail the tasks whose deadline has come. */
   expireDue(now: number): void {
     for (let task = this.#deadlines.takeDue(now); task !== undefined; task = this.#deadlines.takeDue(now))
-      if (this.#host.openTask(task.id) === task && task.kept === undefined) this.#expire(task);
+      if (this.#session.openTask(task.id) === task && task.kept === undefined) this.#expire(task);
   }
 
   #expire(task: OpenTask): void {
@@ -259,19 +124,19 @@ export class Attempts {
     const running = this.#running.get(id);
     if (running !== undefined) {
       this.#running.delete(id);
-      this.#host.trace?.({ ...this.#end(running), outcome: "failed", error });
+      running.traceEnded("failed", { error });
       running.handle?.abort(`its task ${error.message}`);
     }
     const usage = running?.usage === undefined ? {} : { usage: running.usage };
     const { attempt } = task;
-    const at = this.#host.clock.now();
+    const at = this.#world.clock.now();
     this.#deliver({ type: "task_failed", task: id, attempt, at, ...usage, payload: JSON.stringify(error) });
   }
 
   /** Start the tasks whose back-off is over. */
   startDueRetries(now: number): void {
     for (let task = this.#retries.takeDue(now); task !== undefined; task = this.#retries.takeDue(now))
-      if (this.#host.openTask(task.id) === task) this.#host.begin([task]);
+      if (this.#session.openTask(task.id) === task) this.starts.begin([task]);
   }
 
   #retryLater(task: OpenTask): void {
@@ -286,10 +151,7 @@ export class Attempts {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    this.#host.trace?.({
-      ...this.#end(running),
-      outcome: "cancelled",
-    });
+    running.traceEnded("cancelled");
     running.handle?.abort(reason);
   }
 
@@ -308,8 +170,8 @@ export class Attempts {
     const task = this.#asked.get(id);
     if (task === undefined) return;
     this.#asked.delete(id);
-    const { sessionId, executor } = this.#host;
-    void executor.withdraw?.({
+    const { sessionId } = this.#session;
+    void this.#world.executor.withdraw?.({
       kind: task.kind,
       taskId: positionId(sessionId, id),
       attempt: task.attempt,
@@ -321,7 +183,7 @@ export class Attempts {
     for (const [id, running] of this.#running) {
       if (running.handle?.leave === undefined) continue;
       this.#running.delete(id);
-      this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" }); // attempts-4.
+      running.traceEnded("cancelled"); // attempts-4.
       running.handle.leave();
     }
     this.abortAll(reason);
@@ -338,7 +200,7 @@ export class Attempts {
     this.opened(tasks.filter(({ kept }) => kept === undefined));
     for (const task of tasks) {
       const { id, attempt, kind } = task;
-      const wasBegun = this.#host.wasBegun(task);
+      const wasBegun = this.starts.wasBegun(task);
       // mutant: back-off-forgotten
       // mutant: kept-outcome-repeated
       if (task.kept !== undefined) {
@@ -348,8 +210,8 @@ export class Attempts {
       } else if (wasBegun === false) {
         fresh.push(task);
       } else {
-        const taskId = positionId(this.#host.sessionId, id);
-        const { executor } = this.#host;
+        const taskId = positionId(this.#session.sessionId, id);
+        const { executor } = this.#world;
         const isOver = isOverdue(task, at);
         const isHere = task.closure !== undefined;
         if (isOver && !isHere) void executor.withdraw?.({ kind, taskId, attempt }); // attempts-5.
@@ -358,23 +220,32 @@ export class Attempts {
         else {
           this.#asked.set(id, task);
           void running.then((isStillRunning) => {
-            if (!this.#asked.delete(id) || this.#host.openTask(id) !== task) return;
-            if (isStillRunning) this.#host.begin([task]);
-            else this.#lost(task, this.#host.clock.now());
+            if (!this.#asked.delete(id) || this.#session.openTask(id) !== task) return;
+            if (isStillRunning) this.starts.begin([task]);
+            else this.#lost(task, this.#world.clock.now());
           });
         }
       }
     }
-    if (fresh.length > 0) this.#host.begin(fresh);
+    if (fresh.length > 0) this.starts.begin(fresh);
   }
 
   /** The outcome of this attempt will never be known. */
   #lost(task: OpenTask, at: number): void {
-    const { id, attempt, effect } = task;
-    this.#traceLost(task);
+    const { id, kind, attempt, effect } = task;
+    const { sessionId } = this.#session;
+    const { clock } = this.#world;
+    this.#world.trace?.({
+      sessionId,
+      at: clock.now(),
+      type: "task_lost",
+      taskId: positionId(sessionId, id),
+      kind,
+      attempt,
+    });
     const isOver = isOverdue(task, at);
     if (!isOver && mayRetryLost(task, attempt))
-      return this.#host.note({ type: "attempt_lost", task: id, attempt, at });
+      return this.#session.note({ type: "attempt_lost", task: id, attempt, at });
     this.#deadlines.forget(id); // It fails now, or once what it started has ended.
     const lost = lossOf(task);
     const error = isOver && effect !== "once" ? { ...pastDeadline(task), cause: lost } : lost;
@@ -384,37 +255,33 @@ export class Attempts {
     if (ending === undefined) report();
     else
       void ending.then(() => {
-        if (this.#host.openTask(id) === task) report();
+        if (this.#session.openTask(id) === task) report();
       });
   }
 
   /** End the work of a lost attempt before its agent is notified of the loss. Never rejects. */
   #endLost(task: OpenTask): Promise<void> | undefined {
     const { kind, input } = task;
-    const idempotencyKey = keyOf(this.#host.sessionId, task);
-    return this.#host.executor.endLost?.({ kind, input, idempotencyKey })?.catch(() => {});
+    const idempotencyKey = keyOf(this.#session.sessionId, task);
+    return this.#world.executor.endLost?.({ kind, input, idempotencyKey })?.catch(() => {});
   }
 
-  #ended(running: Running, outcome: AttemptOutcome): void {
+  #ended(running: StartedAttempt, outcome: AttemptOutcome): void {
     const { task, attempt } = running;
     const { id } = task;
     if (this.#running.get(id) !== running) return; // It was told to stop, and its end is traced.
     this.#running.delete(id);
     if (running.handle?.recorded !== undefined && outcome.status !== "aborted")
       this.#unrecorded.set(id, running.handle);
-    const isNews = this.#host.openTask(id) === task && task.attempt === attempt; // attempts-2.
+    const isNews = this.#session.openTask(id) === task && task.attempt === attempt; // attempts-2.
     const usage = running.usage === undefined ? {} : { usage: running.usage };
-    const at = this.#host.clock.now();
+    const at = this.#world.clock.now();
     switch (outcome.status) {
       case "aborted":
-        this.#host.trace?.({ ...this.#end(running), outcome: "cancelled" });
+        running.traceEnded("cancelled");
         return;
       case "completed":
-        this.#host.trace?.({
-          ...this.#end(running),
-          outcome: "completed",
-          output: outcome.output,
-        });
+        running.traceEnded("completed", { output: outcome.output });
         if (isNews)
           this.#finish(task, {
             type: "task_completed",
@@ -426,23 +293,19 @@ export class Attempts {
           });
         return;
       case "failed": {
-        const random = this.#host.random() / 0x1_0000_0000;
+        const random = this.#world.random() / 0x1_0000_0000;
         const backOffMs = isNews
           ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
           : undefined;
         // attempts-6. The next attempt could not begin in time.
         const delayMs = backOffMs !== undefined && isOverdue(task, at + backOffMs) ? undefined : backOffMs;
-        this.#host.trace?.({
-          ...this.#end(running),
-          outcome: delayMs === undefined ? "failed" : "retrying",
-          error: outcome.error,
-        });
+        running.traceEnded(delayMs === undefined ? "failed" : "retrying", { error: outcome.error });
         if (!isNews) return;
         const payload = JSON.stringify(outcome.error);
         if (delayMs === undefined)
           this.#finish(task, { type: "task_failed", task: id, attempt, at, ...usage, payload });
         else
-          this.#host.note({
+          this.#session.note({
             type: "attempt_failed",
             task: id,
             attempt,
@@ -456,67 +319,29 @@ export class Attempts {
     }
   }
 
-  #traceLost({ id, kind, attempt }: OpenTask): void {
-    this.#host.trace?.({
-      ...this.#stamp(),
-      type: "task_lost",
-      taskId: positionId(this.#host.sessionId, id),
-      kind,
-      attempt,
-    });
-  }
-
-  #stamp(): { readonly sessionId: string; readonly at: number } {
-    return { sessionId: this.#host.sessionId, at: this.#host.clock.now() };
-  }
-
-  #end({ task: { kind }, taskId, attempt, startedAt }: Running) {
-    const { sessionId, clock } = this.#host;
-    const durationMs = clock.monotonic() - startedAt;
-    return { type: "task_ended", sessionId, at: clock.now(), taskId, kind, attempt, durationMs } as const;
-  }
-
   #finish(task: OpenTask, event: OutcomeDraft): void {
     // mutant: outcome-before-commit
     if (task.lost === 0) return this.#deliver(event);
     this.#deadlines.forget(task.id);
-    this.#host.note(keptOutcome(event)); // attempts-3.
+    this.#session.note(keptOutcome(event)); // attempts-3.
   }
 
   #deliver(event: OutcomeDraft): void {
     this.#deadlines.forget(event.task);
-    this.#host.deliver(event);
+    this.#session.deliver(event);
   }
 
   #deliverKept({ id, kept, attempt }: OpenTask): void {
     if (kept === undefined) return;
-    this.#host.deliver({
+    this.#session.deliver({
       type: kept.outcome,
       task: id,
       attempt,
-      at: this.#host.clock.now(),
+      at: this.#world.clock.now(),
       ...(kept.usage === undefined ? {} : { usage: kept.usage }),
       payload: kept.payload,
     });
   }
-}
-
-const COUNTS = [
-  "inputTokens",
-  "outputTokens",
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "costMicroUsd",
-] as const;
-
-/** The first member of a usage that is no count: an account could never get rid of it (budget-3). */
-function wrongCount(usage: TokenUsage): string | undefined {
-  const wrong = COUNTS.find((name) => {
-    const count: unknown = usage[name];
-    if (count === undefined) return name === "inputTokens" || name === "outputTokens";
-    return !Number.isSafeInteger(count) || (count as number) < 0;
-  });
-  return wrong && `${wrong}: ${String(usage[wrong])}`;
 }
 
 function isOverdue({ deadlineAt }: OpenTask, now: number): boolean {
@@ -526,11 +351,6 @@ function isOverdue({ deadlineAt }: OpenTask, now: number): boolean {
 function pastDeadline({ deadlineMs }: OpenTask): RecordedError {
   const message = `did not end within its ${deadlineMs} ms, all attempts counted together`;
   return { name: "TaskTimeoutError", message, code: "task_timeout" };
-}
-
-/** The same for all attempts of a task. */
-function keyOf(sessionId: string, { id, key }: OpenTask): string {
-  return key === undefined ? positionId(sessionId, id) : `${sessionId}:${key}`;
 }
 
 /** The attempts that count toward the limit: lost ones only if the author set a limit (decision 0003). */

@@ -18,16 +18,12 @@ import {
   type TokenUsage,
 } from "@holdfast/core";
 import type { Spending } from "./spending.ts";
+import type { TaskSession } from "./task-session.ts";
 
-export interface TaskStartsHost {
-  /** The task of this number, until its outcome is delivered. */
-  openTask(id: number): OpenTask | undefined;
+/** The attempts of the session, which begin here. */
+export interface Starter {
   start(task: OpenTask): void;
   refuse(task: OpenTask, error: RecordedError): void;
-  /** Tasks were asked for. @param waits whether some of them wait until others have settled. */
-  asked(waits: boolean): void;
-  /** The next commit has an attempt to ask for. */
-  wake(): void;
 }
 
 /** The tasks that a commit starts if they are admitted, and its charges. */
@@ -41,15 +37,17 @@ export interface Opening {
 export type Refused = Extract<Admission, { status: "refused" }>;
 
 export class TaskStarts {
-  readonly #host: TaskStartsHost;
+  readonly #session: TaskSession;
+  readonly #attempts: Starter;
   readonly #spending: Spending | undefined;
   /** Tasks that the next commit asks for. */
   readonly #asking: OpenTask[] = [];
   /** Refused tasks, which fail once the session has been notified that it ends for that reason. */
   readonly #unpaid: OpenTask[] = [];
 
-  constructor(host: TaskStartsHost, spending: Spending | undefined) {
-    this.#host = host;
+  constructor(session: TaskSession, attempts: Starter, spending: Spending | undefined) {
+    this.#session = session;
+    this.#attempts = attempts;
     this.#spending = spending;
   }
 
@@ -82,11 +80,11 @@ export class TaskStarts {
   /** Start these open tasks, or ask for them in the next commit. */
   begin(tasks: readonly OpenTask[]): void {
     if (this.#spending === undefined) {
-      for (const task of tasks) this.#host.start(task);
+      for (const task of tasks) this.#attempts.start(task);
       return;
     }
     this.#asking.push(...tasks);
-    this.#host.wake();
+    this.#session.wake();
   }
 
   /** The tasks and charges of a commit of this segment. With `begins` false no task starts after it. */
@@ -109,7 +107,7 @@ export class TaskStarts {
         asked.push({ task, amount });
         charges.push({ type: "reserve", task: task.id, amount });
       } catch (error) {
-        this.#host.refuse(task, recordError(error));
+        this.#attempts.refuse(task, recordError(error));
       }
     }
     return { tasks, charges, asked };
@@ -118,14 +116,14 @@ export class TaskStarts {
   /** After the commit: start the tasks that were admitted. Answers the first refusal, if any. */
   committed(opening: Opening, result: ChangeResult & { readonly status: "committed" }): Refused | undefined {
     if (this.#spending === undefined) {
-      for (const task of opening.tasks) this.#host.start(task);
+      for (const task of opening.tasks) this.#attempts.start(task);
       return undefined;
     }
     this.#spending.noteRemaining(result.remaining);
     const decided = this.#spending.decided(opening.asked, result.admissions ?? []);
-    for (const task of decided.start) this.#host.start(task);
+    for (const task of decided.start) this.#attempts.start(task);
     this.#asking.push(...decided.queued);
-    if (opening.asked.length > 0) this.#host.asked(decided.queued.length > 0);
+    if (opening.asked.length > 0) this.#session.asked(decided.queued.length > 0);
     this.#unpaid.push(...decided.unpaid);
     return decided.refused;
   }
@@ -134,7 +132,7 @@ export class TaskStarts {
   refuseUnpaid(): void {
     const message = "the budget is used up";
     const error = { name: "HoldfastError", message, code: "budget_exceeded" };
-    for (const task of this.#unpaid.splice(0)) this.#host.refuse(task, error);
+    for (const task of this.#unpaid.splice(0)) this.#attempts.refuse(task, error);
   }
 
   /** New tasks, tasks whose attempt was lost, and tasks that wait to be asked for. */
@@ -143,9 +141,9 @@ export class TaskStarts {
     if (isPlain) return newTasks;
     const lost = records.flatMap((record) =>
       // mutant: no-attempt-after-loss
-      record.type === "attempt_lost" ? (this.#host.openTask(record.task) ?? []) : [],
+      record.type === "attempt_lost" ? (this.#session.openTask(record.task) ?? []) : [],
     );
-    const asking = this.#asking.splice(0).filter((task) => this.#host.openTask(task.id) === task);
+    const asking = this.#asking.splice(0).filter((task) => this.#session.openTask(task.id) === task);
     return [...newTasks, ...lost, ...asking];
   }
 }

@@ -1,0 +1,61 @@
+// `TaskWorld`, `TaskSession`: the interfaces of the process and of a session for the session's tasks.
+
+import type {
+  Clock,
+  ConversationEntry,
+  OpenTask,
+  Prices,
+  Session,
+  TaskExecutor,
+  TraceEvent,
+} from "@holdfast/core";
+import type { EventDraft, NoteDraft } from "./drafts.ts";
+
+/** The session whose code runs. */
+export interface RunningCode {
+  readonly sessionId: string;
+  /** The kind of task whose handler it is; absent for the agent's own. */
+  readonly task?: string;
+}
+
+/** The interface of the process for the tasks of its sessions. */
+export interface TaskWorld {
+  readonly executor: TaskExecutor;
+  readonly clock: Clock;
+  /** Integers in [0, 2^32), for jitter. */
+  readonly random: () => number;
+  readonly prices: Prices | undefined;
+  /** Absent without a tracer: then no event is built. */
+  readonly trace: ((event: TraceEvent) => void) | undefined;
+  /** The trace context of the session, or of one of its attempts. */
+  traceparent(
+    sessionId: string,
+    attempt?: { readonly taskId: string; readonly attempt: number },
+  ): string | undefined;
+  conversation(
+    session: Session,
+    leaf: number | null,
+    isOver: () => boolean,
+  ): Promise<readonly ConversationEntry[]>;
+  /** Call the agent or a task handler in a context that attributes their stray rejections to the session. */
+  enter<T>(whose: RunningCode, fn: () => T): T;
+}
+
+/** A driven session, as its tasks know it. */
+export interface TaskSession {
+  readonly sessionId: string;
+  /** The session as it was loaded. */
+  readonly session: Session;
+  /** The token of its claim, once there is one. */
+  readonly token: number | undefined;
+  /** Whether it has ended, is parked, or is no longer driven here. */
+  readonly isOver: boolean;
+  /** The task of this number, until its outcome is delivered or the session is over. */
+  openTask(id: number): OpenTask | undefined;
+  deliver(event: EventDraft): void;
+  note(note: NoteDraft): void;
+  /** The next commit has an attempt to ask for. */
+  wake(): void;
+  /** Tasks were asked for. @param waits whether some of them wait until others have settled. */
+  asked(waits: boolean): void;
+}
