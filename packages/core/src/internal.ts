@@ -76,7 +76,16 @@ export {
   UNKNOWN_VERSION,
   refuseNewerSession,
 } from "./session/session.ts";
-export { exportLines, notOurs, SessionFile, type RunningHash } from "./transfer/session-file.ts";
+export {
+  exportLines,
+  importedBy,
+  isSameSession,
+  notOurs,
+  SessionFile,
+  type ExportOptions,
+  type FileImport,
+  type RunningHash,
+} from "./transfer/session-file.ts";
 export { readOrigin, readWhole } from "./transfer/whole-session.ts";
 export {
   noSuchQuestion,

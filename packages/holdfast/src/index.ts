@@ -21,6 +21,7 @@ export {
   type AgentContext,
   type CancelOptions,
   type CancelReceipt,
+  type ExportOptions,
   type ForkOptions,
   type ImportOptions,
   type FileTracerOptions,

@@ -22,6 +22,7 @@ export {
   type AnswerOptions,
   type CancelOptions,
   type CancelReceipt,
+  type ExportOptions,
   type ForkOptions,
   type ImportOptions,
   type Firing,

@@ -12,6 +12,7 @@ import type {
   CancelOptions,
   CancelReceipt,
   CloseOptions,
+  ExportOptions,
   ForkOptions,
   GivenClaim,
   ImportOptions,
@@ -26,7 +27,6 @@ import type {
 import { ProcessHold, sessionHandle } from "./api/session-handle.ts";
 import { composeRuntime, type RuntimeParts } from "./compose-runtime.ts";
 import type { Stored } from "./requests/run-requests.ts";
-import { exportLines } from "./requests/session-file.ts";
 export type { Runtime, RuntimeOptions } from "./api/runtime-api.ts";
 
 /** Make a runtime over the given storage. Options not given are those of a Node process. */
@@ -76,8 +76,8 @@ class LocalRuntime implements Runtime {
     return this.#handle(await this.#parts.runs.fork(sessionId, options));
   }
 
-  export(sessionId: string): AsyncIterable<string> {
-    return exportLines(this.#parts.storage.reader, sessionId);
+  export(sessionId: string, options: ExportOptions = {}): AsyncIterable<string> {
+    return this.#parts.runs.export(sessionId, options);
   }
 
   async import(file: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<SessionHandle> {

@@ -184,6 +184,7 @@ function describeChange(change: Change): string {
   switch (change.type) {
     case "create_session":
     case "import_session":
+    case "import_tree":
     case "pause_session":
     case "resume_session":
     case "set_budget":

@@ -1,8 +1,10 @@
 // X13: imported rows that name other users' sessions. They reach no other user, and cycles of rows end no
 // request.
 
-import { LIMITS, type Change, type Session } from "@holdfast/core";
+import { LIMITS, type Change, type ImportSession, type Session } from "@holdfast/core";
+import { exportLines } from "@holdfast/core/internal";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
+import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openFleet, Person, type FakeClaim, type Fleet } from "../testing/fleet.ts";
 
@@ -84,6 +86,41 @@ test("an imported session that names another user's as parent and payer is detac
   expect(await fleet.storage.reader.session("eves")).toMatchObject({ detachedFrom: parent, payers: [] });
 });
 
+test("all sessions of an imported tree belong to their user, and a runner gets each of them", async () => {
+  await ada.start({ sessionId: "desk" });
+  const parent = { sessionId: "root", child: 0, onEnd: "cancel" } as const;
+  const placement = { owner: "ada" };
+  const tree = (more: Partial<Session>): Change => ({
+    type: "import_tree",
+    sessionId: "root",
+    sessions: [imported("root", { children: 1 }), imported("root-0", { parent, placement, ...more })],
+  });
+  const shared = { kind: "conversation", sessionId: "desk" } as const;
+  expect(await eve.commit(tree({ shared }))).toEqual([{ status: "not_found" }]);
+  expect(await fleet.storage.reader.sessions({ owner: "eve", limit: 9 })).toEqual([]);
+  expect(await eve.commit(tree({ shared: { ...shared, sessionId: "root" } }))).toEqual([
+    { status: "created" },
+  ]);
+  expect(await fleet.storage.reader.session("root-0")).toMatchObject({ parent, placement: { owner: "eve" } });
+  const runner = await fleet.runner({ owner: "eve" });
+  const { claims } = await runner.poll({ free: 2 });
+  expect(claims.map(({ sessionId }) => sessionId).toSorted()).toEqual(["root", "root-0"]);
+});
+
+test("a file of a tree is imported over REST, once", async () => {
+  const there = new MemoryStorage();
+  const parent = { sessionId: "root", child: 0, onEnd: "cancel" } as const;
+  const sessions = [imported("root", { children: 1 }), imported("root-0", { parent })];
+  await there.commit([{ type: "import_tree", sessionId: "root", sessions }], 1);
+  const lines: unknown[] = [];
+  for await (const line of exportLines(there.reader, "root", createHash("sha256"), { tree: true }))
+    lines.push(JSON.parse(line));
+  const answer = await ada.post("/v1/sessions/import", { lines });
+  expect(answer).toMatchObject({ status: 201, body: { sessionId: "root" } });
+  expect(await fleet.storage.reader.session("root-0")).toMatchObject({ parent, placement: { owner: "ada" } });
+  expect(await ada.post("/v1/sessions/import", { lines })).toMatchObject({ status: 409 });
+});
+
 test.each(["submitted", "working"] as const)(
   "an imported session that is %s has waited since its import, whatever times its row has",
   async (status) => {
@@ -117,7 +154,7 @@ function creation(sessionId: string, more: object): Extract<Change, { type: "cre
   };
 }
 
-function imported(sessionId: string, more: Partial<Session>): Change {
+function imported(sessionId: string, more: Partial<Session>): ImportSession {
   const session: Session = {
     sessionId,
     agent: { name: "greeter", version: "1" },

@@ -11,6 +11,7 @@ import {
   type Random,
   type Session,
 } from "@holdfast/core";
+import { importedBy, type FileImport } from "@holdfast/core/internal";
 import { invalid, type Refusal } from "../call/refusal.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Registry } from "../store/registry.ts";
@@ -41,6 +42,17 @@ export async function audited(
 ): Promise<ChangeResult> {
   const [result] = await commit([{ type: "audited", change, audit }]);
   return result!;
+}
+
+/** Tells dispatch of the sessions of a file that were stored. */
+export async function notifyImported(
+  { storage, dispatcher }: Pick<ServiceHost, "storage" | "dispatcher">,
+  change: FileImport,
+): Promise<void> {
+  for (const { sessionId } of importedBy(change)) {
+    const session = await storage.reader.session(sessionId);
+    if (session !== undefined) dispatcher.created(session);
+  }
 }
 
 /** The error for a missing session, and for another owner's session as well. */

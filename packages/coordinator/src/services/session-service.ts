@@ -19,7 +19,6 @@ import {
   LIMITS,
   mintId,
   NotFoundError,
-  toHoldfastError,
   UsageError,
   type Change,
   type ChangeResult,
@@ -36,7 +35,7 @@ import {
   refuseAnswer,
   refuseIfLarge,
   refuseSignalName,
-  SessionFile,
+  type FileImport,
 } from "@holdfast/core/internal";
 import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
@@ -44,6 +43,7 @@ import { NO_CONTENT, setRestStatus, type Caller } from "../call/caller.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import {
   audited,
+  notifyImported,
   sessionNotFound,
   sessionObject,
   unexpected,
@@ -61,6 +61,7 @@ import { childrenOf, mayTouch, ownSession } from "./session-scope.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
+import { readLines } from "./storage-wire.ts";
 
 const PAGE = 100;
 const JOURNAL_PAGE = 500;
@@ -322,12 +323,13 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
     async import({ lines, sessionId }, context) {
       const call = callOf(context);
       const scoped = await scopeChange(host, call.caller, readLines(lines, sessionId));
-      if (!("change" in scoped) || scoped.change.type !== "import_session")
+      const change = "change" in scoped ? scoped.change : undefined;
+      if (change?.type !== "import_session" && change?.type !== "import_tree")
         throw new UsageError("the session shares the conversation of a session that does not exist", {
           at: "lines",
           expected: "a session whose shared conversation is yours, or that has none",
         });
-      return messageFor(await store(host, scoped.change, "session.import", call));
+      return messageFor(await store(host, change, "session.import", call));
     },
   };
 }
@@ -378,19 +380,6 @@ async function listOfJob(
     sessions: asked.slice(0, limit).map((session) => messageFor(session)),
     ...(last === undefined ? {} : { nextCursor: last }),
   };
-}
-
-/** The sender must repair a damaged file. */
-function readLines(lines: readonly Uint8Array[], wanted: string | undefined): ImportSession {
-  try {
-    const file = new SessionFile("lines", createHash("sha256"));
-    for (const line of lines) file.take(new TextDecoder("utf-8", { fatal: true }).decode(line));
-    return file.end(wanted);
-  } catch (thrown) {
-    const error = toHoldfastError(thrown);
-    if (error.code !== "corrupt_record" && error.code !== "internal") throw error;
-    throw new UsageError(error.message, { at: "lines", fix: "export the session again", cause: thrown });
-  }
 }
 
 interface Sent {
@@ -476,15 +465,15 @@ async function forkOf(host: ServiceHost, origin: Session, request: ForkRequest):
   });
 }
 
-/** Stores a session that is imported or forked. */
-async function store(host: ServiceHost, change: ImportSession, action: string, call: Call): Promise<Session> {
+/** Stores sessions that are imported, or one that is forked. Returns the first one. */
+async function store(host: ServiceHost, change: FileImport, action: string, call: Call): Promise<Session> {
   const { sessionId } = change;
   const result: ChangeResult = await audited(host, change, auditOf(call, action, sessionObject(change)));
   switch (result.status) {
     case "created": {
+      await notifyImported(host, change);
       const session = await host.storage.reader.session(sessionId);
       if (session === undefined) throw sessionNotFound(sessionId);
-      host.dispatcher.created(session);
       return session;
     }
     case "exists":

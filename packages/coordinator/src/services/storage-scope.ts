@@ -17,6 +17,7 @@ import {
   type CommitBatch,
   type CreateSession,
   type Effect,
+  type ImportedSession,
   type ReleaseClaim,
   type RunNote,
   type Session,
@@ -85,13 +86,13 @@ async function scopeForUser(host: ServiceHost, caller: Caller, change: Change): 
     case "create_session":
       if (await hasForeign(host, caller, [change], change.sessionId)) return NOT_FOUND;
       return { change: ownedCreation(caller, change) };
-    case "import_session": {
-      const { session } = change;
-      // Storage detaches it from sessions that were not imported with it.
-      const { parent: _parent, ...alone } = session;
-      if (await anyForeign(host, caller, referencesOf(alone), change.sessionId)) return NOT_FOUND;
-      const placement = { ...session.placement, owner: caller.name };
-      return { change: { ...change, session: { ...session, ...waitingSince(host, session), placement } } };
+    case "import_session":
+      if (await hasForeignConversation(host, caller, [change])) return NOT_FOUND;
+      return { change: ownedImport(host, caller, change) };
+    case "import_tree": {
+      if (await hasForeignConversation(host, caller, change.sessions)) return NOT_FOUND;
+      const sessions = change.sessions.map((imported) => ownedImport(host, caller, imported));
+      return { change: { ...change, sessions } };
     }
     case "commit_batch":
     case "release_claim":
@@ -174,6 +175,25 @@ function ownedCreation(caller: Caller, change: CreateSession): CreateSession {
           },
         }),
   };
+}
+
+function ownedImport<T extends ImportedSession>(host: ServiceHost, caller: Caller, imported: T): T {
+  const { session } = imported;
+  const placement = { ...session.placement, owner: caller.name };
+  return { ...imported, session: { ...session, ...waitingSince(host, session), placement } };
+}
+
+/** Storage detaches imported sessions from parents that were not imported with them. */
+async function hasForeignConversation(
+  host: ServiceHost,
+  caller: Caller,
+  sessions: readonly ImportedSession[],
+): Promise<boolean> {
+  for (const { sessionId, session } of sessions) {
+    const { parent: _parent, ...alone } = session;
+    if (await anyForeign(host, caller, referencesOf(alone), sessionId)) return true;
+  }
+  return false;
 }
 
 async function isOwn(host: ServiceHost, caller: Caller, sessionId: string): Promise<boolean> {

@@ -25,7 +25,7 @@ import type { StorageService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { bytesOfValue, textOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
-import { sessionNotFound, type ServiceHost } from "./service-host.ts";
+import { notifyImported, sessionNotFound, type ServiceHost } from "./service-host.ts";
 import { mayTouch, ownSession } from "./session-scope.ts";
 import { claimLease, claimOwner, isAudited, scopeChange } from "./storage-scope.ts";
 import { changeOf, readOf, type Read } from "./storage-wire.ts";
@@ -223,12 +223,14 @@ async function notifyDispatch(
     case "release_claim":
       if (result.status === "released") dispatcher.released(change.sessionId, false);
       return;
-    case "create_session":
-    case "import_session": {
+    case "import_session":
+    case "import_tree":
+      if (result.status === "created") await notifyImported(host, change);
+      return;
+    case "create_session": {
       const session =
         result.status === "created" ? await host.storage.reader.session(change.sessionId) : undefined;
-      if (session !== undefined && !("claimFor" in change && change.claimFor !== undefined))
-        dispatcher.created(session);
+      if (session !== undefined && change.claimFor === undefined) dispatcher.created(session);
       return;
     }
     default:

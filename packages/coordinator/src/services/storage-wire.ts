@@ -1,8 +1,9 @@
-// `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port. Every field
-// is checked.
+// `changeOf` and `readOf` parse requests of runtimes elsewhere in the form of the storage port, and `readLines` the
+// lines of a session file. Every field is checked.
 
-import { UsageError, type Change, type StorageReader } from "@holdfast/core";
-import { isStorageCall, parseChange } from "@holdfast/core/internal";
+import { toHoldfastError, UsageError, type Change, type StorageReader } from "@holdfast/core";
+import { isStorageCall, parseChange, SessionFile, type FileImport } from "@holdfast/core/internal";
+import { createHash } from "node:crypto";
 import { textOf } from "../call/json-field.ts";
 
 /** A method of the port's reader with its arguments. */
@@ -46,4 +47,17 @@ export function readOf(query: string, text: string | undefined): Read {
     expected: "its arguments in the format of this version of Holdfast",
     fix: "use the same version on both sides",
   });
+}
+
+/** The sender must repair a damaged file. */
+export function readLines(lines: readonly Uint8Array[], wanted: string | undefined): FileImport {
+  try {
+    const file = new SessionFile("lines", createHash("sha256"));
+    for (const line of lines) file.take(new TextDecoder("utf-8", { fatal: true }).decode(line));
+    return file.end(wanted);
+  } catch (thrown) {
+    const error = toHoldfastError(thrown);
+    if (error.code !== "corrupt_record" && error.code !== "internal") throw error;
+    throw new UsageError(error.message, { at: "lines", fix: "export the session again", cause: thrown });
+  }
 }

@@ -314,17 +314,20 @@ const isSchedule = hasShape({
   createdAt: isTime,
 });
 
+const IMPORTED = {
+  sessionId: isNewId,
+  session: isSession,
+  records: listOf(isRecord),
+  entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
+  signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isJson) }))),
+  holds: optional(listOf(hasShape({ task: isCount, amount: isAmount }))),
+  seen: optional(hasShape({ ids: listOf(isText), dedupKeys: listOf(listOf(isText)) })),
+};
+
 const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check } = {
   ...EFFECTS,
-  import_session: hasShape({
-    sessionId: isNewId,
-    session: isSession,
-    records: listOf(isRecord),
-    entries: listOf((value) => isEntry(value) && isTime((value as Entry).createdAt)),
-    signals: optional(listOf(hasShape({ signalId: isText, name: isText, payload: optional(isJson) }))),
-    holds: optional(listOf(hasShape({ task: isCount, amount: isAmount }))),
-    seen: optional(hasShape({ ids: listOf(isText), dedupKeys: listOf(listOf(isText)) })),
-  }),
+  import_session: hasShape(IMPORTED),
+  import_tree: hasShape({ sessionId: isNewId, sessions: listOf(hasShape(IMPORTED)) }),
   pause_session: hasShape({ sessionId: isText }),
   resume_session: hasShape({ sessionId: isText }),
   set_budget: hasShape({ sessionId: isText, limits: isBudget, releaseLost: optional(isTrue) }),

@@ -65,17 +65,19 @@ const session: Session = {
   home: { number: 1, moveId: "mov-0" },
 };
 
+const imported = {
+  sessionId: "ses-1",
+  session,
+  records: [record],
+  entries: [{ ...entry, createdAt: 1 }],
+  signals: [{ signalId: "sig", name: "go", payload: "1" }],
+};
+
 /** A change of each type, with all its fields. */
 const CHANGES: { readonly [type in Change["type"]]: Extract<Change, { type: type }> } = {
   create_session: creation,
-  import_session: {
-    type: "import_session",
-    sessionId: "ses-1",
-    session,
-    records: [record],
-    entries: [{ ...entry, createdAt: 1 }],
-    signals: [{ signalId: "sig", name: "go", payload: "1" }],
-  },
+  import_session: { type: "import_session", ...imported },
+  import_tree: { type: "import_tree", sessionId: "ses-1", sessions: [imported] },
   send_signal: {
     type: "send_signal",
     sessionId: "ses-1",

@@ -134,6 +134,7 @@ import type {
  *   ST32. An imported session is stored whole or not at all, with the signals that come along. It behaves as
  *         if it had been created here, and if it exists the answer is `exists`. It is detached from a parent,
  *         payers and successors that were not imported with it (`rules/detachment.ts`).
+ *   ST52. The sessions of a tree are imported all or none, and stay relatives of each other.
  *   ST45. From `begin_move` on only `end_move` changes a session: it is not due, its batches are `fenced`,
  *         and anything else answers `moved` with the destination. A session that `stayed` continues as
  *         before.

@@ -1,8 +1,15 @@
-// `createSession`, `refuseCreation`, `findImportProblem`: the rules for sessions that are created or
-// imported.
+// `createSession`, `refuseCreation`, `findImportProblem`, `findTreeProblem`: the rules for sessions that are
+// created or imported.
 
 import { findAccountProblem, NO_AMOUNT, openAccount, sumOf } from "../session/budget.ts";
-import type { ChangeResult, CommitBatch, CreateSession, HeldAs, ImportSession } from "../session/changes.ts";
+import type {
+  ChangeResult,
+  CommitBatch,
+  CreateSession,
+  HeldAs,
+  ImportedSession,
+  ImportTree,
+} from "../session/changes.ts";
 import { ownedBy, type Session } from "../session/session.ts";
 import { findRecordProblem, refuseBatch, type BatchLookups } from "./batches.ts";
 import { isHeldAs, NO_CLAIM, type Claim } from "./claims.ts";
@@ -100,7 +107,7 @@ export function findImportProblem({
   records,
   entries,
   holds,
-}: ImportSession): string | undefined {
+}: ImportedSession): string | undefined {
   const { sessionId, nextSeq, entryCount, checkpointSeq, account, payers } = session;
   if (sessionId !== asked) return `is the row of ${sessionId}, to be stored as ${asked}`;
   if (records.length !== nextSeq) return `has ${records.length} records and says it has ${nextSeq}`;
@@ -123,6 +130,30 @@ export function findImportProblem({
       ? "pays for itself and has no budget"
       : "has a budget and does not pay for itself";
   return session.inbox === 0 ? undefined : "has an inbox, and signals are not imported";
+}
+
+/**
+ * Why these sessions are not one tree, or `undefined` when they are. Each session but the first comes after its
+ * parent, or after the session that it took over from. No walk over parents or successors is therefore a circle.
+ */
+export function findTreeProblem({ sessionId: root, sessions }: ImportTree): string | undefined {
+  const all = new Set(sessions.map(({ sessionId }) => sessionId));
+  if (all.size < sessions.length) return "holds a session twice";
+  const earlier = new Set<string>();
+  const below = new Set([root]);
+  for (const { sessionId, session } of sessions) {
+    const above = session.parent?.sessionId ?? "";
+    const isBelow = below.has(sessionId) || earlier.has(above);
+    if (!isBelow || (all.has(above) && !earlier.has(above)))
+      return `holds session ${sessionId} before its parent, or without it`;
+    earlier.add(sessionId);
+    const { handedOffTo } = session;
+    if (handedOffTo === undefined) continue;
+    if (earlier.has(handedOffTo))
+      return `holds session ${handedOffTo} before the session that it took over from`;
+    below.add(handedOffTo);
+  }
+  return earlier.has(root) ? undefined : `does not hold its first session, ${root}`;
 }
 
 /** The batch that a session is created with (ST25); `undefined` when it is created without one. */

@@ -151,7 +151,10 @@ export function separateAccount(own: Account | undefined, payers: readonly Accou
     limits.maxTokensPerCall = Math.min(limits.maxTokensPerCall ?? Infinity, tokensPerCall);
   for (const [limit, kind] of LIMITED) {
     const most = left[kind];
-    if (most !== undefined) limits[limit] = Math.min(limits[limit] ?? Infinity, account.spent[kind] + most);
+    if (most === undefined) continue;
+    // The payers hold the account's own reservations as well.
+    const share = account.spent[kind] + account.reserved[kind] + most;
+    limits[limit] = Math.min(limits[limit] ?? Infinity, share);
   }
   const onExhausted = limits.onExhausted ?? payers[0]?.limits.onExhausted;
   return { ...account, limits: { ...limits, ...(onExhausted === undefined ? {} : { onExhausted }) } };

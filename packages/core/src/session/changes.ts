@@ -1,7 +1,7 @@
 // Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it
 // returns.
 //
-// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST51).
+// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST52).
 
 import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
@@ -27,6 +27,7 @@ import type { PutSchedule, RemoveSchedule, Schedule } from "./schedules.ts";
 export type Change =
   | CreateSession
   | ImportSession
+  | ImportTree
   | SendSignal
   | RequestCancel
   | PauseSession
@@ -92,6 +93,18 @@ export type FirstBatch = Pick<CommitBatch, "records" | "entries" | "session" | "
  */
 export interface ImportSession extends ImportedSession {
   readonly type: "import_session";
+}
+
+/**
+ * A session with the sessions below it that come from elsewhere, under ids that are not taken. They are stored
+ * all or not at all.
+ */
+export interface ImportTree {
+  readonly type: "import_tree";
+  /** The first of `sessions`. */
+  readonly sessionId: string;
+  /** Each session after its parent, or after the session that it took over from. */
+  readonly sessions: readonly ImportedSession[];
 }
 
 export interface ImportedSession {

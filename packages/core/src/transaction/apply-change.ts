@@ -18,7 +18,7 @@ import type {
   CreateSession,
   DeleteSession,
   FireSchedule,
-  ImportSession,
+  ImportedSession,
   ReleaseClaim,
   SendSignal,
   SetBudget,
@@ -29,7 +29,14 @@ import { isEnded, type Session } from "../session/session.ts";
 import type { PutDocument } from "../session/stored-documents.ts";
 import { applyBatch, refuseBatch } from "../rules/batches.ts";
 import { decideRelease, NO_CLAIM, releasedClaim } from "../rules/claims.ts";
-import { createSession, findImportProblem, firstBatch, madeMark, refuseCreation } from "../rules/creation.ts";
+import {
+  createSession,
+  findImportProblem,
+  findTreeProblem,
+  firstBatch,
+  madeMark,
+  refuseCreation,
+} from "../rules/creation.ts";
 import { detached, missingAnswers } from "../rules/detachment.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decidePut, decideRemove } from "../rules/documents.ts";
@@ -81,7 +88,13 @@ function applyTo(tx: Transaction, change: Change, predecessor?: Session): Change
     case "create_session":
       return create(tx, change, predecessor);
     case "import_session":
-      return importSession(tx, change);
+      return importSessions(tx, [change]);
+    case "import_tree": {
+      const problem = findTreeProblem(change);
+      return problem === undefined
+        ? importSessions(tx, change.sessions)
+        : { status: "invalid", reason: `the tree of session ${change.sessionId} ${problem}` };
+    }
     case "send_signal":
       return send(tx, change);
     case "commit_batch":
@@ -162,20 +175,29 @@ function create(tx: Transaction, change: CreateSession, predecessor: Session | u
 
 const CREATED = { status: "created" } as const;
 
-function importSession(tx: Transaction, change: ImportSession): ChangeResult {
+/** ST32, ST52. Each session after its parent. */
+function importSessions(tx: Transaction, sessions: readonly ImportedSession[]): ChangeResult {
   const { rows } = tx;
-  const { sessionId, session, records, entries, signals = [], holds = [], seen } = change;
-  if (rows.exists(sessionId)) return { status: "exists" };
-  const problem = findImportProblem(change) ?? findImportTextProblem(change);
-  if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
-  const isHere = (id: string): boolean => id === sessionId;
-  const row = detached(session, isHere);
-  rows.insert({ session: row, records, entries, committedAt: session.updatedAt, isImported: true });
-  for (const signal of signals) send(tx, { type: "send_signal", sessionId, ...signal });
-  for (const { task, amount } of holds) rows.update(sessionId, { hold: { task, amount } });
-  if (seen !== undefined) rows.update(sessionId, { seen });
-  // mutant: missing-answers-unsent
-  for (const signal of missingAnswers(change, isHere)) send(tx, signal);
+  const ids = new Set(sessions.map(({ sessionId }) => sessionId));
+  for (const imported of sessions) {
+    const { sessionId } = imported;
+    if (rows.exists(sessionId)) return { status: "exists" };
+    const problem = findImportProblem(imported) ?? findImportTextProblem(imported);
+    if (problem !== undefined) return { status: "invalid", reason: `session ${sessionId} ${problem}` };
+  }
+  const isHere = (id: string): boolean => ids.has(id);
+  for (const { session, records, entries } of sessions) {
+    const row = detached(session, isHere);
+    rows.insert({ session: row, records, entries, committedAt: session.updatedAt, isImported: true });
+  }
+  for (const imported of sessions) {
+    const { sessionId, signals = [], holds = [], seen } = imported;
+    for (const signal of signals) send(tx, { type: "send_signal", sessionId, ...signal });
+    for (const { task, amount } of holds) rows.update(sessionId, { hold: { task, amount } });
+    if (seen !== undefined) rows.update(sessionId, { seen });
+    // mutant: missing-answers-unsent
+    for (const signal of missingAnswers(imported, isHere)) send(tx, signal);
+  }
   return CREATED;
 }
 

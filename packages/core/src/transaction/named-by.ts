@@ -26,6 +26,9 @@ export function eachName(change: Change | Effect, visit: (name: string, kind: Na
     case "import_session":
       visit(change.sessionId, "made");
       return;
+    case "import_tree":
+      for (const { sessionId } of change.sessions) visit(sessionId, "made");
+      return;
     case "commit_batch":
       visit(change.sessionId, "known");
       for (const effect of change.effects ?? []) eachName(effect, visit);

@@ -5,7 +5,7 @@
 
 import type { Schedule } from "../session/schedules.ts";
 import type { StoredDocument } from "../session/stored-documents.ts";
-import type { CommitBatch, CreateSession, Effect, ImportSession, SendSignal } from "../session/changes.ts";
+import type { CommitBatch, CreateSession, Effect, ImportedSession, SendSignal } from "../session/changes.ts";
 
 export function findCreationTextProblem({
   sessionId,
@@ -75,7 +75,7 @@ function findEffectProblem(effect: Effect): string | undefined {
   }
 }
 
-export function findImportTextProblem({ session, records, entries }: ImportSession): string | undefined {
+export function findImportTextProblem({ session, records, entries }: ImportedSession): string | undefined {
   const { sessionId, input, output } = session;
   return (
     findTextProblem("session id", sessionId) ??

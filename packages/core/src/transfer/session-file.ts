@@ -1,31 +1,42 @@
-// `exportLines`, `SessionFile`: one session as a file, which `holdfast export` writes and `holdfast import`
-// reads. docs/session-format.md describes the format.
+// `exportLines`, `SessionFile`: one session, or one with all sessions below it, as a file that `holdfast export`
+// writes and `holdfast import` reads. docs/session-format.md describes the format.
 //
-//   session-file-1. Writing holds one page at a time. The session may continue meanwhile: the file has its
-//       state when its row was read.
+//   session-file-1. Writing one session holds one page at a time. The session may continue meanwhile: the file
+//       has its state when its row was read. `session-tree.ts` reads a tree.
 //   session-file-2. Reading accepts nothing before the checksum of the last line is found to fit, and then
-//       everything. The session is stored by one change.
-//   session-file-3. Unread signals are part of the file, under their ids, and are stored in the session's
-//       transaction.
-//   session-file-4. Children and parents are not part of the file, so the imported session is detached from
-//       them (detachment-1). A copy under another id is a fork of the old session from position 0. Its entries
-//       therefore keep their old ids, and the randomness and hashes that depend on the ids.
+//       everything. The sessions of a file are stored by one change.
+//   session-file-3. Unread signals are part of the file, under their ids, and are stored in the transaction of
+//       their session.
+//   session-file-4. Sessions that are not in the file are not relatives of an imported session
+//       (detachment-1). A copy of one session under another id is a fork of it from position 0. Its entries
+//       therefore keep their old ids, and the randomness and hashes that depend on the ids. Ids of children are
+//       made of their parent's id, so a tree has no copy under another id.
 //   session-file-5. A copy is on no move, even if the session was. A session that was frozen for a
 //       destination that is gone can thus continue under another id.
 //   session-file-6. A checksum that fits does not say which program wrote it. The file is checked to the last
 //       field, like a value from a connection.
+//   session-file-7. A tree is stored by one change, which holds it in memory. A tree with more text than a batch
+//       may have is therefore refused, at its export and at its import.
 //
 // This file opens no files: lines go out, and lines come in.
 
 import { CorruptRecordError, HoldfastError, NotFoundError, UsageError } from "../errors/errors.ts";
+import { LIMITS } from "../limits.ts";
 import { isSessionId } from "../ids.ts";
 import { decodeLine, decodeRecords, encodeLine, type BlobSource } from "../journal/codec.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { StorageReader } from "../ports/storage.ts";
-import type { Entry, ImportedSignal, ImportSession } from "../session/changes.ts";
+import type {
+  Entry,
+  ImportedSession,
+  ImportedSignal,
+  ImportSession,
+  ImportTree,
+} from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
 import { NO_AMOUNT } from "../session/budget.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
+import { readTree, type ReadSession } from "./session-tree.ts";
 import { entriesOf, recordsOf, withOwnBudget } from "./whole-session.ts";
 
 /** SHA-256 over texts as UTF-8, one after the other, as `createHash("sha256")` of Node computes it. */
@@ -34,7 +45,8 @@ export interface RunningHash {
   digest(encoding: "hex"): string;
 }
 
-const FORMAT = 1;
+const SESSION_FORMAT = 1;
+const TREE_FORMAT = 2;
 const MARK = '{"holdfast":"session",';
 interface Header {
   readonly holdfast: "session";
@@ -42,40 +54,94 @@ interface Header {
   readonly session: Session;
 }
 
-/** The lines of a session's file. @throws NotFoundError */
+/** The change that stores a file. */
+export type FileImport = ImportSession | ImportTree;
+
+/** The sessions of a file, each after its parent. */
+export function importedBy(change: FileImport): readonly ImportedSession[] {
+  return change.type === "import_tree" ? change.sessions : [change];
+}
+
+/** Whether a stored session is the session of a file, at whatever point it is. */
+export function isSameSession(stored: Session, { session }: ImportedSession): boolean {
+  return stored.seed === session.seed && stored.agent.name === session.agent.name;
+}
+
+export interface ExportOptions {
+  /** Write all sessions below the session, too. */
+  readonly tree?: boolean;
+  /** The most text of a tree, in UTF-16 code units (session-file-7). */
+  readonly treeChars?: number;
+}
+
+/**
+ * The lines of the file of a session, or of a session with all sessions below it.
+ *
+ * @throws NotFoundError when there is no such session.
+ * @throws HoldfastError `too_large` when the tree has more text than one import may have.
+ * @throws ConflictError when the sessions of the tree change all the time.
+ */
 export async function* exportLines(
   reader: StorageReader,
   sessionId: string,
   hash: RunningHash,
+  { tree = false, treeChars = LIMITS.batchChars }: ExportOptions = {},
 ): AsyncGenerator<string> {
-  const hashed = (line: string): string => {
+  const lines = tree
+    ? await linesOfTree(reader, await readTree(reader, sessionId), treeChars)
+    : linesOf(reader, SESSION_FORMAT, await readSession(reader, sessionId));
+  for await (const line of lines) {
     hash.update(`${line}\n`);
-    return `${line}\n`;
-  };
+    yield `${line}\n`;
+  }
+  yield `${JSON.stringify({ sha256: hash.digest("hex") })}\n`;
+}
+
+async function readSession(reader: StorageReader, sessionId: string): Promise<ReadSession> {
   // Read before the row. Signals consumed in between are found in the journal, and signals that arrive in
   // between are not part of the file.
   const pending = await reader.pendingSignals(sessionId);
   const session = await reader.session(sessionId);
-  if (session === undefined) {
-    throw new NotFoundError("session_not_found", `there is no session ${sessionId}`);
+  if (session === undefined) throw new NotFoundError("session_not_found", `there is no session ${sessionId}`);
+  return { session: await withOwnBudget(reader, session), pending };
+}
+
+/** session-file-7. All lines of a tree, which were counted before the first one is written. */
+async function linesOfTree(
+  reader: StorageReader,
+  sessions: readonly ReadSession[],
+  treeChars: number,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  let chars = 0;
+  for (const read of sessions) {
+    for await (const line of linesOf(reader, TREE_FORMAT, read)) {
+      chars += line.length + 1;
+      if (chars <= treeChars) lines.push(line);
+    }
   }
-  const header: Header = {
-    holdfast: "session",
-    format: FORMAT,
-    session: await withOwnBudget(reader, session),
-  };
-  yield hashed(JSON.stringify(header));
+  if (chars > treeChars)
+    throw treeTooLarge(sessions[0]!.session.sessionId, sessions.length, chars, treeChars);
+  return lines;
+}
+
+async function* linesOf(
+  reader: StorageReader,
+  format: number,
+  { session, pending }: ReadSession,
+): AsyncGenerator<string> {
+  const header: Header = { holdfast: "session", format, session };
+  yield JSON.stringify(header);
   const consumed = new Set<string>();
   for await (const record of recordsOf(reader, session)) {
     for (const signalId of consumedBy(record)) consumed.add(signalId);
     const { payload, ...rest } = record;
-    yield hashed(encodeLine(rest, payload));
+    yield encodeLine(rest, payload);
   }
   for await (const { content, ...entry } of entriesOf(reader, session))
-    yield hashed(encodeLine({ type: "entry", ...entry }, content));
+    yield encodeLine({ type: "entry", ...entry }, content);
   for (const { signalId, name, payload } of pending)
-    if (!consumed.has(signalId)) yield hashed(encodeLine({ type: "signal", signalId, name }, payload));
-  yield `${JSON.stringify({ sha256: hash.digest("hex") })}\n`;
+    if (!consumed.has(signalId)) yield encodeLine({ type: "signal", signalId, name }, payload);
 }
 
 function consumedBy(record: JournalRecord): readonly string[] {
@@ -83,24 +149,38 @@ function consumedBy(record: JournalRecord): readonly string[] {
   return record.type === "signal_received" || record.type === "request_received" ? [record.signalId] : [];
 }
 
+/** The lines of one session in a file. */
+interface Part {
+  readonly session: Session;
+  readonly records: JournalRecord[];
+  readonly entries: Entry[];
+  readonly signals: ImportedSignal[];
+}
+
 /**
- * The session of a file, as it is to be stored, from its lines without their ends. The last line is held
+ * The sessions of a file, as they are to be stored, from its lines without their ends. The last line is held
  * back, because its checksum does not cover itself.
  */
 export class SessionFile {
   readonly #where: string;
   readonly #hash: RunningHash;
-  readonly #records: JournalRecord[] = [];
-  readonly #entries: Entry[] = [];
-  readonly #signals: ImportedSignal[] = [];
-  #header: Header | undefined;
+  readonly #treeChars: number;
+  /** Each session after its parent. */
+  readonly #parts: Part[] = [];
+  /** The format of all sessions of the file. */
+  #format: number | undefined;
   #held: string | undefined;
   #number = 0;
+  #chars = 0;
 
-  /** @param where names the file in errors. */
-  constructor(where: string, hash: RunningHash) {
+  /**
+   * @param where names the file in errors.
+   * @param treeChars the most text of a tree, in UTF-16 code units (session-file-7).
+   */
+  constructor(where: string, hash: RunningHash, treeChars: number = LIMITS.batchChars) {
     this.#where = where;
     this.#hash = hash;
+    this.#treeChars = treeChars;
   }
 
   /**
@@ -113,35 +193,35 @@ export class SessionFile {
     if (last !== undefined) this.#accept(last);
   }
 
+  get #isTooLarge(): boolean {
+    return this.#format === TREE_FORMAT && this.#chars > this.#treeChars;
+  }
+
   #accept(line: string): void {
     this.#hash.update(`${line}\n`);
+    this.#chars += line.length + 1;
     const at = `${this.#where}, line ${++this.#number}`;
-    if (this.#header === undefined) {
-      this.#header = readHeader(line, at);
-      return;
-    }
-    if (line.startsWith('{"type":"entry",')) {
-      const { header, payload = "null" } = decodeLine(line, at);
-      const { type: _type, ...entry } = header;
-      this.#entries.push({ ...entry, content: payload } as unknown as Entry);
-    } else if (line.startsWith('{"type":"signal",')) {
-      const { header, payload } = decodeLine(line, at);
-      const { signalId, name } = header as unknown as ImportedSignal;
-      this.#signals.push({ signalId, name, payload });
-    } else {
-      this.#records.push(...decodeRecords(line, NO_BLOBS, at));
+    const part = this.#parts.at(-1);
+    if (part === undefined || (this.#format === TREE_FORMAT && line.startsWith(MARK))) {
+      const { format, session } = readHeader(line, at, this.#format);
+      this.#format = format;
+      this.#parts.push({ session, records: [], entries: [], signals: [] });
+    } else if (!this.#isTooLarge) {
+      acceptContent(line, at, part);
     }
   }
 
   /**
    * @param wanted an id to store the session under, instead of its own.
    * @throws CorruptRecordError when the file is damaged, UsageError when the session cannot have that id.
+   * @throws HoldfastError `too_large` when the file has a tree with more text than one change may hold.
    */
-  end(wanted: string | undefined): ImportSession {
+  end(wanted: string | undefined): FileImport {
     const sum = `{"sha256":"${this.#hash.digest("hex")}"}`;
     const last = this.#held ?? "";
-    if (this.#header === undefined && !last.startsWith(MARK)) throw notOurs(this.#where, last);
-    if (this.#header === undefined || last !== sum) {
+    const [first] = this.#parts;
+    if (first === undefined && !last.startsWith(MARK)) throw notOurs(this.#where, last);
+    if (first === undefined || last !== sum) {
       throw new CorruptRecordError(
         this.#where,
         "the file is not as it was written: it is cut off or damaged",
@@ -152,24 +232,68 @@ export class SessionFile {
         },
       );
     }
-    const { move: _move, ...session } = this.#header.session; // session-file-5.
-    const { sessionId, account } = session;
-    const change: ImportSession = {
-      type: "import_session",
-      sessionId,
-      session: {
-        ...session,
-        inbox: 0,
-        // Running tasks reserve their amounts again when they start again.
-        ...(account === undefined ? {} : { account: { ...account, reserved: NO_AMOUNT } }),
-      },
-      records: this.#records,
-      entries: this.#entries,
-      signals: this.#signals,
-    };
+    const { sessionId } = first.session;
+    if (this.#isTooLarge)
+      throw treeTooLarge(sessionId, this.#parts.length, this.#chars, this.#treeChars, this.#where);
+    const sessions = this.#parts.map(importedFrom);
+    const change: FileImport =
+      this.#format === TREE_FORMAT
+        ? { type: "import_tree", sessionId, sessions }
+        : { type: "import_session", ...sessions[0]! };
     if (parseChange(change) === undefined) throw notASession(this.#where);
-    return wanted === undefined || wanted === sessionId ? change : renamed(change, wanted);
+    if (wanted === undefined || wanted === sessionId) return change;
+    if (change.type === "import_session") return renamed(change, wanted);
+    throw new UsageError(`the tree of session ${sessionId} cannot be stored under another id`, {
+      at: this.#where,
+      got: wanted,
+      expected: `no other id, because the ids of its sessions are made of ${sessionId}`,
+      fix: "import it without an id, or export its sessions without --tree and import each of them",
+    });
   }
+}
+
+function acceptContent(line: string, at: string, { records, entries, signals }: Part): void {
+  if (line.startsWith('{"type":"entry",')) {
+    const { header, payload = "null" } = decodeLine(line, at);
+    const { type: _type, ...entry } = header;
+    entries.push({ ...entry, content: payload } as unknown as Entry);
+  } else if (line.startsWith('{"type":"signal",')) {
+    const { header, payload } = decodeLine(line, at);
+    const { signalId, name } = header as unknown as ImportedSignal;
+    signals.push({ signalId, name, payload });
+  } else {
+    records.push(...decodeRecords(line, NO_BLOBS, at));
+  }
+}
+
+function importedFrom({ session: written, ...content }: Part): ImportedSession {
+  const { move: _move, ...session } = written; // session-file-5.
+  const { sessionId, account } = session;
+  return {
+    sessionId,
+    session: {
+      ...session,
+      inbox: 0,
+      // Running tasks reserve their amounts again when they start again.
+      ...(account === undefined ? {} : { account: { ...account, reserved: NO_AMOUNT } }),
+    },
+    ...content,
+  };
+}
+
+function treeTooLarge(
+  sessionId: string,
+  sessions: number,
+  chars: number,
+  most: number,
+  at?: string,
+): HoldfastError {
+  return new HoldfastError("too_large", `the tree of session ${sessionId} is too large for one import`, {
+    ...(at === undefined ? {} : { at }),
+    got: `${sessions} sessions with ${chars} characters`,
+    expected: `at most the limit "batchChars" (${most})`,
+    fix: "export its sessions one by one, without --tree",
+  });
 }
 
 /** session-file-4. */
@@ -192,13 +316,15 @@ function renamed(change: ImportSession, sessionId: string): ImportSession {
   };
 }
 
-function readHeader(line: string, at: string): Header {
+/** @param expected the format of the session before it; any known format when absent. */
+function readHeader(line: string, at: string, expected: number | undefined): Header {
   if (!line.startsWith(MARK)) throw notOurs(at, line);
   const { header } = decodeLine(line, at) as unknown as { header: Partial<Header> };
-  if (header.format !== FORMAT) {
-    throw new HoldfastError("version_unsupported", `the file is of format ${String(header.format)}`, {
+  const { format } = header;
+  if (expected === undefined ? format !== SESSION_FORMAT && format !== TREE_FORMAT : format !== expected) {
+    throw new HoldfastError("version_unsupported", `the file is of format ${String(format)}`, {
       at,
-      expected: `format ${FORMAT}`,
+      expected: expected === undefined ? `format ${SESSION_FORMAT} or ${TREE_FORMAT}` : `format ${expected}`,
       fix: "use the version of Holdfast that wrote it, or a newer one",
     });
   }

@@ -310,7 +310,7 @@ describe.each(Object.entries(KINDS))("%s", (kind, newPlace) => {
     const before = await place.rows();
     const text = textOf(`${kind}-${versionsOf(kind).at(-1)}.session.jsonl`);
     for (const [is, becomes] of [
-      ['"session","format":1', '"session","format":2'],
+      ['"session","format":1', '"session","format":3'],
       [/"flags":\d+/, `"flags":${BEHAVIOUR_FLAGS + 1}`],
       [/(?<="flags":\d+,)"format":1/, '"format":2'],
     ] as const) {

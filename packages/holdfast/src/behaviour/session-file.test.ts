@@ -77,6 +77,22 @@ describe("export and import", () => {
     });
   });
 
+  test("a session that is imported again is there already, and is no error", async () => {
+    await project.run("export", "s");
+    const elsewhere = ["--db", "other.db"];
+    await project.run("import", "s.ndjson", ...elsewhere);
+    await project.run("signal", "s", "go", "2", ...elsewhere);
+    await project.run("resume", "s", ...elsewhere);
+    const again = await project.run("import", "s.ndjson", ...elsewhere);
+    expect(again).toMatchObject({ code: 0, stdout: "s\n" });
+    expect(again.stderr).toContain("it is here already, and nothing was changed");
+    expect(await project.json("import", "s.ndjson", ...elsewhere)).toEqual({
+      sessionId: "s",
+      status: "completed",
+      alreadyImported: true,
+    });
+  });
+
   test("a running session is written too", async () => {
     const running = project.start(["resume", "s"]);
     await running.says('"go"');
@@ -86,6 +102,7 @@ describe("export and import", () => {
   });
 
   test("an impossible export or import is refused in one paragraph, and nothing is written", async () => {
+    await project.run("run", "wait.ts", "--session", "other", "--park");
     await project.run("export", "s");
     const text = readFileSync(project.path("s.ndjson"), "utf8");
     writeFileSync(project.path("cut.bad"), text.slice(0, 900));
@@ -102,8 +119,8 @@ describe("export and import", () => {
       [["import"], 2, "the file"],
       [["import", "none.bad"], 2, "there is no such file"],
       [["import", "folder"], 2, "cannot be read"],
-      [["import", "s.ndjson"], 6, "E_SESSION_EXISTS"],
-      [["import", "s.ndjson"], 6, "--session OTHER"],
+      [["import", "s.ndjson", "--session", "other"], 6, "E_SESSION_EXISTS"],
+      [["import", "s.ndjson", "--session", "other"], 6, "--session OTHER"],
       [["import", "s.ndjson", "--session", "../x"], 2, "cannot be the id"],
       [["import", "cut.bad", "--session", "t"], 10, "E_CORRUPT_RECORD"],
       [["import", "changed.bad", "--session", "t"], 10, "cut off or damaged"],
@@ -116,7 +133,7 @@ describe("export and import", () => {
       expect(refused.stderr).toContain(says);
       expect(refused.stderr).not.toMatch(/\n\s+at .*:\d+:\d+/);
     }
-    expect(await project.json<object[]>("list")).toHaveLength(1);
+    expect(await project.json<object[]>("list")).toHaveLength(2);
     expect(readFileSync(project.path("s.ndjson"), "utf8")).toBe(text);
     expect(files()).toEqual(["s.ndjson"]);
   });

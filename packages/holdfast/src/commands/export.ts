@@ -4,12 +4,14 @@ import type { Command } from "../frame/command.ts";
 export const exportSession: Command = {
   name: "export",
   summary: "Write one session to a file: its journal, its conversation and the signals it has not read",
-  usage: "export ID [-o FILE]",
+  usage: "export ID [--tree] [-o FILE]",
   description:
     "The file is lines of JSON, and its last line is a checksum. Only this user may read it, and it appears under its name when it is " +
-    "complete. The session does not change, and may be running meanwhile. Its children and its parent are not in the file. The file " +
-    "holds everything that was recorded, secrets included.",
+    "complete. The session does not change, and may be running meanwhile. Its parent is not in the file, and its children only with " +
+    "--tree: then all sessions below it are, as they stood at one moment. The file holds everything that was recorded, secrets " +
+    "included.",
   options: {
+    tree: { help: "also write all sessions below it; they are imported together" },
     output: {
       help: "the file to write (default: ID.ndjson in this folder), or - for standard output; one that exists is not touched",
       value: "FILE",
@@ -19,6 +21,7 @@ export const exportSession: Command = {
   examples: [
     ["export ses_019a", "to a file that is named like the session"],
     ["export ses_019a -o backup.ndjson", "`holdfast import backup.ndjson` imports it, here or elsewhere"],
+    ["export ses_019a --tree", "with its children, and theirs"],
     ["export ses_019a -o - | gzip > backup.gz", "to another program; `holdfast import -` reads one"],
   ],
 
@@ -40,17 +43,17 @@ export const exportSession: Command = {
     const { exportLines } = await import("@holdfast/runtime");
     const { writeNewFile } = await import("../frame/new-file.ts");
     return withReaderOf(findDatabase(args, io), id, async ({ sessionId, children }, reader) => {
-      if (isToStdout) await io.stream(exportLines(reader, sessionId));
+      const lines = exportLines(reader, sessionId, { tree: args.has("tree") });
+      if (isToStdout) await io.stream(lines);
       else {
         const path = resolve(io.cwd, args.text("output") ?? `${sessionId}.ndjson`);
-        await writeNewFile(path, exportLines(reader, sessionId));
+        await writeNewFile(path, lines);
         io.result({ sessionId, file: path }, path);
       }
-      if (children > 0) {
+      if (children > 0 && !args.has("tree"))
         io.note(
-          `${io.notes.symbols.warn} its children (${children}) are not in the file; export each of them separately`,
+          `${io.notes.symbols.warn} its children (${children}) are not in the file; --tree also writes them`,
         );
-      }
       return 0;
     });
   },

@@ -4,13 +4,14 @@ import type { Command } from "../frame/command.ts";
 
 export const importSession: Command = {
   name: "import",
-  summary: "Import a session that was written to a file",
+  summary: "Import a session that was written to a file, with the sessions below it if they are in the file",
   usage: "import FILE|- [--session NEW]",
   description:
-    "The session is as it was when it was written, with its unread signals, and continues when it is resumed. A damaged file, or a " +
-    "session that already exists here, changes nothing. If both copies continue, their tasks run twice.",
+    "The sessions are as they were when they were written, with their unread signals, and continue when they are resumed. All are " +
+    "imported or none. A damaged file, or a session that already exists here, changes nothing; a file that was imported before is no " +
+    "error. If both copies continue, their tasks run twice.",
   options: {
-    session: { help: "an id of your own, instead of the session's", value: "NEW" },
+    session: { help: "an id of your own, instead of the session's; not for a tree", value: "NEW" },
   },
   examples: [
     ["import ses_019a.ndjson", "as the session it was"],
@@ -39,16 +40,24 @@ export const importSession: Command = {
           name: file === "-" ? "standard input" : file,
           ...(wanted === undefined ? {} : { sessionId: wanted }),
         };
-        const { sessionId, session } = await runtime.import(chunks, options);
+        const { sessionId, created, session } = await runtime.import(chunks, options);
         const row = await session();
         const { status } = row;
         const next = io.call(isEnded(status) ? `result ${sessionId}` : `resume ${sessionId}`);
-        io.result({ sessionId, status, ...(isEnded(status) ? {} : { resume: next }) }, sessionId);
-        if (row.children > 0)
+        const result = {
+          sessionId,
+          status,
+          ...(created ? {} : { alreadyImported: true }),
+          ...(isEnded(status) ? {} : { resume: next }),
+        };
+        io.result(result, sessionId);
+        if (!created) io.note(`${io.notes.symbols.warn} it is here already, and nothing was changed`);
+        const [child] = await storage.reader.sessions({ parent: sessionId, limit: 1 });
+        if (created && row.children > 0 && child === undefined)
           io.note(
             `${io.notes.symbols.warn} its children did not come along: it sees those that had not ended as failed`,
           );
-        if (row.detachedFrom !== undefined)
+        if (created && row.detachedFrom !== undefined)
           io.note(`${io.notes.symbols.warn} it is no longer a child of ${row.detachedFrom.sessionId}`);
         io.note(isEnded(status) ? `it has ended: ${next}` : `continue with: ${next}`);
         return 0;

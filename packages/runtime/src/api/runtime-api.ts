@@ -180,10 +180,15 @@ export interface ForkOptions {
   readonly run?: boolean;
 }
 
+export interface ExportOptions {
+  /** Also write all sessions below the session. One import stores them all. */
+  readonly tree?: boolean;
+}
+
 export interface ImportOptions {
   /** Names the file in errors. */
   readonly name?: string;
-  /** An id to store it under instead of its own. */
+  /** An id to store it under instead of its own. The sessions of a tree keep their ids. */
   readonly sessionId?: string;
 }
 
@@ -221,7 +226,7 @@ export interface ResultOptions {
 /** A handle of a session, in any process: each call asks storage. */
 export interface SessionHandle<Output = unknown> {
   readonly sessionId: string;
-  /** False when `start` found a session of this id. */
+  /** False when `start` or `import` found the session. */
   readonly created: boolean;
   /** The output. Keeps the process alive meanwhile. @throws HoldfastError when it failed, was cancelled, or is paused. */
   result(options?: ResultOptions): Promise<Output>;
@@ -271,12 +276,19 @@ export interface Runtime {
   fork(sessionId: string, options?: ForkOptions): Promise<SessionHandle>;
   /**
    * One session as the lines of a file: its row, journal, entries and unread signals. The session may keep
-   * running meanwhile. Its children and its parent are not in the file.
+   * running meanwhile. The sessions above it are not in the file, and those below it only with `tree`: then all
+   * belong to one moment.
+   *
+   * @throws HoldfastError `too_large` when the tree has more text than the limit `batchChars`.
+   * @throws ConflictError `conflict` when the sessions of the tree change all the time.
    */
-  export(sessionId: string): AsyncIterable<string>;
+  export(sessionId: string, options?: ExportOptions): AsyncIterable<string>;
   /**
-   * Store the session of a file, whole or not at all. It keeps the status it had there until somebody resumes
-   * it.
+   * Store the sessions of a file, all or none, and return a handle of the first one. They keep the status that
+   * they had there until somebody resumes them. A file whose sessions are all there already changes nothing.
+   *
+   * @throws ConflictError `session_exists` when there is another session of such an id.
+   * @throws CorruptRecordError when the file is damaged, HoldfastError `version_unsupported` when it is newer.
    */
   import(file: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<SessionHandle>;
   /** Resume every session of known agents that has something to do. Answers their ids. */

@@ -15,6 +15,7 @@ import {
   toHoldfastError,
   UsageError,
   validate,
+  type Change,
   type ChangeResult,
   type CreateSession,
   type JsonText,
@@ -24,6 +25,7 @@ import { readOrigin, refuseIfLarge, refuseNewerSession, refuseSignalName } from 
 import { checkBounds, deadlineOf } from "../agents/bounds.ts";
 import type { Agent } from "../agents/define.ts";
 import type {
+  ExportOptions,
   ForkOptions,
   ImportOptions,
   ResumeOptions,
@@ -35,7 +37,7 @@ import { tooLarge } from "../session/session-claim.ts";
 import type { Claims } from "../claims/claims.ts";
 import type { LiveSessions } from "../sessions/live-sessions.ts";
 import { refuseOtherFork } from "./fork-requests.ts";
-import { readSessionFile, storeImported } from "./session-file.ts";
+import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
 import { payloadText, unexpected, type SessionRequestsHost } from "./session-requests.ts";
 
 export interface RunRequestsHost extends SessionRequestsHost {
@@ -165,15 +167,23 @@ export class RunRequests {
     }
   }
 
+  export(sessionId: string, { tree = false }: ExportOptions): AsyncIterable<string> {
+    const { storage, limits } = this.#host;
+    return exportLines(storage.reader, sessionId, { tree, treeChars: limits.batchChars });
+  }
+
   async import(
     file: AsyncIterable<Uint8Array>,
     { name = "the file", sessionId }: ImportOptions,
   ): Promise<Stored> {
     this.refuseIfClosed();
-    const { storage, committer } = this.#host;
-    const change = await readSessionFile(file, name, sessionId);
-    await storeImported(storage.reader, (storing) => committer.commit(storing), change, name);
-    return { sessionId: change.sessionId, created: true };
+    const { storage, committer, limits } = this.#host;
+    const change = await readSessionFile(file, name, limits.batchChars, sessionId);
+    const commit = (storing: Change): Promise<ChangeResult> => committer.commit(storing);
+    return {
+      sessionId: change.sessionId,
+      created: await storeImported(storage.reader, commit, change, name),
+    };
   }
 
   async resume(sessionId: string, { acceptDrift = false }: ResumeOptions): Promise<Stored> {

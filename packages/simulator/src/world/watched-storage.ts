@@ -23,7 +23,7 @@ import {
   type Session,
   type StoredSignal,
 } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { importedBy, storageWith } from "@holdfast/core/internal";
 
 /** The expected state of one session. */
 export class SessionAccount {
@@ -328,7 +328,9 @@ export class WatchedStorage {
         if (result?.status === "deleted") this.accounts.delete(change.sessionId);
         return;
       case "import_session":
-        if (result?.status === "created") this.#append(account, change.records, [], change.entries.length);
+      case "import_tree":
+        for (const { sessionId, records, entries } of result?.status === "created" ? importedBy(change) : [])
+          this.#append(this.account(sessionId), records, [], entries.length);
         account.reportedTokens = 0; // The origin has spent them.
         return;
       case "pause_session":

@@ -1,11 +1,19 @@
-// ST32, ST36: an imported session is a relative only of sessions that were imported with it. No session is a
-// relative of another owner's session.
+// ST32, ST36, ST52: an imported session is a relative only of sessions that were imported with it. A tree is
+// imported whole or not at all. No session is a relative of another owner's session.
 
-import type { ImportSession, JournalRecord, Placement, Session } from "@holdfast/core";
+import type {
+  ImportedSession,
+  ImportSession,
+  ImportTree,
+  JournalRecord,
+  Placement,
+  Session,
+} from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 import {
   cancelling,
   creating,
+  INVALID,
   PATCH_TO,
   raising,
   reserving,
@@ -18,9 +26,11 @@ import {
 } from "./fixture.ts";
 
 const EVE: Placement = { owner: "eve" };
+const IDS = ["ses-root", "ses-root-0", "ses-root-0-0", "ses-root-0-1"] as const;
+
+const below = (sessionId: string) => ({ sessionId, child: 0, onEnd: "cancel" }) as const;
 
 export function detachmentConformance(fixture: Fixture): void {
-  const below = (sessionId: string) => ({ sessionId, child: 0, onEnd: "cancel" }) as const;
   const account = { limits: { maxTokens: 9 }, spent: tokens(0), reserved: tokens(0), low: false };
 
   async function importing(
@@ -169,6 +179,133 @@ export function detachmentConformance(fixture: Fixture): void {
       const exhausted = { payer: "ses-desk", limit: "maxTokens", used: 50, max: 50, then: "park" } as const;
       await claimant.commit({ session: { status: "paused", pauseReason: "budget_exceeded", exhausted } });
       expect((await fixture.session("ses-eves")).status).toBe("paused");
+    });
+  });
+
+  treeConformance(fixture);
+}
+
+function treeConformance(fixture: Fixture): void {
+  const account = { limits: { maxTokens: 100 }, spent: tokens(10), reserved: tokens(0), low: false };
+  const waiting = { status: "waiting", waits: [{ type: "signal", id: 0, name: "child:0" }] } as const;
+
+  /** A root, its child, which handed over, a grandchild, and the successor. The root's parent is not among them. */
+  async function tree(more: { readonly [id in (typeof IDS)[number]]?: Partial<Session> } = {}) {
+    await fixture.apply(creating("ses-pattern"));
+    const pattern = await fixture.session("ses-pattern");
+    const [root, child, grandchild, successor] = IDS;
+    const payers = [root, "ses-above"];
+    const imported = (sessionId: (typeof IDS)[number], row: Partial<Session>): ImportedSession => ({
+      sessionId,
+      session: { ...pattern, sessionId, ...row, ...more[sessionId] },
+      records: [],
+      entries: [],
+    });
+    const ended = { status: "completed", endedAt: 1, children: 1, handedOffTo: successor } as const;
+    return {
+      type: "import_tree",
+      sessionId: root,
+      sessions: [
+        imported(root, { parent: below("ses-above"), payers, account, children: 1, ...waiting }),
+        { ...imported(child, { parent: below(root), payers, ...ended }) },
+        {
+          ...imported(grandchild, { parent: below(child), payers }),
+          signals: [{ signalId: "sig-1", name: "go", payload: "1" }],
+        },
+        imported(successor, { parent: below(root), payers }),
+      ],
+    } satisfies ImportTree;
+  }
+
+  const stored = async (): Promise<readonly string[]> => {
+    const rows = await Promise.all(IDS.map((id) => fixture.storage.reader.session(id)));
+    return rows.flatMap((row) => (row === undefined ? [] : [row.sessionId]));
+  };
+
+  describe("an imported tree", () => {
+    test("ST52: the sessions of a tree keep their relations, and the first one is detached from the sessions above it", async () => {
+      await fixture.apply(creating("ses-above", { budget: { maxTokens: 50 } }));
+      const before = await fixture.everything("ses-above");
+      expect(await fixture.apply(await tree())).toEqual({ status: "created" });
+      const [root, child, grandchild, successor] = await Promise.all(IDS.map((id) => fixture.session(id)));
+      expect(root).toMatchObject({ detachedFrom: below("ses-above"), payers: ["ses-root"], account });
+      expect(root?.parent).toBeUndefined();
+      expect(child).toMatchObject({ parent: below("ses-root"), handedOffTo: "ses-root-0-1" });
+      expect(grandchild).toMatchObject({ parent: below("ses-root-0"), payers: ["ses-root"], inbox: 1 });
+      expect(successor).toMatchObject({ parent: below("ses-root"), payers: ["ses-root"] });
+      const children = await fixture.storage.reader.sessions({ parent: "ses-root", limit: 9 });
+      expect(children.map(({ sessionId }) => sessionId)).toEqual(["ses-root-0-1", "ses-root-0"]);
+      expect(await fixture.sent("ses-root-0-0")).toEqual([["go", 1]]);
+      expect(await fixture.sent("ses-root")).toEqual([]);
+      expect(await fixture.everything("ses-above")).toEqual(before);
+    });
+
+    test("ST52: a session of an imported tree spends from the budget of the tree, and its end notifies its parent", async () => {
+      await fixture.apply(await tree());
+      const successor = await fixture.claim("ses-root-0-1", "owner-1", 1, Infinity);
+      expect(await successor.commit({ records: [STARTED], charges: [reserving(0, 95)] })).toMatchObject({
+        admissions: [{ status: "refused", payer: "ses-root" }],
+      });
+      await successor.commit({ records: [STARTED], charges: [reserving(1, 60)] });
+      expect((await fixture.session("ses-root")).account?.reserved).toEqual(tokens(60));
+      await successor.commit({ charges: [settling(1, 40)], session: PATCH_TO.completed });
+      expect((await fixture.session("ses-root")).account).toMatchObject({
+        spent: tokens(50),
+        reserved: tokens(0),
+      });
+      expect(await fixture.sent("ses-root")).toMatchObject([
+        ["child:0", { type: "completed", output: "done" }],
+        ["child-end:0", { type: "completed" }],
+      ]);
+      expect((await fixture.storage.due({ now: 1, limit: 10 })).sessionIds).toContain("ses-root");
+    });
+
+    test("ST52: a cancel of the first session of an imported tree reaches all sessions below it", async () => {
+      await fixture.apply(await tree());
+      await fixture.apply(cancelling("ses-root", { mode: "hard" }));
+      for (const id of ["ses-root", "ses-root-0-0", "ses-root-0-1"])
+        expect((await fixture.session(id)).status).toBe("cancelled");
+    });
+
+    test.each(IDS)("ST52: nothing of a tree is stored when there is a session %s", async (id) => {
+      const change = await tree();
+      await fixture.apply(creating(id));
+      const before = await fixture.everything(id);
+      expect(await fixture.apply(change)).toEqual({ status: "exists" });
+      expect(await stored()).toEqual([id]);
+      expect(await fixture.everything(id)).toEqual(before);
+    });
+
+    test("ST52: nothing of a tree is stored when one of its sessions is invalid", async () => {
+      expect(await fixture.apply(await tree({ "ses-root-0-1": { nextSeq: 7 } }))).toEqual(INVALID);
+      expect(await stored()).toEqual([]);
+    });
+
+    test("ST52: sessions that are not one tree, parents first, are refused", async () => {
+      const change = await tree();
+      const [root, child, grandchild, successor] = change.sessions;
+      const circle = await tree({
+        "ses-root-0": { handedOffTo: "ses-root" },
+        "ses-root": { parent: below("ses-root-0") },
+      });
+      for (const sessions of [
+        [],
+        [root, grandchild, child, successor],
+        [root, child, grandchild, successor, child],
+        [child, root, grandchild, successor],
+        [root, grandchild],
+        circle.sessions,
+      ])
+        expect(await fixture.apply({ ...change, sessions: sessions as ImportedSession[] })).toEqual(INVALID);
+      expect(await stored()).toEqual([]);
+    });
+
+    test("ST52: a tree that is imported again changes nothing", async () => {
+      const change = await tree();
+      await fixture.apply(change);
+      const before = await Promise.all(IDS.map((id) => fixture.everything(id)));
+      expect(await fixture.apply(change)).toEqual({ status: "exists" });
+      expect(await Promise.all(IDS.map((id) => fixture.everything(id)))).toEqual(before);
     });
   });
 }
