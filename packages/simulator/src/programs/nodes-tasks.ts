@@ -1,5 +1,6 @@
 // Kinds of nodes made of tasks.
 
+import { TaskFailedError } from "@holdfast/core";
 import type { Behaviour } from "./effects.ts";
 import { NEVER, type Expectation, type NodeKind, type ProgramNode } from "./program.ts";
 
@@ -88,7 +89,7 @@ export const once: NodeKind<NamedNode<"once">> = {
   perform: ({ name }, { ctx }) =>
     ctx.scheduleTask("once", { node: name, behaviour: {} }).then(
       () => "at most once",
-      (error: Error) => (error.name === "TaskFailedError" ? "at most once" : Promise.reject(error)),
+      (error: Error) => (error instanceof TaskFailedError ? "at most once" : Promise.reject(error)),
     ),
   expect({ name }, { tasks }) {
     tasks.set(name, { outcome: "perhaps" });
