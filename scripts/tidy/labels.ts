@@ -23,6 +23,16 @@ const BARE = /(?<![\w.$/`-])[A-Z]{1,2}\d{1,2}[a-z]?(?![\w`-])/g;
 const DEFINED = /^\s{2,}([A-Z]{1,2}\d{1,2}[a-z]?|[a-z][a-z0-9-]*-\d+[a-z]?)\.\s/;
 const DEFINED_IN_BLOCK = new RegExp(`^\\s*\\*${DEFINED.source.slice(1)}`);
 
+const PREFIXED = "[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\\d+[a-z]?";
+/**
+ * Labels that a line begins with, or that stand alone in parentheses, are citations, even when no source has their prefix any more.
+ * Elsewhere a word such as `sha-256` has the form of a label.
+ */
+const CITED = new RegExp(
+  `^[\\s*]*(${PREFIXED}(?:, ${PREFIXED})*)[.:](?=\\s|$)|\\((${PREFIXED}(?:(?:, | and )${PREFIXED})*)\\)`,
+  "g",
+);
+
 /** Words that have the form of a label: an engine, sets of control characters, a library. */
 const NO_LABELS: ReadonlySet<string> = new Set(["V8", "C0", "C1", "RE2"]);
 /** Workloads of the benchmark have names like labels. */
@@ -83,16 +93,21 @@ function citationsIn(tree: Tree, prefixes: ReadonlySet<string>): Definition[] {
   const prefixed =
     names === "" ? undefined : new RegExp(`(?<![\\w./-])(?:${names})-\\d+[a-z]?(?![\\w-])`, "g");
   const labelsIn = (text: string, file: string): string[] =>
-    [...text.matchAll(BARE), ...(prefixed === undefined ? [] : text.matchAll(prefixed))]
-      .map(([label]) => label)
-      .filter((label) => !NO_LABELS.has(label) && !(file.startsWith("bench/") && WORKLOAD.test(label)));
+    [
+      ...new Set([
+        ...[...text.matchAll(BARE), ...(prefixed === undefined ? [] : text.matchAll(prefixed))].map(
+          ([label]) => label,
+        ),
+        ...[...text.matchAll(CITED)].flatMap(([, first, inner]) => (first ?? inner ?? "").split(/, | and /)),
+      ]),
+    ].filter((label) => !NO_LABELS.has(label) && !(file.startsWith("bench/") && WORKLOAD.test(label)));
   const inSources = tree.sources.flatMap((source) => [
     ...linesOfComments(source).flatMap(({ text, line }) =>
       labelsIn(text, source.file).map((label) => at(source.file, line, label, text)),
     ),
     ...namesIn(source).flatMap(({ name, line }) => {
       const labels = /^(?:[A-Za-z0-9-]+(?:, )?)+(?=: |$)/.exec(name)?.[0] ?? "";
-      return labelsIn(labels, source.file).map((label) => at(source.file, line, label, name));
+      return labelsIn(`${labels}:`, source.file).map((label) => at(source.file, line, label, name));
     }),
   ]);
   const inDocuments = tree.files

@@ -30,6 +30,47 @@ const BANNED_WORDS = new Set(
   ),
 );
 
+/** Words of our own making inside names, each with the field's word. A pair is two words that stand side by side, as in `letGo`. */
+const HOME_MADE_WORDS: Readonly<Record<string, string>> = {
+  told: "notified, redelivered or the name of the content",
+  untold: "not notified",
+  tell: "notify or report",
+  tells: "notifies or reports",
+  hear: "receive",
+  hears: "receives",
+  heard: "received",
+  unheard: "not received",
+  heir: "successor",
+  heirs: "successors",
+  forerunner: "predecessor",
+  seat: "poller or slot",
+  seats: "pollers or slots",
+  mend: "fix or repair",
+  mended: "fixed or repaired",
+  standing: "status, health or wait",
+  standings: "statuses or waits",
+  stranger: "other or unrelated",
+  whom: "target or the name of the role",
+  "goes on": "is active",
+  "go on": "continue or resume",
+  "let go": "release, evict or abandon",
+  "lets go": "releases, evicts or abandons",
+  "brought in": "imported",
+  "given back": "released",
+  "give back": "release",
+  "hand back": "release",
+  "at hand": "kept or cached",
+  "starts over": "restarts",
+  "start over": "restart",
+  "stands on": "is blocked on",
+  "stood on": "was blocked on",
+};
+
+/** Names with such a word that are stored or sent, each with the reason. */
+const STORED_NAMES: Readonly<Record<string, string>> = {
+  TellSession: "the record `tell_session` of stored journals",
+};
+
 export function bannedGlobals(tree: Tree): readonly Violation[] {
   return tree.sources
     .filter(({ packageFolder, isTest }) => packageFolder !== undefined && !isTest)
@@ -41,14 +82,14 @@ export function bannedGlobals(tree: Tree): readonly Violation[] {
 export function glossary(tree: Tree): readonly Violation[] {
   return tree.sources.flatMap((source) => {
     const stem = source.file.replace(/^.*\//, "").replace(/\..*$/, "");
-    const violations: Violation[] = bannedWordsIn(stem).map((word) => ({
+    const violations: Violation[] = adviceOn(stem).map((advice) => ({
       file: source.file,
-      what: `"${word}" in a file's name; GLOSSARY.md has the word we use`,
+      what: `${advice} in a file's name`,
     }));
     source.walk((node, parent) => {
       const name = declaredName(node, parent);
-      for (const word of name === undefined ? [] : bannedWordsIn(name)) {
-        const what = `"${word}" in the name ${name}; GLOSSARY.md has the word we use`;
+      for (const advice of name === undefined || Object.hasOwn(STORED_NAMES, name) ? [] : adviceOn(name)) {
+        const what = `${advice} in the name ${name}`;
         violations.push({ file: source.file, line: source.lineAt(node.start), what });
       }
     });
@@ -245,9 +286,22 @@ function declaredName(node: Node, parent: Node | undefined): string | undefined 
   return isFunction && (parent["id"] === node || [parent["params"]].flat().includes(node)) ? name : undefined;
 }
 
-function bannedWordsIn(name: string): string[] {
-  const words = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/);
-  return words.map((word) => word.toLowerCase()).filter((word) => BANNED_WORDS.has(word));
+/** The banned and home-made words in a name, each with the word to write. */
+function adviceOn(name: string): string[] {
+  const words = name
+    .split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+/)
+    .map((word) => word.toLowerCase())
+    .filter((word) => word !== "");
+  const pairs = words.slice(1).map((word, index) => `${words[index]} ${word}`);
+  return [
+    ...words
+      .filter((word) => BANNED_WORDS.has(word))
+      .map((word) => `"${word}" (GLOSSARY.md has the word we use)`),
+    ...[...words, ...pairs].flatMap((word) => {
+      const ours = Object.hasOwn(HOME_MADE_WORDS, word) ? HOME_MADE_WORDS[word] : undefined;
+      return ours === undefined ? [] : [`"${word}" (write ${ours})`];
+    }),
+  ];
 }
 
 /** `a.b` for a plain member access; what follows an optional chain or brackets is no path. */

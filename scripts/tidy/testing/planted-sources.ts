@@ -76,6 +76,19 @@ export const inSources: readonly Planted[] = [
     promise: "a banned word as a file's name",
     wrong: { "packages/core/src/string-utils.ts": "" },
   },
+  ...["const told = 1;", "class A { #goOn() {} }", "function letGoOf() {}", "interface Heir {}"].map(
+    (code): Planted => ({
+      rule: "glossary",
+      promise: `a home-made word in a name, as in ${code}`,
+      wrong: { "packages/core/src/a.ts": code },
+      right: { "packages/core/src/a.ts": 'export interface TellSession { go: "told"; on: x.heard; let: 1 }' },
+    }),
+  ),
+  {
+    rule: "glossary",
+    promise: "a home-made word as a file's name",
+    wrong: { "packages/core/src/told-again.ts": "" },
+  },
   {
     rule: "size",
     promise: "a source of more than 450 lines",

@@ -124,6 +124,17 @@ export const inWords: readonly Planted[] = [
       "packages/core/src/a.ts": "//   a-1. A rule.",
     },
   },
+  ...["f(); // gone-2.", "// The rule stands elsewhere (gone-2, gone-3)."].map((text): Planted => ({
+    rule: "label-unique",
+    promise: `the citation of a rule whose source is gone: ${text}`,
+    wrong: { "packages/core/src/a.ts": text },
+    right: { "packages/core/src/a.ts": "// Hashes are of sha-256, or (as in md-5 before) shorter." },
+  })),
+  {
+    rule: "label-unique",
+    promise: "a test of a rule whose source is gone",
+    wrong: { "packages/core/src/a.test.ts": 'test("gone-2: a row survives", f);' },
+  },
   {
     rule: "label-unique",
     promise: "two sources of one name define the same rule",
