@@ -270,6 +270,7 @@ class Check {
   #request(mode: TurnRequest["mode"], turn: number): TurnRequest {
     const parameters = { prompt: this.#options.prompt ?? PROMPT };
     return {
+      sessionId: this.#sessionId,
       turn,
       mode,
       parameters,
@@ -279,7 +280,7 @@ class Check {
   }
 
   #invocation(version: ProcessOptions["version"]): Readonly<Record<string, unknown>> {
-    return invocationOf(version, this.#sessionId, this.#request("start", 1), this.#profile.config);
+    return invocationOf(version, this.#request("start", 1), this.#profile.config);
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { vanishRuntime } from "@holdfast/runtime/internal";
 import { releaseClaim } from "@holdfast/testkit/test-runtime";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -283,6 +285,20 @@ describe("a conversation", () => {
     expect(processesIn(world.folder)).toEqual([]);
   });
 });
+
+// Only /proc shows the environment of other processes.
+test.runIf(process.platform === "linux")(
+  "a process that a killed runner left for a session is ended before the next one starts",
+  async () => {
+    const profile = await world.node('await event("result", { result_text: "done" });');
+    const { runtime, agent } = world.open(profile);
+    const sessionId = "ses_left";
+    const left = spawn("sleep", ["1000"], { env: { ...process.env, HOLDFAST_TAG: `executor:${sessionId}` } });
+    const gone = once(left, "exit");
+    await (await runtime.start(agent, "work", { sessionId })).result();
+    expect(await gone).toEqual([null, "SIGTERM"]);
+  },
+);
 
 describe("a persistent executor", () => {
   const LOOP = `

@@ -27,8 +27,11 @@ export interface ExecutorResult {
   readonly result_data: unknown;
 }
 
+/** A turn before it is asked for. A fork has another id than the session that prepared the turn. */
+type Prepared = Omit<TurnRequest, "sessionId">;
+
 interface State {
-  readonly request: TurnRequest;
+  readonly request: Prepared;
   readonly isWaiting: boolean;
   /** Attempts in a row that were lost. */
   readonly lost: number;
@@ -46,14 +49,14 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     secrets: profile.secrets,
     retry: { maxAttempts: 1 }, // executor-agent-1.
     run: async (request, context) => ({ reports: await host.turn(profile, request, context) }),
-    endLost: (_request, idempotencyKey) => host.endLost(idempotencyKey),
+    endLost: (request) => host.endLost((request as TurnRequest).sessionId),
   });
 
   /** One run of the program, with everything that it reports. */
   async function work(ctx: Context, state: State): Promise<Turn> {
     const { request } = state;
     const received = new TurnReports(ctx, request);
-    const run = ctx.scheduleTask(task, request);
+    const run = ctx.scheduleTask(task, { ...request, sessionId: ctx.sessionId });
     const ended = run.then(
       ({ reports }) => ({ reports }),
       (error: unknown) => ({ error }),
@@ -112,7 +115,7 @@ function cutOff(ctx: Context, state: State, received: TurnReports, error: unknow
   const lost = state.lost + 1;
   if (!isLost(error) || lost > LOST_MAX) throw error;
   const { request } = state;
-  const again: TurnRequest = {
+  const again: Prepared = {
     ...request,
     turn: request.turn + 1,
     mode: "resume",
@@ -130,7 +133,7 @@ function isLost(error: unknown): boolean {
   return cause?.name === "AttemptLostError";
 }
 
-function cutOffPrompt({ parameters }: TurnRequest): string {
+function cutOffPrompt({ parameters }: Prepared): string {
   const { prompt = "" } = parameters;
   return (
     "Your previous run was cut off before it ended. Check what it has already done before you repeat anything, and then " +
@@ -175,7 +178,7 @@ class TurnReports {
   #result: ExecutorResult | null = null;
   #lastMessage: string | null = null;
 
-  constructor(ctx: Context, request: TurnRequest) {
+  constructor(ctx: Context, request: Prepared) {
     this.#ctx = ctx;
     this.#turn = request.turn;
     this.executorSessionId = request.executorSessionId;

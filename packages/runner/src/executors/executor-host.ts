@@ -1,6 +1,7 @@
 // `ExecutorHost`: all executors that one process supervises.
 //
-//   executor-host-1. A session has at most one process here. A turn stops another process of its session first.
+//   executor-host-1. A session has at most one executor on a machine. Before another one starts, the processes are ended that a
+//       killed runner, or a runner that held the session before, has left.
 //   executor-host-2. A persistent process is kept for a while between two turns (warm). After that, and at another
 //       runner, the next turn starts a process with `mode: "resume"` (cold).
 //   executor-host-4. Nothing starts that the runner's policy forbids (runner-policy-3).
@@ -13,7 +14,7 @@ import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
 import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/runner-policy.ts";
-import { ExecutorProcess } from "./executor-process.ts";
+import { ExecutorProcess, tagOf } from "./executor-process.ts";
 import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import type { ExecutorProfile } from "./profile.ts";
 
@@ -78,9 +79,9 @@ export class ExecutorHost {
     }
   }
 
-  /** Ends what an attempt left running whose process was killed. */
-  async endLost(idempotencyKey: string): Promise<void> {
-    await endTagged(idempotencyKey);
+  /** Ends the processes that another runner of this machine has left for the session. */
+  async endLost(sessionId: string): Promise<void> {
+    await endTagged(tagOf(sessionId));
   }
 
   /** The schema version that the executor is invoked with (executor-host-3). */
@@ -106,6 +107,7 @@ export class ExecutorHost {
     cwd: string,
   ): Promise<ExecutorProcess> {
     const { environment, policy } = this.#options;
+    await this.endLost(task.sessionId); // executor-host-1.
     const version = await this.versionOf(profile);
     return ExecutorProcess.start(
       {

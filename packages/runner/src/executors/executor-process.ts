@@ -93,7 +93,7 @@ export class ExecutorProcess {
       network,
     });
     const isPersistent = profile.lifecycle === "persistent";
-    const invocation = invocationOf(version, task.sessionId, request, profile.config);
+    const invocation = invocationOf(version, request, profile.config);
     const turnId = String(request.turn);
     const lines = new MessageLines();
     let receive = (_message: Message): void => {};
@@ -106,7 +106,7 @@ export class ExecutorProcess {
       needsOutput: isPersistent,
       outputBytes: OUTPUT_BYTES,
       killGraceMs: KILL_GRACE_MS,
-      tag: task.idempotencyKey,
+      tag: tagOf(task.sessionId),
       onOutput: (stream, text) => {
         if (!isPersistent || stream !== "stdout") return;
         for (const message of lines.push(text)) receive(message);
@@ -227,6 +227,11 @@ export class ExecutorProcess {
   #failed(why: string): NonRetryableError {
     return new NonRetryableError(`executor ${this.#options.profile.name}: ${why}`);
   }
+}
+
+/** Marks the processes of a session's executor, for whichever process looks for them. */
+export function tagOf(sessionId: string): string {
+  return `executor:${sessionId}`;
 }
 
 interface Parts {

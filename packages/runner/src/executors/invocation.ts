@@ -23,6 +23,7 @@ export interface ExecutorInput {
 
 /** One turn of an executor. */
 export interface TurnRequest extends ExecutorInput {
+  readonly sessionId: string;
   /** From 1. */
   readonly turn: number;
   readonly mode: "start" | "resume";
@@ -69,11 +70,10 @@ export function readPrompt(value: unknown): Readonly<Record<string, unknown>> | 
 /** The JSON object of a turn, in the executor's schema. */
 export function invocationOf(
   version: SchemaVersion,
-  sessionId: string,
   request: TurnRequest,
   config: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const { mode, parameters, projectDir, agentName, agentBlueprint, metadata } = request;
+  const { sessionId, mode, parameters, projectDir, agentName, agentBlueprint, metadata } = request;
   return {
     schema_version: version,
     mode,
