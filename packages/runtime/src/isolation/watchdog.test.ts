@@ -41,10 +41,10 @@ function run(code: string) {
 describe.concurrent("a process that lives", () => {
   test("watchdog-4: a process is not ended when it has let go of its leases, renews them, or holds none", async () => {
     const { ended } = run(`
-      w.expectLetGo(300);
+      w.expectAbandon(300);
       await delay(200);
-      for (let i = 0; i < 15; i++) { w.expectLetGo(300); await delay(100); }
-      w.expectLetGo(undefined);
+      for (let i = 0; i < 15; i++) { w.expectAbandon(300); await delay(100); }
+      w.expectAbandon(undefined);
       await delay(1_200);
     `);
     expect(await ended).toEqual({ signal: null, said: "went on\n" });
