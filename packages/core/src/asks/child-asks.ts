@@ -161,7 +161,7 @@ export class ChildAsks {
     // A recorded signal was sent before the name was reserved.
     if (name === BUDGET_LOW && this.#parts.cursor.slice === "live")
       throw this.#parts.faults.fail(reservedName());
-    const text = this.#parts.turn.encode(event, "what is told to the parent") ?? "null";
+    const text = this.#parts.turn.encode(event, "the event for the parent") ?? "null";
     if (parent === undefined) return false;
     const id = this.#append({ type: "tell_session", to: "parent", name, hash: this.#hash(text) });
     this.#effect(() => toParent(parent, positionId(this.#sessionId, id), text));

@@ -12,7 +12,8 @@ function nonDurableAwait(message: string, line: string | undefined, cause?: unkn
   return new HoldfastError("non_durable_await", message, {
     ...at(line),
     ...(cause === undefined ? {} : { cause }),
-    expected: "agents await only what ctx gives them: tasks, timers, signals, and helpers made of these",
+    expected:
+      "an agent that awaits only promises of ctx: tasks, timers, signals, and functions made of these",
     fix: "move fetch, files, setTimeout and other outside work into a task: ctx.run(name, fn) or defineTask()",
   });
 }
@@ -39,9 +40,8 @@ export function strayFault(
 function contextInsideTask(task: string, line: string | undefined): HoldfastError {
   return new HoldfastError("non_durable_await", `ctx was used inside the handler of task "${task}"`, {
     ...at(line),
-    expected:
-      "a task gets its input, returns its output, and has a context of its own: its handler's last argument",
-    fix: "ask for tasks, signals and timers in the agent's function, and give the task what it needs as its input",
+    expected: "a handler that uses its input and its own context, which is its last argument",
+    fix: "use tasks, signals and timers in the agent's function, and pass the task everything that it needs as its input",
   });
 }
 
@@ -72,7 +72,7 @@ export function mistakeOf(
     `the agent's code has a mistake: ${thrown.name}: ${thrown.message}`,
     {
       ...at(callerLine(thrown)),
-      fix: "correct the code and resume the session: nothing of this step was committed, and what was done before stands",
+      fix: "correct the code and resume the session: this step was not committed, and all earlier steps are kept",
       cause: thrown,
     },
   );
@@ -97,7 +97,7 @@ export function unknownTaskKind(
     ...at(line),
     expected:
       known.length === 0
-        ? "a defined task; none is"
+        ? "a defined task; no task is defined"
         : `one of ${known.map((name) => `"${name}"`).join(", ")}`,
     fix: "define it with defineTask() and name it in the agent's `tasks`, or use ctx.run()",
   });
@@ -110,7 +110,7 @@ export function keyOfAnother(
   line: string | undefined,
 ): UsageError {
   return new UsageError(
-    `the idempotency key "${key}" is that of ${holder}, and task "${kind}" is another or has another input`,
+    `the idempotency key "${key}" belongs to ${holder}, but task "${kind}" has another kind or input`,
     {
       ...at(line),
       expected: "one key for one task: the same kind and the same input",
@@ -140,7 +140,7 @@ export function openTasksRefuseCheckpoint(
   const names = tasks.slice(0, 5).map((task) => `"${task.kind}" (${positionId(sessionId, task.id)})`);
   return new UsageError(`ctx.checkpoint() with ${tasks.length} open task(s): ${names.join(", ")}`, {
     ...at(line),
-    expected: "no task asked for and not yet answered",
+    expected: "no open task",
     fix: 'await them first, or pass { openTasks: "wait" } or { openTasks: "cancel" }',
   });
 }
@@ -151,11 +151,11 @@ export function openTasksRefuseCheckpoint(
  */
 export function checkpointWithoutProgress(line: string | undefined): UsageError {
   return new UsageError(
-    "ctx.checkpoint() was reached again with the same state and nothing done since the last one",
+    "ctx.checkpoint() was reached again with the same state and without any work since the last one",
     {
       ...at(line),
-      expected: "the agent is called anew on ctx.state after each checkpoint, and goes on from there",
-      fix: "look at ctx.state first: if (ctx.state === undefined) { ...; await ctx.checkpoint(state) }",
+      expected: "an agent that continues from ctx.state, as it is called again after each checkpoint",
+      fix: "read ctx.state first: if (ctx.state === undefined) { ...; await ctx.checkpoint(state) }",
     },
   );
 }
@@ -163,13 +163,13 @@ export function checkpointWithoutProgress(line: string | undefined): UsageError 
 /** K7. The state would be lost silently. */
 export function checkpointNotAwaited(): UsageError {
   return new UsageError("the agent returned although it had called ctx.checkpoint() and not awaited it", {
-    expected: "a checkpoint is the last thing a turn does; it never returns",
+    expected: "an awaited checkpoint as the last call of the turn; it never returns",
     fix: "await ctx.checkpoint(state), or return ctx.checkpoint(state)",
   });
 }
 
 export function askedTooLate(after: "the end" | "ctx.checkpoint()", line: string | undefined): UsageError {
-  return new UsageError(`the agent asked for something after ${after}`, {
+  return new UsageError(`the agent used ctx after ${after}`, {
     ...at(line),
     fix: "await everything the agent starts before it returns or checkpoints",
   });
@@ -183,7 +183,7 @@ export function foreignEntry(entryId: string, sessionId: string, line: string | 
 }
 
 export function timerWithoutTime(time: number, line: string | undefined): UsageError {
-  return new UsageError(`a timer needs a finite time, and ${String(time)} is none`, {
+  return new UsageError(`a timer needs a finite time, not ${String(time)}`, {
     ...at(line),
     expected: "a finite number of milliseconds",
   });

@@ -30,7 +30,7 @@ export function sortOf(command: Omit<CommandRecord, "seq" | "id">): string {
     case "spawn_child":
       return `${any.handOff === true ? "handing over to" : "child"} "${any.agent}"`;
     case "tell_session":
-      return `telling ${any.to === "parent" ? "the parent" : `child ${any.to}`} "${any.name}"`;
+      return `notifying ${any.to === "parent" ? "the parent" : `child ${any.to}`} "${any.name}"`;
     case "request_parent":
       return `asking the parent for "${any.name}"`;
     case "reply_child":

@@ -187,7 +187,7 @@ function inputTooLate({ sessionId }: Session, at: number, baseSeq: number): Usag
   return new UsageError(`a fork of session ${sessionId} at ${at} cannot have another input`, {
     got: `position ${at}: the agent has already acted on the original input before it`,
     expected: baseSeq === 0 ? "position 0" : `a checkpoint (the last one before is at ${baseSeq - 1}), or 0`,
-    fix: "leave the input out, or fork there",
+    fix: "omit the input, or fork at such a position",
   });
 }
 

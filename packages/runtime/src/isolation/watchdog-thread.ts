@@ -103,11 +103,11 @@ function end(sessionIds: readonly string[], place: string | undefined, howLong: 
   // Standard error directly: the process's own streams belong to the thread that is stuck.
   writeSync(
     2,
-    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong ?? "until its leases could pass on,"} without awaiting\n` +
+    `error[E_AGENT_BUSY]: ${who} kept the process busy ${howLong ?? "until its leases could expire,"} without awaiting\n` +
       (place === undefined ? "" : `  at: ${place}\n`) +
-      `  expected: agents and tasks compute between two awaits for a moment only; long work of agents belongs in a task, long ` +
+      `  expected: agents and tasks that compute only briefly between two awaits; long work of agents belongs in a task, long ` +
       `work of tasks in a process or thread of its own\n` +
-      `  fix: move the loop there; nothing committed is lost, and \`holdfast resume\`, or another runner, goes on\n`,
+      `  fix: move the loop there; nothing committed is lost, and \`holdfast resume\`, or another runner, resumes the session\n`,
   );
   process.kill(pid, "SIGKILL");
 }

@@ -85,13 +85,13 @@ function refuseUnlessFrozen({ sessionId }: Session, result: ChangeResult): void 
       return;
     case "ended":
       throw new ConflictError("session_ended", `session ${sessionId} has ended (${result.sessionStatus})`, {
-        fix: "`holdfast export` takes it along as a file",
+        fix: "use `holdfast export` to write it to a file",
       });
     case "moved":
       throw sessionMoved(sessionId, result.to);
     case "invalid":
-      throw new UsageError(`it cannot move: ${result.reason}`, {
-        fix: "let its family end first; of an ephemeral one, have its agent call ctx.enablePersistence()",
+      throw new UsageError(`the session cannot move: ${result.reason}`, {
+        fix: "wait until its session tree has ended; an ephemeral session moves after its agent has called ctx.enablePersistence()",
       });
     default:
       throw unexpected("freezing a session", result.status);
@@ -127,18 +127,18 @@ async function isThere(to: AgentStorage, sessionId: string, moveId: string): Pro
 
 function refusedThere(sessionId: string, toName: string, result: ChangeResult): HoldfastError {
   if (result.status === "exists")
-    return new ConflictError("session_exists", `another session ${sessionId} is there already`, {
+    return new ConflictError("session_exists", `the target already has another session ${sessionId}`, {
       at: toName,
-      fix: "it stays where it was; `holdfast export` and `import --session ID` make a copy under another id",
+      fix: "use `holdfast export` and `import --session ID` to make a copy under another id; nothing was moved",
     });
   const reason = result.status === "invalid" ? result.reason : result.status;
   if (result.status === "invalid" && result.isTooLarge === true)
-    return new HoldfastError("too_large", `session ${sessionId} is too large to move there: ${reason}`, {
+    return new HoldfastError("too_large", `session ${sessionId} is too large for the target: ${reason}`, {
       at: toName,
-      fix: "it stays where it was; have the coordinator's limits.batchBytes raised",
+      fix: "raise the coordinator's limits.batchBytes; nothing was moved",
     });
-  return new HoldfastError("corrupt_record", `session ${sessionId} is refused there: ${reason}`, {
+  return new HoldfastError("corrupt_record", `session ${sessionId} was refused by the target: ${reason}`, {
     at: toName,
-    fix: "it stays where it was; `holdfast doctor` checks its storage",
+    fix: "check its storage with `holdfast doctor`; nothing was moved",
   });
 }

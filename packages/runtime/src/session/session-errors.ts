@@ -12,8 +12,10 @@ export function isStorageAway({ code }: HoldfastError): boolean {
 export function leaseLost(sessionId: string): UnavailableError {
   return new UnavailableError(
     "storage_unavailable",
-    `session ${sessionId}: its lease could not be renewed in time, so it was stopped here before another process may take it`,
-    { fix: "it goes on by itself, here or elsewhere, once storage can be reached" },
+    `session ${sessionId}: its lease could not be renewed in time, so this process abandoned it before another one may claim it`,
+    {
+      fix: "restore access to storage; the session then resumes, here or in another process, without a command",
+    },
   );
 }
 
@@ -27,7 +29,7 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
     `session ${sessionId}: its agent kept the process busy without awaiting, twice`,
     {
       ...(at === undefined ? {} : { at }),
-      fix: "move the loop into a task; `holdfast resume` tries it again",
+      fix: "move the loop into a task, then run `holdfast resume`",
     },
   );
 }
@@ -38,7 +40,7 @@ export function storedTooShort(sessionId: string): HoldfastError {
     `session ${sessionId} stored no journal, because an older Holdfast began it, and it has a parent or children`,
     {
       expected: "a session that can restart without asking its relatives again",
-      fix: `\`holdfast fork ${sessionId}\` begins its work again with the same input, \`holdfast cancel ${sessionId}\` ends it`,
+      fix: `\`holdfast fork ${sessionId}\` restarts its work with the same input, \`holdfast cancel ${sessionId}\` ends it`,
     },
   );
 }
@@ -61,9 +63,9 @@ export function sessionPaused({
 }
 
 export function sessionMoved(sessionId: string, to: string): ConflictError {
-  return new ConflictError("session_moved", `session ${sessionId} does not live here any more`, {
+  return new ConflictError("session_moved", `session ${sessionId} has moved to another storage`, {
     at: to,
-    fix: `ask there; a move that was cut off is finished by asking for it again. Where that place is gone for good, \`holdfast export ${sessionId}\` and \`holdfast import FILE --session OTHER\` make a copy that lives here`,
+    fix: `send the request there; repeat an interrupted move to finish it. If that place no longer exists, \`holdfast export ${sessionId}\` and \`holdfast import FILE --session OTHER\` make a copy here`,
   });
 }
 

@@ -114,9 +114,9 @@ export async function openPostgresReader({
     assertNotNewer(version, at);
     if (version === 0)
       throw new UnavailableError("storage_unavailable", `there are no tables of Holdfast in it: ${at}`, {
-        got: "no tables of ours",
+        got: "no tables of Holdfast",
         expected: `schema version ${SCHEMA_VERSION} or older`,
-        fix: "check the URL; whoever opens it to write, such as a coordinator, makes them",
+        fix: "check the URL; a process that opens the database to write, such as a coordinator, creates the tables",
       });
   } catch (error) {
     await db.close();

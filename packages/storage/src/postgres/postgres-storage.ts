@@ -144,7 +144,7 @@ export class PostgresStorage implements AgentStorage {
   }
 
   due(query: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
-    return this.#calls.guard("looking for what is due", async () => {
+    return this.#calls.guard("finding due sessions", async () => {
       const { now } = query;
       await this.#claims.begin(now);
       const damaged = new Set<string>();

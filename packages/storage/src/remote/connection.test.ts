@@ -124,7 +124,7 @@ test.each([
   ["http://10.0.0.1:8765", "unencrypted", "https://10.0.0.1:8765"],
   ["http://127.0.0.1.example.org", "unencrypted", "https://127.0.0.1.example.org"],
   ["http://", "not a coordinator's URL", undefined],
-  ["http://me:secret@localhost", "no name and no password", "leave them out"],
+  ["http://me:secret@localhost", "no name and no password", "remove them"],
   ["ftp://localhost:1", "not ftp", "say http://localhost:1"],
   ["localhost:8765", "does not begin with http", "say http://localhost:8765"],
   ["127.0.0.1:8765", "does not begin with http", "say http://127.0.0.1:8765"],

@@ -182,8 +182,8 @@ export class CoordinatorConnection {
         return new UnavailableError("storage_unavailable", `the coordinator cannot be reached: ${this.url}`, {
           ...details,
           fix: CERTIFICATE.test(error.rawMessage)
-            ? "name the file of the authority that signed its certificate in NODE_EXTRA_CA_CERTS, and call it by a name that stands in it"
-            : "check that it runs, and its address; what was asked for may be sent again, with the same ids: nothing is done twice",
+            ? "name the file of the authority that signed its certificate in NODE_EXTRA_CA_CERTS, and use a host name that the certificate contains"
+            : "check that it runs, and its address; the same request may be sent again, with the same ids: nothing is done twice",
         });
     }
   }

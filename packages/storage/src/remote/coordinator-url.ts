@@ -33,7 +33,7 @@ export function checkUrl(url: string, insecure: boolean): URL {
     throw new UsageError("a coordinator's URL has no name and no password in it", {
       at: "url",
       got: `something before ${parsed.host}`,
-      fix: "leave them out: a token says who asks",
+      fix: "remove them: the token identifies the caller",
     });
   if (scheme === "https" || insecure || isLoopback(parsed.hostname)) return parsed;
   throw new UsageError(`a token would go to ${parsed.host} unencrypted`, {

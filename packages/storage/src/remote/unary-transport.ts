@@ -107,7 +107,7 @@ function askByLine(
     cancel();
     reject(new ConnectError(message, code));
   };
-  const onAbort = (): void => fail("the call was given up", Code.Canceled);
+  const onAbort = (): void => fail("the call was aborted", Code.Canceled);
   const timer = timeoutAfter(timeoutMs, fail);
   signal?.addEventListener("abort", onAbort);
   return promise;
@@ -147,7 +147,7 @@ function ask({ open, body, timeoutMs, signal, onRead }: Asked): Promise<Answer> 
       stream?.close(constants.NGHTTP2_CANCEL);
       reject(ConnectError.from(typeof why === "string" ? new ConnectError(why, code) : why, code));
     };
-    const onAbort = (): void => fail("the call was given up", Code.Canceled);
+    const onAbort = (): void => fail("the call was aborted", Code.Canceled);
     const timer = timeoutAfter(timeoutMs, fail);
     signal?.addEventListener("abort", onAbort);
     if (signal?.aborted === true) return onAbort();

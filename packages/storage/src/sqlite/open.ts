@@ -213,7 +213,7 @@ function lockedElsewhere({ file }: DatabasePaths): ConflictError {
       at: file,
       got: "an owner of the same file by another path",
       expected: "no other owner",
-      fix: "give commands the path that the other process was given, or end that process first",
+      fix: "give commands the path that the other process uses, or end that process first",
     },
   );
 }
@@ -238,6 +238,6 @@ function findLoss(paths: DatabasePaths): string[] {
   if (statFile(paths.file) === undefined || statFile(paths.wal) !== undefined) return [];
   return [
     `the last process that owned ${paths.file} did not close it, and its write-ahead log ${paths.wal} is gone. What was ` +
-      "committed since the last checkpoint of the file may be lost; sessions go on from what the file holds",
+      "committed since the last checkpoint of the file may be lost; sessions resume from what the file holds",
   ];
 }

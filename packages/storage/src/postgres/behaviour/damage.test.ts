@@ -182,7 +182,7 @@ describe("a full check", () => {
     const url = await sharedServerUrl();
     await expect(openPostgresReader({ url, schema: "test_nothing_here" })).rejects.toMatchObject({
       code: "storage_unavailable",
-      got: "no tables of ours",
+      got: "no tables of Holdfast",
     });
     expect(await sql("SELECT 1 FROM pg_namespace WHERE nspname = 'test_nothing_here'")).toEqual([]);
   });

@@ -131,8 +131,8 @@ export function toStorageError(thrown: unknown, at: string, doing: string): Hold
     case SQLSTATE.unknownSchema:
       return new UnavailableError(
         "storage_unavailable",
-        `tables of ours are gone, while ${doing}: ${at}`,
-        details("the tables that were made when it was opened", "restore the database, or open it again"),
+        `tables of this storage are missing, while ${doing}: ${at}`,
+        details("the tables that it had when it was opened", "restore the database, or open it again"),
       );
     case SQLSTATE.readOnly:
     case SQLSTATE.insufficientPrivilege:
@@ -210,7 +210,7 @@ const SETUP = [
     says: /certificate|altname/i,
     what: "the certificate that PostgreSQL shows is not believed",
     expected: "one of an authority that is known, for the name in the URL",
-    fix: "name the file of the authority that signed it in NODE_EXTRA_CA_CERTS, or as &sslrootcert=FILE in the URL, and call the server by a name that stands in it",
+    fix: "name the file of the authority that signed it in NODE_EXTRA_CA_CERTS, or as &sslrootcert=FILE in the URL, and use a host name that the certificate contains",
   },
   {
     says: /does not support SSL/,

@@ -26,7 +26,7 @@ const AGAIN_MS = { least: 100, most: 10_000 };
 
 /** A notice need not survive anything, so it waits for no sync. */
 const SEND: Statement = {
-  name: "tell",
+  name: "notify",
   text: "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
 };
 
@@ -73,7 +73,7 @@ export class CommitNotices {
     this.#channel = channelOf(options.schema);
   }
 
-  // ---- telling --------------------------------------------------------------------------------------------
+  // ---- notifying -----------------------------------------------------------------------------------------
 
   /** commit-notices-2. */
   send(): void {
@@ -124,8 +124,7 @@ export class CommitNotices {
         this.#options.received(); // commit-notices-3.
         if (!(await this.#say(this.#probe))) return;
         const judge = (): void => {
-          if (!isReceived && this.#listening === listening)
-            this.#warn("a notice to itself did not come back");
+          if (!isReceived && this.#listening === listening) this.#warn("its own notification did not arrive");
         };
         // Only after arrived data is read: in a process that was busy for so long, the timer is due first.
         setTimeout(() => setImmediate(judge), this.#options.echoMs ?? ECHO_MS).unref();

@@ -360,12 +360,12 @@ export function readJournal(row: Row, at: string, texts: Texts): JournalRecord[]
       at,
       "journal",
       key,
-      "the row holds other records than it says",
+      "the row's records do not match its count and position",
       `${records.length} from ${String(records[0]?.seq)}`,
     );
   }
   if (checkpointMark(records) !== row["checkpoint"])
-    throw corruptRow(at, "journal", key, "the row says otherwise whether it holds a checkpoint");
+    throw corruptRow(at, "journal", key, "the row's checkpoint mark does not match its records");
   return records;
 }
 

@@ -392,7 +392,7 @@ function writeSignals(parts: Parts, set: WorkingSet): void {
   if (rows.length > 0) {
     insert(
       parts,
-      "told",
+      "notified",
       "signal",
       "lane, session_id, ord, signal_id, name, sent_at, payload, blob, checksum",
       columnsOf(

@@ -301,7 +301,7 @@ export class SqliteStorage implements AgentStorage {
   }
 
   async due({ now, limit, agents }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
-    return this.#guard("looking for what is due", () => {
+    return this.#guard("finding due sessions", () => {
       this.#beginLeases(now);
       const overdue = this.#dueIndex.overdue(now);
       const spent = this.#leases.spentBy(now);

@@ -385,7 +385,7 @@ describe("a foreign process on the owner's socket", () => {
     const path = await impostor("HTTP/1.1 400 Bad Request\r\n\r\n");
     await expect(connectSqliteStorage({ path })).rejects.toMatchObject({ code: "storage_unavailable" });
     const other = await impostor('{"hello":"world"}\n');
-    await expect(connectSqliteStorage({ path: other })).rejects.toThrow("somebody else listens");
+    await expect(connectSqliteStorage({ path: other })).rejects.toThrow("another program listens");
   });
 
   test("an owner that does not answer is not waited for without end", async () => {

@@ -104,10 +104,10 @@ export function makeSocketFolder(folder: string): void {
   if (!isOurFolder(folder)) {
     throw new UnavailableError(
       "storage_unavailable",
-      `the folder of the owner's socket belongs to somebody else: ${folder}`,
+      `the folder of the owner's socket belongs to another user: ${folder}`,
       {
         at: folder,
-        expected: "a folder of this user that nobody else can write",
+        expected: "a folder of this user that no other user can write",
         fix: "remove it, or use a database with a shorter path",
       },
     );

@@ -261,7 +261,7 @@ export class SocketStorage implements AgentStorage {
       : "the process that owns the database ended";
     return new UnavailableError("storage_unavailable", `${what}: ${this.#paths.file}`, {
       at: this.#paths.socket,
-      fix: "the same change may be sent again, with the same ids: what was already done is not done twice",
+      fix: "send the same change again, with the same ids; a change that was already applied is not repeated",
     });
   }
 
@@ -272,7 +272,7 @@ export class SocketStorage implements AgentStorage {
       {
         at: this.#paths.socket,
         got: `nothing for ${timeoutMs} ms`,
-        fix: "it may be stopped or very busy: wait, or end it",
+        fix: "wait, or end that process; it may be stopped or very busy",
       },
     );
   }
@@ -280,7 +280,7 @@ export class SocketStorage implements AgentStorage {
   #noOwner(): UnavailableError {
     return new UnavailableError(
       "storage_unavailable",
-      `somebody else listens on the owner's socket: ${this.#paths.socket}`,
+      `another program listens on the owner's socket: ${this.#paths.socket}`,
       {
         at: this.#paths.socket,
         expected: "the hello of a Holdfast storage",

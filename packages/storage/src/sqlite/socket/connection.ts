@@ -24,7 +24,7 @@ const OUTPUT_BYTES_HIGH = 1024 * 1024;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 const NOT_OF_THE_PORT: WireError = {
   code: "usage",
-  message: "the owner of the database was asked for something that is not of the storage port",
+  message: "the owner of the database received a request that the storage port does not have",
   expected: "a method of the port, with all its fields and nothing of another type",
   fix: "use the same version of Holdfast for both processes",
 };

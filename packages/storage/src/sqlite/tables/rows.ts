@@ -344,12 +344,12 @@ export function readJournal(row: SqlRow, { path, blobs }: RowPlace): JournalReco
       path,
       "journal",
       key,
-      "the row holds other records than it says",
+      "the row's records do not match its count and position",
       `${records.length} from ${String(records[0]?.seq)}`,
     );
   }
   if (checkpointMark(records) !== row["checkpoint"])
-    throw corruptRow(path, "journal", key, "the row says otherwise whether it holds a checkpoint");
+    throw corruptRow(path, "journal", key, "the row's checkpoint mark does not match its records");
   return records;
 }
 
