@@ -15,8 +15,12 @@ const planted = process.env["HOLDFAST_MUTANT"];
 export default defineConfig({
   plugins: planted === undefined ? [] : [mutant(JSON.parse(planted) as Edit)],
   test: {
-    // Starts a PostgreSQL server for the first test that asks for one.
-    globalSetup: ["packages/storage/src/postgres/testing/global-setup.ts"],
+    globalSetup: [
+      // Starts a PostgreSQL server for the first test that asks for one.
+      "packages/storage/src/postgres/testing/global-setup.ts",
+      // Bundles the command, which many tests start.
+      "scripts/installed-command.ts",
+    ],
     // The cache must mix no file with a mutant in it and the same file without one.
     fsModuleCache: planted === undefined,
     include: [

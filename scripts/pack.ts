@@ -3,33 +3,21 @@
 // In the repository the manifests point at `src/*.ts`, which runs unbuilt. A published package has no sources: each
 // package is built, laid out in `dist/staging` with a manifest that points at `dist/*.js`, checked and packed there.
 //
-// Its modules are bundled, with one file for each entry and files that entries share. Finding, reading and linking a
-// hundred small files took two thirds of the time that a user's program waits for its imports. Types stay a file per
-// module, as no program waits for them.
+// Its modules are bundled (`bundle.ts`). Types stay a file per module, as no program waits for them.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
-import { rolldown } from "rolldown";
-
-interface Manifest {
-  readonly name: string;
-  readonly exports: Readonly<Record<string, string>>;
-  readonly private?: boolean;
-  readonly bin?: Readonly<Record<string, string>>;
-  readonly devDependencies?: unknown;
-  readonly scripts?: unknown;
-  readonly [field: string]: unknown;
-}
-
-/** Modules that are found by their path and not by an import, so that they stay files of their own. */
-const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
-  holdfast: ["main"], // By `bin/holdfast.mjs`.
-  runtime: ["isolation/watchdog-thread"], // By `new Worker`.
-};
+import {
+  bundlePackage,
+  PUBLISHED_FOLDERS,
+  publishedPackages,
+  type Manifest,
+  type Package,
+} from "./bundle.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const staging = join(root, "dist", "staging");
@@ -39,38 +27,31 @@ const env = {
   PATH: [dirname(process.execPath), join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter),
 };
 
-const folders = readdirSync(join(root, "packages")).filter((name) => {
-  const manifest = join(root, "packages", name, "package.json");
-  return existsSync(manifest) && !(JSON.parse(readFileSync(manifest, "utf8")) as Manifest).private;
-});
+const packages = publishedPackages(root);
 rmSync(join(root, "dist"), { recursive: true, force: true });
 // Files of an earlier build whose sources are gone would be published.
-for (const folder of folders)
-  rmSync(join(root, "packages", folder, "dist"), { recursive: true, force: true });
+for (const { folder } of packages) rmSync(join(folder, "dist"), { recursive: true, force: true });
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
 mkdirSync(target, { recursive: true });
-for (const folder of folders) {
-  // Generated code is JavaScript with its types already: the compiler reads it and leaves it where it is.
-  const generated = join(root, "packages", folder, "src", "gen");
-  if (existsSync(generated))
-    cpSync(generated, join(root, "packages", folder, "dist", "gen"), { recursive: true });
+for (const { folder } of packages) {
+  // The types of generated code are written already: the compiler reads them and leaves them where they are.
+  const generated = join(folder, "src", "gen");
+  if (existsSync(generated)) cpSync(generated, join(folder, "dist", "gen"), { recursive: true });
 }
-for (const folder of folders) await pack(folder);
+for (const each of packages) await pack(each);
 
-async function pack(folder: string): Promise<void> {
-  const from = join(root, "packages", folder);
-  const to = join(staging, folder);
-  const manifest = withoutTesting(JSON.parse(readFileSync(join(from, "package.json"), "utf8")) as Manifest);
+async function pack(each: Package): Promise<void> {
+  const { folder: from, manifest } = each;
+  const to = join(staging, basename(from));
   mkdirSync(to, { recursive: true });
-  if (existsSync(join(from, "bin"))) cpSync(join(from, "bin"), join(to, "bin"), { recursive: true });
   // The files that only tests share are built with the rest, and stay here.
   const filter = (path: string) => !path.endsWith("/testing") && !path.endsWith(".js");
   cpSync(join(from, "dist"), join(to, "dist"), { recursive: true, filter });
-  await bundle(join(from, "dist"), join(to, "dist"), [
-    ...Object.values(manifest.exports).map((source) => source.replace(/^\.\/src\/(.*)\.ts$/, "$1")),
-    ...(FOUND_BY_PATH[folder] ?? []),
-  ]);
-  for (const part of ["README.md", "LICENSE", "proto", "included-executors"]) {
+  for (const [path, code] of await bundlePackage(each)) {
+    mkdirSync(dirname(join(to, "dist", path)), { recursive: true });
+    writeFileSync(join(to, "dist", path), code);
+  }
+  for (const part of ["README.md", "LICENSE", ...PUBLISHED_FOLDERS]) {
     const own = join(from, part);
     const file = existsSync(own) ? own : join(root, part);
     if (existsSync(file)) cpSync(file, join(to, part), { recursive: true });
@@ -85,28 +66,6 @@ async function pack(folder: string): Promise<void> {
   run("npm", ["pack", "--loglevel=error", "--pack-destination", target, to]);
 }
 
-/** The files that only tests of this repository share are no entry points of a published package. */
-function withoutTesting(manifest: Manifest): Manifest {
-  const kept = Object.entries(manifest.exports).filter(([, source]) => !source.includes("/testing/"));
-  return { ...manifest, exports: Object.fromEntries(kept) };
-}
-
-/** Makes a file of each of these modules, with all it imports of its own package and nothing of another. */
-async function bundle(from: string, to: string, modules: readonly string[]): Promise<void> {
-  const built = await rolldown({
-    input: Object.fromEntries(modules.map((name) => [entryName(name), join(from, `${name}.js`)])),
-    external: /^[^./]/,
-    platform: "node",
-  });
-  await built.write({ dir: to, chunkFileNames: "[name]-[hash].js" });
-  await built.close();
-}
-
-/** A module that is found by its path lies beside the bundled code that looks for it. */
-function entryName(module: string): string {
-  return Object.values(FOUND_BY_PATH).flat().includes(module) ? basename(module) : module;
-}
-
 /** The manifest of the published package: built entry points, and nothing that only the repository needs. */
 function published(manifest: Manifest, folder: string): Manifest {
   const { devDependencies: _devDependencies, scripts: _scripts, ...kept } = manifest;
@@ -116,9 +75,7 @@ function published(manifest: Manifest, folder: string): Manifest {
       fail(`${manifest.name}: export "${name}" is not a file under ./src`);
     return [name, { types: built.replace(/\.ts$/, ".d.ts"), default: built.replace(/\.ts$/, ".js") }];
   });
-  const files = ["dist", "bin", "proto", "included-executors"].filter((part) =>
-    existsSync(join(folder, part)),
-  );
+  const files = ["dist", ...PUBLISHED_FOLDERS].filter((part) => existsSync(join(folder, part)));
   return { ...kept, exports: Object.fromEntries(exports), files };
 }
 

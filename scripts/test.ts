@@ -49,8 +49,6 @@ const env = {
 };
 
 process.chdir(root);
-// Tests start hundreds of processes; most of what a short one does is to read and compile the same modules once more.
-process.env["NODE_COMPILE_CACHE"] ??= join(root, "node_modules", ".cache", "compiled");
 const args = process.argv.slice(2);
 const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
 if (args.includes("--help") || args.includes("-h")) printHelp(import.meta.filename);

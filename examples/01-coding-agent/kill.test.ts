@@ -16,7 +16,7 @@ const AGENT = fileURLToPath(new URL("./agent.ts", import.meta.url));
 
 describe("KILL", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test(

@@ -6,7 +6,7 @@ const FILE = new URL("./hello.ts", import.meta.url).pathname;
 
 describe("hello world", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test("the agent greets on standard output only", async () => {

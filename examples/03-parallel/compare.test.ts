@@ -11,7 +11,7 @@ interface Event {
 
 describe("parallel tasks", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test("three tasks run at once, and the race is won by the timer", async () => {

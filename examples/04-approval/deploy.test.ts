@@ -5,7 +5,7 @@ const FILE = new URL("./deploy.ts", import.meta.url).pathname;
 
 describe("approval from another terminal", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   /** The first terminal, as far as its question. */

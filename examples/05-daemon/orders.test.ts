@@ -6,7 +6,7 @@ const FILE = new URL("./orders.ts", import.meta.url).pathname;
 
 describe("a daemon", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   const order = (n: number) => JSON.stringify({ id: `A-${n}`, cents: n });

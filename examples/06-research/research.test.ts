@@ -27,7 +27,7 @@ test("it ends the same, wherever a crash comes", { timeout: 120_000 }, async () 
 
 describe("research", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test("the command runs three searches at once, retries one, and gives up one that times out", async () => {

@@ -6,7 +6,7 @@ const FILE = new URL("./summary.ts", import.meta.url).pathname;
 
 describe("fire and forget", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   const run = (...options: string[]) =>

@@ -6,7 +6,7 @@ const INPUT = '{"topic": "bees", "thinkMs": 3600000}';
 
 describe("supervised", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   const progress = async () => (await project.json<{ progress?: { done: number } }>("show", "r")).progress;

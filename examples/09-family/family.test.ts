@@ -12,7 +12,7 @@ interface AccountView {
 
 describe("a family with one budget", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test("the tree never exceeds its budget, ends with exit code 9, and continues after a raise", async () => {

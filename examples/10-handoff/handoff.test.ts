@@ -13,7 +13,7 @@ interface Listed {
 
 describe("handing over", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   const named = async (name: string) =>

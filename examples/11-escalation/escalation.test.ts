@@ -5,7 +5,7 @@ const FILE = new URL("./escalation.ts", import.meta.url).pathname;
 
 describe("escalation", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ fromSources: true })));
   afterEach(() => project.dispose());
 
   test.each([

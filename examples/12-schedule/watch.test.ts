@@ -8,7 +8,7 @@ const START = new URL("./start.ts", import.meta.url).pathname;
 describe("an agent on a schedule", () => {
   let project: Project;
   beforeEach(() => {
-    project = new Project();
+    project = new Project({ fromSources: true });
     writeFileSync(project.path("watched.log"), "one\n");
   });
   afterEach(() => project.dispose());

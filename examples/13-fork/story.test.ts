@@ -8,7 +8,7 @@ const README = new URL("./README.md", import.meta.url);
 describe("a story, told in two ways", () => {
   let project: Project;
   beforeEach(async () => {
-    project = new Project();
+    project = new Project({ fromSources: true });
     const first = await project.run("run", FILE, "--session", "tale", "--input", '{"hero": "Ada"}');
     expect(JSON.parse(first.stdout)).toEqual(["Ada sets out.", "Ada gets lost.", "Ada comes home."]);
   });

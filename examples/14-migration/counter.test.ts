@@ -8,7 +8,7 @@ const V2 = new URL("./counter-v2.ts", import.meta.url).pathname;
 describe("typed state", () => {
   let project: Project;
   beforeEach(async () => {
-    project = new Project();
+    project = new Project({ fromSources: true });
     await project.run("run", V1, "--session", "w", "--park");
     for (const word of ["tea", "milk", "tea"]) await say(word, V1);
   });

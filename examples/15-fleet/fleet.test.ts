@@ -5,7 +5,7 @@ import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts
 const AGENTS = new URL("./release.ts", import.meta.url).pathname;
 
 let project: Project;
-beforeEach(() => void (project = new Project()));
+beforeEach(() => void (project = new Project({ fromSources: true })));
 afterEach(() => project.dispose());
 
 test(

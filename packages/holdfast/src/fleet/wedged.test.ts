@@ -40,7 +40,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { setPriority } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineAgent } from "holdfast";
-import { defineWorkspaceTasks, openWorkspace, REPEATABLE } from "${new URL("../../../agents/src/index.ts", import.meta.url).href}";
+import { defineWorkspaceTasks, openWorkspace, REPEATABLE } from "@holdfast/agents";
 
 const { shell } = defineWorkspaceTasks(await openWorkspace({ root: process.cwd() }));
 const began = (name) => existsSync("ledger")

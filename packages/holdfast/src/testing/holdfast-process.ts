@@ -1,6 +1,6 @@
 // The command as a real process, for tests.
 //
-// It goes through the launcher, like a user's call. Output is gathered as it comes, so that a test can wait for a line
+// It goes through the launcher, like a user's call, and is bundled as users have it (`scripts/installed-command.ts`). Output is gathered as it comes, so that a test can wait for a line
 // instead of for a time.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
@@ -9,9 +9,17 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** As it is installed, and found on the PATH: commands are printed as they were called. */
-const BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
-export const LAUNCHER = join(BIN, "holdfast");
+const SOURCES_BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
+const INSTALLED_BIN = process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN;
+export const LAUNCHER = join(INSTALLED_BIN, "holdfast");
+
+export interface ProjectOptions {
+  /**
+   * Whether the command runs from the sources of this checkout. Agents of the checkout import these sources, and an agent and its
+   * command share their modules.
+   */
+  readonly fromSources?: boolean;
+}
 
 export interface Finished {
   readonly code: number | null;
@@ -30,10 +38,16 @@ export interface ProcessOptions {
 export class Project {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-cli-")));
   readonly #running = new Set<HoldfastProcess>();
+  /** On the PATH: commands are printed as they were called. */
+  readonly #bin: string;
+
+  constructor({ fromSources = false }: ProjectOptions = {}) {
+    this.#bin = fromSources ? SOURCES_BIN : INSTALLED_BIN;
+  }
 
   /** Start `holdfast` with these arguments. */
   start(args: readonly string[], options: ProcessOptions = {}): HoldfastProcess {
-    return this.#spawn(process.execPath, [LAUNCHER, ...args], options);
+    return this.#spawn(process.execPath, [this.#launcher, ...args], options);
   }
 
   /** Start a program of this folder without the command. */
@@ -43,10 +57,14 @@ export class Project {
 
   /** Start `holdfast` on a terminal of its own, which `script` makes; what it writes is all on standard output. */
   startOnTerminal(args: readonly string[]): HoldfastProcess {
-    const commandLine = [process.execPath, LAUNCHER, ...args].map((word) => `'${word}'`).join(" ");
+    const commandLine = [process.execPath, this.#launcher, ...args].map((word) => `'${word}'`).join(" ");
     return this.#spawn("script", ["-qefc", commandLine, "/dev/null"], {
       env: { TERM: "xterm", NO_COLOR: "1" },
     });
+  }
+
+  get #launcher(): string {
+    return join(this.#bin, "holdfast");
   }
 
   #spawn(command: string, args: readonly string[], { env = {}, stdin }: ProcessOptions): HoldfastProcess {
@@ -54,8 +72,9 @@ export class Project {
       cwd: this.folder,
       // Nothing of the caller's settings: a test on one machine is the same on another.
       env: {
-        PATH: `${BIN}${delimiter}${process.env["PATH"] ?? ""}`,
+        PATH: `${this.#bin}${delimiter}${process.env["PATH"] ?? ""}`,
         HOME: this.folder,
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         LANG: "C.UTF-8",
         ...env,
       },
