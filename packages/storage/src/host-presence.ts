@@ -197,7 +197,8 @@ function runtimeFolder(): string | undefined {
 
 let knownBoot: { readonly id: string | undefined } | undefined;
 
-function bootId(): string | undefined {
+/** Names the time since the machine was started; `undefined` where the system does not say. */
+export function bootId(): string | undefined {
   return (knownBoot ??= { id: readBootId() }).id;
 }
 

@@ -64,6 +64,7 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
       guard,
       path: paths.file,
       warnings,
+      hasOwnerDied: ownership.hasOwnerDied,
       beforeClose: () => server.close(),
       afterClose: () => ownership.release(),
     });

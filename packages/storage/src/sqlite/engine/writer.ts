@@ -28,6 +28,7 @@ import {
   isAnsweredBy,
   isSameRecords,
   nextClaim,
+  isProof,
   provenClaim,
   type ChildRow,
   type Claim,
@@ -39,7 +40,7 @@ import type { Blobs } from "../tables/blobs.ts";
 import { journalChecksum } from "../tables/checksum.ts";
 import type { SqlDriver, SqlStatement } from "../file/driver.ts";
 import { newHead, type Head, type Heads } from "./heads.ts";
-import type { Leases } from "../tables/leases.ts";
+import type { Filing, Leases } from "../tables/leases.ts";
 import type { Ledger } from "../tables/ledger.ts";
 import type { Reads } from "./reads.ts";
 import { Removal } from "../tables/removal.ts";
@@ -155,8 +156,10 @@ export class Writer implements RowPort {
   claim(
     head: Head,
     asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
+    isFiled = false,
   ): Claim {
-    this.#setClaim(head, nextClaim(head.claim, asked, this.#tokens.next()), asked.leaseMs);
+    const { leaseMs } = asked;
+    this.#setClaim(head, nextClaim(head.claim, asked, this.#tokens.next()), { leaseMs, isFiled });
     return head.claim;
   }
 
@@ -189,7 +192,8 @@ export class Writer implements RowPort {
     const { session: before, number } = head;
     this.#touch(head);
     const claim = provenClaim(head.claim, batch);
-    if (claim !== head.claim) {
+    const isProven = claim !== head.claim || (this.#leases.isUnending(sessionId) && isProof(batch));
+    if (isProven) {
       head.claim = claim;
       this.#leases.file(number, sessionId, claim);
     }
@@ -263,10 +267,10 @@ export class Writer implements RowPort {
     if (!this.touched.has(head)) this.touched.set(head, head.claim);
   }
 
-  #setClaim(head: Head, claim: Claim, leaseMs?: number): void {
+  #setClaim(head: Head, claim: Claim, filing?: Filing): void {
     this.#touch(head);
     head.claim = claim;
-    this.#leases.file(head.number, head.session.sessionId, claim, leaseMs);
+    this.#leases.file(head.number, head.session.sessionId, claim, filing);
     this.#heads.place(head);
   }
 

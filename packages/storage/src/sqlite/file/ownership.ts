@@ -9,7 +9,8 @@
 //       and only then is the owner.
 //   ownership-3. The note `-owner` holds the owner's pid, start and socket. It serves people, and the next
 //       holder of the lock: a note that is left there says that the last owner did not close. Then a
-//       write-ahead log must be there.
+//       write-ahead log must be there. The note names the boot of the machine, which tells the death of a
+//       process from a loss of power.
 //   ownership-4. The lock is by path, for every version of Holdfast. On Linux the owner also holds a name
 //       made of the file's device and inode. Two hard links have one owner even where `other-names.ts` does
 //       not know both.
@@ -17,6 +18,7 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { bootId } from "../../host-presence.ts";
 import { holdFile, holdName } from "./folder-name.ts";
 import { lockFile, type FileLock } from "./lock-file.ts";
 import { openSocket } from "./open-socket.ts";
@@ -35,6 +37,8 @@ export interface Ownership {
   ownFile(): Promise<boolean>;
   /** Whether the owner before did not end by closing. */
   readonly wasLeftOpen: boolean;
+  /** Whether the owner before died without closing, and the machine has run since. */
+  readonly hasOwnerDied: boolean;
   release(): void;
 }
 
@@ -56,12 +60,13 @@ export async function acquireOwnership(
     if (releaseName === undefined) lock.close();
   }
   if (releaseName === undefined) return undefined;
-  const wasLeftOpen = readOwner(paths) !== undefined;
+  const left = readOwnerFile(paths);
   writeOwner(paths, info);
   let releaseFile: (() => void) | undefined;
   return {
     info,
-    wasLeftOpen,
+    wasLeftOpen: left !== undefined,
+    hasOwnerDied: left !== undefined && left["boot"] === bootId(),
     async ownFile() {
       releaseFile = await outlive(() => holdFile(paths.file));
       return releaseFile !== undefined;
@@ -128,7 +133,7 @@ function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefine
 
 function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
   try {
-    writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket })}\n`);
+    writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket, boot: bootId() })}\n`);
   } catch {
     // On a full disk a database must still open, if only to be read. The socket also says which process owns
     // it.

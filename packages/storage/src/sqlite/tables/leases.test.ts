@@ -1,6 +1,7 @@
 // Claims that outlive the owner's process: their cost in the file, and the effects of damage and of failed
 // writes.
 
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Change, ClaimResult, CreateSession } from "@holdfast/core";
 import { expect, test } from "vitest";
@@ -224,5 +225,94 @@ test("a lease over the owner's socket outlives its connection, a claim without e
     storage.claim({ sessionId, owner: "owner-2", now: 1, leaseMs: 1 }),
   );
   expect(await Promise.all(others)).toMatchObject([busy, { status: "claimed" }, busy, { status: "claimed" }]);
+  await storage.close();
+});
+
+/** Copies a database with its log and the note of its owner, as the owner's death would leave them. */
+function leftByDeath(path: string, boot?: string): string {
+  const folder = newFolder();
+  const copy = `${folder}/test.db`;
+  for (const suffix of ["", "-wal", "-owner"])
+    if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix);
+  if (boot !== undefined) {
+    const note: object = JSON.parse(readFileSync(`${copy}-owner`, "utf8"));
+    writeFileSync(`${copy}-owner`, JSON.stringify({ ...note, boot }));
+  }
+  return copy;
+}
+
+const step = (token: number, type: "append_entry" | "attempt_lost"): Change => ({
+  type: "commit_batch",
+  sessionId: "ses-1",
+  token,
+  firstSeq: 0,
+  records: [
+    type === "attempt_lost"
+      ? { type, seq: 0, task: 0, attempt: 1, at: 1 }
+      : { type, seq: 0, id: 0, role: "user", hash: "h" },
+  ],
+  entries: [],
+  consumed: [],
+});
+
+/** Opens and claims at each death; answers the losses that each claim was told. */
+async function lossesOverDeaths(deaths: number, boot?: string): Promise<readonly number[]> {
+  const told: number[] = [];
+  let path = `${newFolder()}/test.db`;
+  for (let i = 0; i <= deaths; i++) {
+    const { storage } = await open(path);
+    if (i === 0) await storage.commit([creating("ses-1"), creating("ses-2")], 1);
+    const result = await claim(storage, "me", 1, Infinity);
+    told.push(result.status === "claimed" ? result.losses : NaN);
+    path = leftByDeath(path, boot);
+    await storage.close();
+  }
+  return told;
+}
+
+test("sqlite-leases-4: claims without an expiry are counted as lost from the owner's second death on", async () => {
+  expect(await lossesOverDeaths(4)).toEqual([0, 0, 1, 2, 3]);
+});
+
+test("sqlite-leases-4: a loss of power counts no claim as lost", async () => {
+  expect(await lossesOverDeaths(4, "another boot")).toEqual([0, 0, 0, 0, 0]);
+});
+
+test("sqlite-leases-4: without a death, a claim without an expiry writes nothing", async () => {
+  const { storage, path } = await open();
+  await storage.commit([creating("ses-1")], 1);
+  const before = storage.statementCount;
+  await claim(storage, "me", 1, Infinity);
+  expect(claimRows(path)).toEqual([]);
+  expect(storage.statementCount - before).toBeLessThanOrEqual(4); // Of a new block of tokens.
+  await storage.close();
+});
+
+test("sqlite-leases-4: a commit removes the claim from the file, a batch of lost attempts does not", async () => {
+  const first = await open();
+  await first.storage.commit([creating("ses-1")], 1);
+  const path = leftByDeath(first.path);
+  await first.storage.close();
+
+  const { storage } = await open(path);
+  const token = tokenOf(await claim(storage, "me", 1, Infinity));
+  expect(claimRows(path)).toEqual([{ owner: "me", losses: 0 }]);
+  await storage.commit([step(token, "attempt_lost")], 1);
+  expect(claimRows(path)).toEqual([{ owner: "me", losses: 0 }]);
+  await storage.commit([{ ...step(token, "append_entry"), firstSeq: 1, records: [] } as Change], 1);
+  expect(claimRows(path)).toEqual([]);
+  await storage.close();
+});
+
+test("sqlite-leases-4: an owner that closes loses none of its claims", async () => {
+  const first = await open();
+  await first.storage.commit([creating("ses-1")], 1);
+  const path = leftByDeath(first.path);
+  await first.storage.close();
+  const second = await open(path);
+  await claim(second.storage, "me", 1, Infinity);
+  await second.storage.close(); // The claim is not released.
+  const { storage } = await open(path);
+  expect(await claim(storage, "me", 1, Infinity)).toMatchObject({ losses: 0 });
   await storage.close();
 });

@@ -1,8 +1,8 @@
 // Leases: claims that outlive this process, with leases that expire, and losses that are not yet reset (ST38,
 // ST39).
 //
-// Claims without an expiry cost nothing here. For the others the file holds token, owner, length of the lease
-// and losses, but no expiry time. A renewal therefore writes nothing, and a lease that outlived its storage
+// Claims without an expiry cost nothing here, except those of sqlite-leases-4. For the others the file holds
+// token, owner, length of the lease and losses, but no expiry time. A renewal therefore writes nothing, and a lease that outlived its storage
 // starts over in full.
 //
 //   sqlite-leases-1. `#rows` mirrors the table. It changes in the transaction that changes the table. After a
@@ -11,10 +11,15 @@
 //       have no expiry.
 //   sqlite-leases-3. The claim of a session that has ended is kept until its lease expires. Its holder may
 //       have missed the answer to the ending commit, and sends it again (ST3).
+//   sqlite-leases-4. A claim without an expiry ends with the process that owns the file. The file holds it
+//       where its loss must be counted: the session has losses, or the last owner died and the session has
+//       not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
+//       finds the rows that are left, and counts a loss for each if the owner before it died (ST39). A session
+//       that nobody has lost therefore costs no write.
 //
 // It knows no sessions but their numbers and ids, and decides nothing: `claims.ts` of the core does.
 
-import { NO_CLAIM, type Claim } from "@holdfast/core/internal";
+import { NO_CLAIM, releasedClaim, type Claim } from "@holdfast/core/internal";
 import { rowChecksum } from "./checksum.ts";
 import type { SqlDriver, SqlRow, SqlStatement, SqlValue } from "../file/driver.ts";
 import { assertChecksum, list, marks, valuesOf } from "./row-checks.ts";
@@ -23,6 +28,9 @@ const COLUMNS = ["session", "token", "owner", "lease_ms", "losses"];
 
 export const SELECT_CLAIM = `SELECT ${list(COLUMNS)}, checksum FROM claim`;
 
+/** The length of a lease in the row of a claim without an expiry (sqlite-leases-4). */
+const UNENDING_MS = -1;
+
 /** A row of the table; without an owner it was released, and only its losses are kept. */
 export interface Lease {
   readonly number: number;
@@ -30,6 +38,13 @@ export interface Lease {
   readonly owner: string | undefined;
   readonly leaseMs: number;
   readonly losses: number;
+}
+
+/** What the file is to know of a claim besides the claim. */
+export interface Filing {
+  readonly leaseMs?: number;
+  /** sqlite-leases-4. Whether it holds the claim although that has no expiry and no losses. */
+  readonly isFiled?: boolean;
 }
 
 interface Kept extends Lease {
@@ -47,6 +62,7 @@ export class Leases {
   readonly #owned = new Map<string, Set<string>>();
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
+  readonly #hasOwnerDied: boolean;
   #hasBegun = false;
   /**
    * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed
@@ -55,8 +71,10 @@ export class Leases {
   #isChanged = false;
   #isStale = true;
 
-  constructor(driver: SqlDriver, path: string) {
+  /** @param hasOwnerDied whether the last owner of the file died without closing it. */
+  constructor(driver: SqlDriver, path: string, hasOwnerDied = false) {
     this.#path = path;
+    this.#hasOwnerDied = hasOwnerDied;
     this.#put = driver.prepare(
       `INSERT OR REPLACE INTO claim (${list(COLUMNS)}, checksum) VALUES (${marks(COLUMNS)}, ?)`,
     );
@@ -91,10 +109,6 @@ export class Leases {
     this.#isChanged = false;
   }
 
-  has(sessionId: string): boolean {
-    return this.#rows.has(sessionId);
-  }
-
   /** The length of the lease on a session's claim, if the claim is held and expires. */
   leaseMsOf(sessionId: string): number | undefined {
     return this.#rows.get(sessionId)?.leaseMs;
@@ -102,11 +116,37 @@ export class Leases {
 
   /** Claims that are held or have losses, by session; none of them has an expiry yet (sqlite-leases-2). */
   *claims(): Iterable<readonly [sessionId: string, claim: Claim]> {
-    for (const { sessionId, token, owner, losses } of this.#rows.values())
+    for (const { sessionId, token, owner, leaseMs, losses } of this.#rows.values())
       yield [
         sessionId,
-        owner === undefined ? { ...NO_CLAIM, token, losses } : { token, owner, until: Infinity, losses },
+        owner === undefined || leaseMs === UNENDING_MS
+          ? { ...NO_CLAIM, token, losses }
+          : { token, owner, until: Infinity, losses },
       ];
+  }
+
+  /** sqlite-leases-4. Whether the file must hold a claim without an expiry that follows this one. */
+  mustFile(sessionId: string, before: Claim): boolean {
+    return this.#rows.has(sessionId) || (this.#hasOwnerDied && before.token === NO_CLAIM.token);
+  }
+
+  /** Whether the file holds the session's claim, which has no expiry. */
+  isUnending(sessionId: string): boolean {
+    return this.#rows.get(sessionId)?.leaseMs === UNENDING_MS;
+  }
+
+  /** Whether the last owner left claims without an expiry. */
+  get hasLeft(): boolean {
+    return [...this.#rows.values()].some(({ leaseMs }) => leaseMs === UNENDING_MS);
+  }
+
+  /** sqlite-leases-4. End the claims of the last owner. In a transaction, before any other change. */
+  endLeft(): void {
+    for (const { number, sessionId, token, owner, leaseMs, losses } of this.#rows.values()) {
+      if (leaseMs !== UNENDING_MS) continue;
+      const left = { token, owner: owner!, until: Infinity, losses };
+      this.file(number, sessionId, releasedClaim(left, this.#hasOwnerDied));
+    }
   }
 
   /** Sessions whose claim is held and expires: all, or only the given session's or the given owner's. */
@@ -122,7 +162,7 @@ export class Leases {
     this.#hasBegun = true;
     const begun: (readonly [string, number])[] = [];
     for (const { sessionId, owner, leaseMs, isSpent } of this.#rows.values()) {
-      if (owner === undefined) continue;
+      if (owner === undefined || leaseMs === UNENDING_MS) continue;
       if (isSpent) this.#spent.set(sessionId, now + leaseMs);
       // mutant: reopened-lease-expired
       begun.push([sessionId, now + leaseMs]);
@@ -136,9 +176,9 @@ export class Leases {
   }
 
   /** Make the file say of a session's claim what it is to know after this process. In a transaction. */
-  file(number: number, sessionId: string, claim: Claim, leaseMs?: number): void {
+  file(number: number, sessionId: string, claim: Claim, { leaseMs, isFiled = false }: Filing = {}): void {
     const kept = this.#rows.get(sessionId);
-    const lease = toLease(number, claim, leaseMs ?? kept?.leaseMs ?? Infinity);
+    const lease = toLease(number, claim, leaseMs ?? kept?.leaseMs ?? Infinity, isFiled);
     if (lease === undefined) {
       if (kept !== undefined) this.drop(sessionId);
     } else if (kept === undefined || isOther(kept, lease)) {
@@ -173,6 +213,7 @@ export class Leases {
   spend(sessionId: string, until: number): void {
     const kept = this.#rows.get(sessionId);
     if (kept === undefined) return;
+    if (kept.leaseMs === UNENDING_MS) return this.drop(sessionId);
     this.#isChanged = true;
     this.#forget(sessionId);
     this.#keep({ ...kept, isSpent: true });
@@ -186,9 +227,9 @@ export class Leases {
   }
 
   #keep(kept: Kept): void {
-    const { sessionId, owner, isSpent } = kept;
+    const { sessionId, owner, isSpent, leaseMs } = kept;
     this.#rows.set(sessionId, kept);
-    if (owner === undefined || isSpent) return;
+    if (owner === undefined || isSpent || leaseMs === UNENDING_MS) return;
     const owned = this.#owned.get(owner);
     if (owned === undefined) this.#owned.set(owner, new Set([sessionId]));
     else owned.add(sessionId);
@@ -208,8 +249,10 @@ export class Leases {
 const NONE: readonly never[] = [];
 
 /** The row that the file keeps for a claim; `undefined` when it keeps none. */
-function toLease(number: number, claim: Claim, leaseMs: number): Lease | undefined {
+function toLease(number: number, claim: Claim, leaseMs: number, isFiled: boolean): Lease | undefined {
   const { token, owner, until, losses } = claim;
+  if (owner !== undefined && until === Infinity && (isFiled || losses > 0))
+    return { number, token, owner, leaseMs: UNENDING_MS, losses };
   if (owner !== undefined && until !== Infinity) return { number, token, owner, leaseMs, losses };
   return losses === 0 ? undefined : { number, token, owner: undefined, leaseMs: 0, losses };
 }
