@@ -40,7 +40,11 @@ export type {
 export { eachName } from "./transaction/named-by.ts";
 export {
   pageOfClaims,
+  ALONE_LOSSES_MAX,
   isHeld,
+  isPoison,
+  isSuspect,
+  SUSPECT_LOSSES,
   nextClaim,
   NO_CLAIM,
   isProof,

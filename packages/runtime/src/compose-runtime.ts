@@ -9,11 +9,12 @@ import {
   type AgentStorage,
   type AgentTracer,
   type Clock,
+  type CommitBatch,
   type Limits,
   type Random,
   type TaskExecutor,
 } from "@holdfast/core";
-import { UNKNOWN_VERSION } from "@holdfast/core/internal";
+import { ALONE_LOSSES_MAX, isProof, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import type { Agent } from "./agents/define.ts";
 import type { RuntimeOptions, ScheduleOptions } from "./api/runtime-api.ts";
 import { installDevelopmentChecks } from "./isolation/development-checks.ts";
@@ -30,6 +31,7 @@ import type { DriverWorld } from "./session/driver-environment.ts";
 import type { RunningCode } from "./tasks/task-session.ts";
 import { arrivalsHere } from "./session/inbox.ts";
 import { Claims, type ClaimTerms } from "./claims/claims.ts";
+import { Trials } from "./claims/trials.ts";
 import { DueSessions } from "./sessions/due-sessions.ts";
 import { GivenClaims } from "./sessions/given-claims.ts";
 import { LeaseKeeper } from "./claims/lease-keeper.ts";
@@ -50,6 +52,7 @@ export interface RuntimeParts {
   readonly leases: LeaseKeeper;
   readonly committer: GroupCommitter;
   readonly sessions: LiveSessions;
+  readonly trials: Trials;
   readonly given: GivenClaims;
   readonly due: DueSessions;
   readonly requests: SessionRequests;
@@ -114,7 +117,13 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     checkLease,
     code,
     sessions: () => sessions,
-    noteWaiting: (sessionId, bytes) => due.noteWaiting(sessionId, bytes),
+    noteWaiting: (sessionId, bytes) => {
+      trials.over(sessionId);
+      due.noteWaiting(sessionId, bytes);
+    },
+    committed: (batch) => {
+      if (isProof(batch)) trials.over(batch.sessionId);
+    },
   });
   const warn = (sessionId: string, message: string): void =>
     world.trace?.({ type: "warned", sessionId, at: clock.now(), message });
@@ -123,6 +132,18 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     return { owner, leaseMs };
   };
   const claims = new Claims({ storage, committer, clock, terms });
+  const trials = new Trials({
+    storage,
+    committer,
+    claims,
+    clock,
+    timers,
+    lossesMax: options.poisonLosses ?? ALONE_LOSSES_MAX,
+    isDispatched: dispatched !== undefined,
+    live: () => sessions.held.filter((sessionId) => sessions.isLive(sessionId)),
+    inSession: () => code.running.getStore() !== undefined,
+    warn,
+  });
   const lookAt = (at: number): void => due.lookAt(at);
   const sessions = new LiveSessions({
     storage,
@@ -132,8 +153,12 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     adopt,
     dispatched: dispatched !== undefined,
     watchdog,
+    trials,
     lookAt,
-    left: (sessionId) => due.forget(sessionId),
+    left: (sessionId) => {
+      due.forget(sessionId);
+      trials.over(sessionId);
+    },
     warn,
   });
   const due: DueSessions = new DueSessions({
@@ -142,6 +167,8 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     timers,
     idleTimers,
     sessions,
+    claims,
+    trials,
     warmMs: options.warmMs ?? WARM_MS,
     warm: warmLimits(options),
     adopt,
@@ -167,6 +194,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     ...storing,
     sessions,
     claims,
+    trials,
     lookAt,
     know,
     warn,
@@ -197,6 +225,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     leases,
     committer,
     sessions,
+    trials,
     given,
     due,
     requests,
@@ -219,12 +248,14 @@ interface WorldParts extends Pick<DriverWorld, "timers" | "executor" | "checkLea
   readonly committer: GroupCommitter;
   readonly code: CodeHere;
   readonly sessions: () => LiveSessions;
+  /** Called when a batch of a session is stored. */
+  readonly committed: (batch: CommitBatch) => void;
 }
 
 function makeWorld(
   { storage, dispatched, watchdog, prices, machine }: RuntimeOptions,
   { clock, random, limits, tracer, development, immediate }: Ports,
-  { committer, code, sessions, ...parts }: WorldParts,
+  { committer, code, sessions, committed, ...parts }: WorldParts,
 ): DriverWorld {
   const { running, outsideCalls } = code;
   return {
@@ -236,7 +267,15 @@ function makeWorld(
     limits,
     development,
     random: () => random.u32(),
-    submit: (change, onResult, onError) => committer.submit({ change, onResult, onError }),
+    submit: (change, onResult, onError) =>
+      committer.submit({
+        change,
+        onResult: (result) => {
+          if (change.type === "commit_batch" && result.status === "committed") committed(change);
+          onResult(result);
+        },
+        onError,
+      }),
     arrivals: (sessionId, after) => arrivalsHere(storage, sessionId, after),
     find: (sessionId) => storage.reader.session(sessionId),
     conversation: (...asked) =>

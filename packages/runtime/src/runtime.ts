@@ -153,8 +153,9 @@ class LocalRuntime implements Runtime {
   }
 
   async #close(graceMs: number | undefined): Promise<void> {
-    const { keeper, committer, sessions, executor, leases, closers, tracer } = this.#parts;
+    const { keeper, committer, sessions, trials, executor, leases, closers, tracer } = this.#parts;
     keeper?.close();
+    trials.close();
     committer.hurry();
     await sessions.close(() => executor.close(graceMs));
     await committer.idle();
@@ -166,8 +167,9 @@ class LocalRuntime implements Runtime {
 
   /** @internal Vanish as a killed process would: nothing is released, committed or awaited. For crash tests. */
   vanish(): void {
-    const { keeper, sessions, leases, executor, closers } = this.#parts;
+    const { keeper, sessions, trials, leases, executor, closers } = this.#parts;
     keeper?.close();
+    trials.close();
     sessions.vanish();
     leases.close();
     void executor.close();

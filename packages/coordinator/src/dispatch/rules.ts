@@ -30,6 +30,8 @@ import type { Fitness } from "../store/registry.ts";
 import type { Placement, Session, SessionSnapshot } from "@holdfast/core";
 import { dueAt, isAnsweredBy, NO_CLAIM } from "@holdfast/core/internal";
 
+export { ALONE_LOSSES_MAX, isPoison, isSuspect, SUSPECT_LOSSES } from "@holdfast/core/internal";
+
 /** A poll of a runner that waits for work. */
 export interface Offer extends Fitness {
   readonly runnerId: string;
@@ -74,10 +76,6 @@ export interface Match {
   readonly isAlone: boolean;
 }
 
-/** rules-6. The number of losses in a row that makes a session a suspect. */
-export const SUSPECT_LOSSES = 2;
-/** rules-4. The default for how often a suspect may be lost. */
-export const ALONE_LOSSES_MAX = 5;
 /** How long a session waits for a runner that fits. */
 export const NO_MATCH_MS = 5 * 60_000;
 /** rules-7. A runner that does not say its flags knows the flags that existed before runners said them. */
@@ -88,17 +86,6 @@ export const STARVING_MS = 10 * 60_000;
 export const ALONE_MS = 60_000;
 /** rules-6. How long a runner is kept for the suspect that it holds. */
 export const TRIAL_MS = 5 * 60_000;
-
-/** rules-6. */
-export function isSuspect(losses: number): boolean {
-  return losses >= SUSPECT_LOSSES;
-}
-
-/** rules-4. @param lossesMax how often a session may be lost alone. */
-export function isPoison(losses: number, lossesMax: number): boolean {
-  // mutant: shared-losses-counted
-  return losses >= SUSPECT_LOSSES + lossesMax;
-}
 
 /** Gives sessions to waiting polls, in the order in which the sessions take their turn. */
 export function match(

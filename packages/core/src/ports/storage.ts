@@ -85,8 +85,8 @@ import type {
  *         only). Its lease then lasts at least `leaseMs` from the first `now` that the reopened storage is
  *         told.
  *   ST39. A claim is told how many claims before it were lost since the session's last commit. A claim is lost
- *         when its lease runs out, when it is released with `isLost`, or when the process of a claim without
- *         an end dies. SQLite counts such a death where the owner before had died as well. A commit that
+ *         when its lease runs out, or when it is released with `isLost`. A claim without an end is lost when
+ *         its process dies. SQLite counts such a death where the owner before had died as well. A commit that
  *         records only lost attempts does not count as one.
  *   ST48. `heldClaims` lists the claims whose lease ends and has not passed by `now`, in the order of their
  *         sessions' ids, and changes nothing. It returns the length of each lease, the session's `inbox`, and

@@ -29,6 +29,11 @@ export interface Claim {
   readonly losses: number;
 }
 
+/** The number of losses in a row that makes a session a suspect, to be tried alone. */
+export const SUSPECT_LOSSES = 2;
+/** The default for how often a suspect may be lost alone. */
+export const ALONE_LOSSES_MAX = 5;
+
 export const NO_CLAIM: Claim = { token: 0, until: -Infinity, losses: 0 };
 
 export function isHeld(claim: Claim, now: number): boolean {
@@ -97,6 +102,17 @@ export function provenClaim(claim: Claim, batch: Pick<CommitBatch, "records">): 
  */
 export function isProof({ records }: Pick<CommitBatch, "records">): boolean {
   return records.length === 0 || records.some(({ type }) => type !== "attempt_lost");
+}
+
+/** Whether a session may be the cause of its losses. */
+export function isSuspect(losses: number): boolean {
+  return losses >= SUSPECT_LOSSES;
+}
+
+/** Whether a session must be paused. @param lossesMax how often a session may be lost alone. */
+export function isPoison(losses: number, lossesMax: number): boolean {
+  // mutant: shared-losses-counted
+  return losses >= SUSPECT_LOSSES + lossesMax;
 }
 
 /** A claim after its release. @param isLost whether its holder is gone, which counts as a loss (claims-3). */

@@ -1,6 +1,6 @@
-import { isEnded } from "@holdfast/core";
+import { HoldfastError, isEnded, type Session } from "@holdfast/core";
 import { graceOf } from "../frame/arguments.ts";
-import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command } from "../frame/command.ts";
+import { GRACE_OPTION, SECRET_STDIN_OPTION, TRACE_OPTION, type Command, type Io } from "../frame/command.ts";
 
 export const resume: Command = {
   name: "resume",
@@ -10,7 +10,7 @@ export const resume: Command = {
     "Loads the session's agent from the file it was started from and continues from the last commit. Recorded work " +
     "is not done again. For a session that has ended, the command only shows its result.",
   options: {
-    last: { help: "the newest session that has not ended" },
+    last: { help: "the newest session that has not ended; refused if that is paused as poison" },
     agent: { help: "load the agent from another file", value: "FILE" },
     "accept-drift": { help: "keep recorded results although the agent now asks with other inputs" },
     trace: TRACE_OPTION,
@@ -40,6 +40,8 @@ export const resume: Command = {
     const { followInStack } = await import("../run/stack-run.ts");
     const followed = await followInStack(session, database, args, io);
     if (followed !== undefined) return followed;
+    if (args.has("last") && session.status === "paused" && session.pauseReason === "poison")
+      throw refusePoison(session, io); // A loop of restarts must not try it again and again.
     const agent = await agentOf(session, database, args, io);
     const { secretsFor } = await import("../secrets/agent-secrets.ts");
     const secrets = await secretsFor({ agents: [agent] }, args, io);
@@ -64,3 +66,11 @@ export const resume: Command = {
     );
   },
 };
+
+function refusePoison({ sessionId, error }: Session, io: Io): HoldfastError {
+  const why = error === undefined ? "" : `: ${error.message}`;
+  return new HoldfastError("session_paused", `session ${sessionId} is paused (poison)${why}`, {
+    expected: "a session that did not end its process again and again",
+    fix: `correct the cause, then \`${io.call(`resume ${sessionId}`)}\` tries it again`,
+  });
+}

@@ -44,7 +44,7 @@ export function pauseAdvice(
     poison: () => ({
       why: isElsewhere
         ? `it crashed its runner, or kept it busy, several times in a row: ${correct}`
-        : `its agent kept the process busy without awaiting: ${correct}`,
+        : `it ended its process, or kept it busy without awaiting, several times in a row: ${correct}`,
       commands: [continueCommand],
     }),
     no_matching_runner: () =>

@@ -96,6 +96,12 @@ export interface RuntimeOptions {
   /** Ends the process when an agent keeps it busy; made by the program that owns the process. */
   readonly watchdog?: Watchdog;
   /**
+   * How often the process of a session may die while the session is tried alone, before the session is
+   * `paused(poison)`: 5 by default. A session is tried alone after its process died twice without a commit of
+   * the session between. Has no effect at a runner, whose coordinator counts.
+   */
+  readonly poisonLosses?: number;
+  /**
    * Report calls that an agent must not make between two deliveries, and record the source lines of its
    * waits. On unless NODE_ENV is `production`.
    */

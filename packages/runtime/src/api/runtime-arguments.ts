@@ -69,6 +69,7 @@ const RUNTIME = {
   leaseMs: any,
   renewMs: any,
   watchdog: object("a watchdog"),
+  poisonLosses: whole(1, "losses of a session that is tried alone"),
   development: flag,
 } satisfies { readonly [option in keyof Required<RuntimeOptions>]: OptionRule };
 

@@ -20,8 +20,12 @@ export interface ClaimsHost {
   terms(): ClaimTerms;
 }
 
+type Claimed = Extract<ClaimResult, { readonly status: "claimed" }>;
+
 export class Claims {
   readonly #host: ClaimsHost;
+  /** Claims that were made to learn their losses, and are not used yet. */
+  readonly #early = new Map<string, Promise<Claimed | undefined>>();
   /** How often all sessions were let go. */
   #abandonCount = 0;
 
@@ -36,11 +40,37 @@ export class Claims {
 
   /** @throws UnavailableError when all sessions were let go meanwhile. */
   async ask(sessionId: string): Promise<ClaimResult> {
+    const early = this.#early.get(sessionId);
+    this.#early.delete(sessionId);
+    const claimed = early === undefined ? undefined : await early;
+    if (claimed !== undefined) return claimed;
+    return this.#ask(sessionId);
+  }
+
+  async #ask(sessionId: string, unlessHeld = false): Promise<ClaimResult> {
     const { storage, clock } = this.#host;
     const abandonCount = this.#abandonCount;
-    const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms() });
+    const claim = await storage.claim({ sessionId, now: clock.now(), ...this.terms(), unlessHeld });
     if (claim.status === "claimed") this.#check(abandonCount, sessionId, claim.token);
     return claim;
+  }
+
+  /** Claim a session for a later `ask`. Answers how often it was lost, and 0 if it cannot be claimed. */
+  async askEarly(sessionId: string): Promise<number> {
+    // A driver of this process may hold it: a second claim would fence that driver.
+    const early = this.#ask(sessionId, true).then(
+      (claim) => (claim.status === "claimed" ? claim : undefined),
+      () => undefined,
+    );
+    this.#early.set(sessionId, early);
+    return (await early)?.losses ?? 0;
+  }
+
+  /** Release the claims that no `ask` has used. */
+  releaseEarly(): void {
+    for (const [sessionId, early] of this.#early)
+      void early.then((claim) => claim && this.release(sessionId, claim.token));
+    this.#early.clear();
   }
 
   /** Load a claimed session. @throws HoldfastError when it cannot be read, or as `ask`; then it is released. */
@@ -67,6 +97,7 @@ export class Claims {
   /** O4. All sessions are let go. */
   abandonAll(): void {
     this.#abandonCount++;
+    this.releaseEarly();
   }
 
   #check(abandonCount: number, sessionId: string, token: number): void {

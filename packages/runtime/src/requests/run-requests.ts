@@ -35,6 +35,7 @@ import type {
 import type { Watchdog } from "../isolation/watchdog.ts";
 import { tooLarge } from "../session/session-claim.ts";
 import type { Claims } from "../claims/claims.ts";
+import type { Trials } from "../claims/trials.ts";
 import type { LiveSessions } from "../sessions/live-sessions.ts";
 import { refuseOtherFork } from "./fork-requests.ts";
 import { exportLines, readSessionFile, storeImported } from "./session-file.ts";
@@ -44,6 +45,7 @@ export interface RunRequestsHost extends SessionRequestsHost {
   readonly sessions: LiveSessions;
   readonly watchdog: Watchdog | undefined;
   readonly strictBounds: boolean;
+  readonly trials: Trials;
   readonly claims: Claims;
   /** Take sessions of this agent, and of the agents that it names, from now on. @throws ConflictError */
   know(agent: Agent): void;
@@ -108,7 +110,8 @@ export class RunRequests {
    * runs. An ephemeral session is stored first too, as it cannot restart (K11).
    */
   async #create(agent: Agent, creation: CreateSession): Promise<ChangeResult> {
-    const { sessions, committer, watchdog } = this.#host;
+    const { sessions, committer, watchdog, trials } = this.#host;
+    if (trials.isTrying) await trials.turn(creation.sessionId);
     const isStoredFirst = watchdog !== undefined || creation.persistence === "ephemeral";
     if (!isStoredFirst) return sessions.create(agent, creation);
     const { claimFor: _, ...unclaimed } = creation;

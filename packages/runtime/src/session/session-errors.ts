@@ -9,6 +9,11 @@ export function isStorageAway({ code }: HoldfastError): boolean {
   return ["storage_unavailable", "storage_full", "storage_readonly"].includes(code);
 }
 
+/** Whether an error is only about the version of an agent (V1). */
+export function isOtherVersion(error: unknown): error is HoldfastError {
+  return HoldfastError.is(error) && error.code === "agent_version";
+}
+
 export function leaseLost(sessionId: string): UnavailableError {
   return new UnavailableError(
     "storage_unavailable",
@@ -30,6 +35,17 @@ export function poisonFault(sessionId: string, at: string | undefined): Holdfast
     {
       ...(at === undefined ? {} : { at }),
       fix: "move the loop into a task, then run `holdfast resume`",
+    },
+  );
+}
+
+/** L4b: the process died too often while the session was the only suspect there. */
+export function lostFault(sessionId: string, losses: number): HoldfastError {
+  return new HoldfastError(
+    "session_paused",
+    `session ${sessionId}: its process died ${losses} times in a row while the session was tried alone, without a commit between`,
+    {
+      fix: `find out what in the session ends its process, correct that, then \`holdfast resume ${sessionId}\` tries it again`,
     },
   );
 }

@@ -13,6 +13,8 @@
 // It asks storage which sessions are due. `LiveSessions` runs and releases them.
 
 import { toHoldfastError, type AgentStorage, type Clock } from "@holdfast/core";
+import type { Claims } from "../claims/claims.ts";
+import type { Trials } from "../claims/trials.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import { alarm, type Timers } from "../loop/timers.ts";
 import { WarmSessions, type WarmLimits, type WarmSession } from "./warm-sessions.ts";
@@ -32,6 +34,8 @@ export interface DueSessionsHost {
   /** Timers for the release of sessions that only wait, which do not keep the process alive. */
   readonly idleTimers: Timers;
   readonly sessions: LiveSessions;
+  readonly claims: Claims;
+  readonly trials: Trials;
   /** How long a session that only waits is kept in memory. */
   readonly warmMs: number;
   /** How many of them are kept, and how much memory they may take. */
@@ -90,7 +94,7 @@ export class DueSessions {
       limit: DUE_BATCH,
       agents: this.#host.sessions.agents.names,
     });
-    for (const sessionId of sessionIds) {
+    for (const sessionId of await this.#host.trials.inOrder(sessionIds)) {
       if (this.#host.sessions.closed || this.#host.sessions.isLive(sessionId)) continue;
       try {
         const session = await this.#host.storage.reader.session(sessionId);
@@ -101,6 +105,7 @@ export class DueSessions {
         this.#host.sessions.failedToRun(sessionId, toHoldfastError(error));
       }
     }
+    this.#host.claims.releaseEarly();
     if (!this.#host.sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
       // mutant: late-answer-trusted

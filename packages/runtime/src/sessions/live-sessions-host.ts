@@ -4,6 +4,7 @@ import type { AgentStorage } from "@holdfast/core";
 import type { DriverWorld } from "../session/driver-environment.ts";
 import type { Claims } from "../claims/claims.ts";
 import type { GroupCommitter } from "../loop/group-committer.ts";
+import type { Trials } from "../claims/trials.ts";
 import type { Watchdog } from "../isolation/watchdog.ts";
 
 /** The interface of a process for the sessions it drives. */
@@ -17,6 +18,7 @@ export interface LiveSessionsHost {
   /** Whether a coordinator decides which sessions and children run here. */
   readonly dispatched: boolean;
   readonly watchdog: Watchdog | undefined;
+  readonly trials: Trials;
   /** Look for due sessions at this time. */
   lookAt(at: number): void;
   /** The session is no longer driven here. */

@@ -39,6 +39,7 @@ import type { Departure } from "../session/session-outcome.ts";
 import type { Driven, DriverOptions } from "../session/driver-environment.ts";
 import { SessionDriver } from "../session/session-driver.ts";
 import {
+  isOtherVersion,
   isStorageAway,
   leaseLost,
   sessionMoved,
@@ -150,11 +151,14 @@ export class LiveSessions {
     // mutant: newer-session-claimed
     refuseNewerSession(session); // Before the claim, so that a newer process may claim it at once.
     const agent = await this.#agentOf(session);
-    const claim = await this.#host.claims.ask(sessionId);
+    const claim = await this.#host.trials.claim(sessionId);
     switch (claim.status) {
       case "claimed":
         if (this.#undriven.isPoison(sessionId)) return this.#undriven.parkPoison(sessionId, claim.token);
-        return this.#drive(sessionId, agent, claim.token);
+        return this.#host.trials.run(sessionId, claim, {
+          drive: () => this.#drive(sessionId, agent, claim.token),
+          park: (fault) => this.#undriven.park(sessionId, claim.token, "poison", fault),
+        });
       case "busy":
         throw new ConflictError("session_claimed", `session ${sessionId} is being run by ${claim.owner}`, {
           fix: "wait for it, or signal or cancel it from here",
@@ -514,8 +518,4 @@ function whyNotStored(sessionId: string, departure: Departure): HoldfastError {
   return (
     error ?? new HoldfastError("session_paused", `session ${sessionId} was not stored: the runtime closed`)
   );
-}
-
-function isOtherVersion(error: unknown): error is HoldfastError {
-  return HoldfastError.is(error) && error.code === "agent_version";
 }

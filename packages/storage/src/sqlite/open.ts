@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConflictError, HoldfastError, type AgentStorage, type StorageReader } from "@holdfast/core";
+import { bootId } from "../host-presence.ts";
 import { Blobs } from "./tables/blobs.ts";
 import { connectToOwner, HELLO_TIMEOUT_MS, type SocketStorage } from "./socket/client.ts";
 import { inspectDatabase, makeMissing, openForReading, openForWriting } from "./file/database.ts";
@@ -48,7 +49,7 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
   else if (!create) throw fileNotFound(paths.file);
 
   const info: OwnerInfo = { pid: process.pid, since: Date.now() };
-  const ownership = await acquireOwnership(paths, info);
+  const ownership = await acquireOwnership(paths, info, bootId());
   if (ownership === undefined) throw await locked(paths);
   let driver: SqlDriver | undefined;
   let guard: FileGuard | undefined;
@@ -64,7 +65,7 @@ export async function openSqliteStorage({ path, create = true }: OpenSqlite): Pr
       guard,
       path: paths.file,
       warnings,
-      hasOwnerDied: ownership.hasOwnerDied,
+      lastOwner: ownership.hasOwnerDied ? "died" : "closed",
       beforeClose: () => server.close(),
       afterClose: () => ownership.release(),
     });

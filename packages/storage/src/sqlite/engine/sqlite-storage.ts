@@ -51,7 +51,7 @@ import type { SqlDriver, SqlStatement } from "../file/driver.ts";
 import { DueIndex } from "./due-index.ts";
 import type { FileGuard } from "../file/file-guard.ts";
 import { Heads } from "./heads.ts";
-import { Leases } from "../tables/leases.ts";
+import { Leases, type LastOwner } from "../tables/leases.ts";
 import { Reads, SqliteReader } from "./reads.ts";
 import { describeRefusal, isEnvironmental, toStorageError } from "../file/sql-errors.ts";
 import { Tokens } from "../tables/tokens.ts";
@@ -74,8 +74,7 @@ export interface SqliteStorageOptions {
   readonly headsMax?: number;
   /** Notices for people about the state in which the file was found. */
   readonly warnings?: readonly string[];
-  /** Whether the last owner of the file died without closing it: its claims count as lost (ST39). */
-  readonly hasOwnerDied?: boolean;
+  readonly lastOwner?: LastOwner;
   /** Called once, by `close`, while the storage still answers. */
   readonly beforeClose?: () => Promise<void>;
   /** Called once, by `close`, when the file is closed. */
@@ -121,7 +120,7 @@ export class SqliteStorage implements AgentStorage {
     this.#reads = new Reads(driver, path, blobs);
     this.#heads = new Heads(this.#reads, options.headsMax ?? HEADS_MAX);
     this.#tokens = new Tokens(driver);
-    this.#leases = new Leases(driver, path, options.hasOwnerDied);
+    this.#leases = new Leases(driver, path, options.lastOwner);
     this.#writer = new Writer(driver, {
       heads: this.#heads,
       reads: this.#reads,
@@ -130,8 +129,6 @@ export class SqliteStorage implements AgentStorage {
       leases: this.#leases,
     });
     this.#dueIndex = new DueIndex(driver, this.#heads, this.#reads.schedules);
-    this.#leases.refresh();
-    this.#endLeft();
     for (const [sessionId, claim] of this.#leases.claims()) this.#heads.forget(sessionId, claim);
     this.reader = new SqliteReader(
       this.#reads,
@@ -197,11 +194,7 @@ export class SqliteStorage implements AgentStorage {
         claims.map((claim) => {
           const refusal = this.#refuseClaim(claim);
           if (refusal !== undefined) return refusal;
-          const { token, losses } = this.#writer.claim(
-            this.#heads.get(claim.sessionId)!,
-            claim,
-            isFiled(claim),
-          );
+          const { token, losses } = this.#writer.claim(this.#heads.get(claim.sessionId)!, claim);
           return { status: "claimed", token, losses };
         }),
       free.length > 1 || (free.length === 1 && this.#tokens.isSpent) || free.some(isFiled),
@@ -250,17 +243,6 @@ export class SqliteStorage implements AgentStorage {
   #amendClaim(sessionId: string, change: (claim: Claim) => Claim): void {
     const head = this.#heads.amend(sessionId, change);
     if (head !== undefined) this.#dueIndex.note(head);
-  }
-
-  /** ST39, for claims without an expiry. */
-  #endLeft(): void {
-    if (!this.#leases.hasLeft) return;
-    try {
-      this.#transact(() => this.#leases.endLeft());
-    } catch {
-      // A full disk must not keep the database from being opened. The claims have ended all the same.
-      this.#leases.refresh();
-    }
   }
 
   /** ST38. */

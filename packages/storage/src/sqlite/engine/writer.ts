@@ -156,7 +156,7 @@ export class Writer implements RowPort {
   claim(
     head: Head,
     asked: { readonly owner: string; readonly now: number; readonly leaseMs: number },
-    isFiled = false,
+    isFiled = this.#leases.mustFile(head.session.sessionId, head.claim),
   ): Claim {
     const { leaseMs } = asked;
     this.#setClaim(head, nextClaim(head.claim, asked, this.#tokens.next()), { leaseMs, isFiled });
@@ -171,7 +171,7 @@ export class Writer implements RowPort {
     if (session.account !== undefined) this.#unwritten.add(head);
     const parent = session.parent === undefined ? undefined : this.#heads.peek(session.parent.sessionId);
     if (parent !== undefined) parent.hasChildren = true;
-    if (claimFor !== undefined) this.claim(head, { ...claimFor, now: committedAt });
+    if (claimFor !== undefined) this.claim(head, { ...claimFor, now: committedAt }, false);
     if (isImported) {
       // A session that comes back may have left ended children here; the file knows.
       head.hasChildren = true;

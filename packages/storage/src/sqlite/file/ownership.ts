@@ -18,7 +18,6 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { bootId } from "../../host-presence.ts";
 import { holdFile, holdName } from "./folder-name.ts";
 import { lockFile, type FileLock } from "./lock-file.ts";
 import { openSocket } from "./open-socket.ts";
@@ -45,11 +44,13 @@ export interface Ownership {
 /**
  * Become the owner, or `undefined` when another process (or another part of this one) is.
  *
+ * @param boot names the time since the machine was started, where that is known.
  * @throws HoldfastError when the lock cannot be made at all.
  */
 export async function acquireOwnership(
   paths: DatabasePaths,
   info: OwnerInfo,
+  boot?: string,
 ): Promise<Ownership | undefined> {
   const lock = lockFile(paths.lock);
   if (lock === undefined) return undefined;
@@ -61,12 +62,12 @@ export async function acquireOwnership(
   }
   if (releaseName === undefined) return undefined;
   const left = readOwnerFile(paths);
-  writeOwner(paths, info);
+  writeOwner(paths, info, boot);
   let releaseFile: (() => void) | undefined;
   return {
     info,
     wasLeftOpen: left !== undefined,
-    hasOwnerDied: left !== undefined && left["boot"] === bootId(),
+    hasOwnerDied: left !== undefined && left["boot"] === boot,
     async ownFile() {
       releaseFile = await outlive(() => holdFile(paths.file));
       return releaseFile !== undefined;
@@ -131,9 +132,9 @@ function readOwnerFile(paths: DatabasePaths): Record<string, unknown> | undefine
   }
 }
 
-function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo): void {
+function writeOwner(paths: DatabasePaths, { pid, since }: OwnerInfo, boot: string | undefined): void {
   try {
-    writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket, boot: bootId() })}\n`);
+    writeNote(paths.owner, `${JSON.stringify({ pid, since, socket: paths.socket, boot })}\n`);
   } catch {
     // On a full disk a database must still open, if only to be read. The socket also says which process owns
     // it.

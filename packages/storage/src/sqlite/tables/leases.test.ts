@@ -255,19 +255,19 @@ const step = (token: number, type: "append_entry" | "attempt_lost"): Change => (
   consumed: [],
 });
 
-/** Opens and claims at each death; answers the losses that each claim was told. */
+/** Opens and claims at each death; answers the losses that each claim reported. */
 async function lossesOverDeaths(deaths: number, boot?: string): Promise<readonly number[]> {
-  const told: number[] = [];
+  const losses: number[] = [];
   let path = `${newFolder()}/test.db`;
   for (let i = 0; i <= deaths; i++) {
     const { storage } = await open(path);
     if (i === 0) await storage.commit([creating("ses-1"), creating("ses-2")], 1);
     const result = await claim(storage, "me", 1, Infinity);
-    told.push(result.status === "claimed" ? result.losses : NaN);
+    losses.push(result.status === "claimed" ? result.losses : NaN);
     path = leftByDeath(path, boot);
     await storage.close();
   }
-  return told;
+  return losses;
 }
 
 test("sqlite-leases-4: claims without an expiry are counted as lost from the owner's second death on", async () => {
@@ -284,7 +284,7 @@ test("sqlite-leases-4: without a death, a claim without an expiry writes nothing
   const before = storage.statementCount;
   await claim(storage, "me", 1, Infinity);
   expect(claimRows(path)).toEqual([]);
-  expect(storage.statementCount - before).toBeLessThanOrEqual(4); // Of a new block of tokens.
+  expect(storage.statementCount - before).toBeLessThanOrEqual(4); // A new block of tokens takes some.
   await storage.close();
 });
 

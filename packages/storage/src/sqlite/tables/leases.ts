@@ -11,9 +11,9 @@
 //       have no expiry.
 //   sqlite-leases-3. The claim of a session that has ended is kept until its lease expires. Its holder may
 //       have missed the answer to the ending commit, and sends it again (ST3).
-//   sqlite-leases-4. A claim without an expiry ends with the process that owns the file. The file holds it
-//       where its loss must be counted: the session has losses, or the last owner died and the session has
-//       not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
+//   sqlite-leases-4. A claim without an expiry ends with the process that owns the file. The file holds such
+//       a claim where its loss must be counted. Then the session has losses, or the last owner died and the
+//       session has not been claimed since. A commit that proves the holder, or a release, removes the row. The next owner
 //       finds the rows that are left, and counts a loss for each if the owner before it died (ST39). A session
 //       that nobody has lost therefore costs no write.
 //
@@ -28,6 +28,9 @@ const COLUMNS = ["session", "token", "owner", "lease_ms", "losses"];
 
 export const SELECT_CLAIM = `SELECT ${list(COLUMNS)}, checksum FROM claim`;
 
+/** `died`: without closing the file, while the machine ran on. */
+export type LastOwner = "died" | "closed";
+
 /** The length of a lease in the row of a claim without an expiry (sqlite-leases-4). */
 const UNENDING_MS = -1;
 
@@ -40,7 +43,7 @@ export interface Lease {
   readonly losses: number;
 }
 
-/** What the file is to know of a claim besides the claim. */
+/** How the file is to keep a claim. */
 export interface Filing {
   readonly leaseMs?: number;
   /** sqlite-leases-4. Whether it holds the claim although that has no expiry and no losses. */
@@ -62,7 +65,7 @@ export class Leases {
   readonly #owned = new Map<string, Set<string>>();
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
-  readonly #hasOwnerDied: boolean;
+  readonly #lastOwner: LastOwner;
   #hasBegun = false;
   /**
    * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed
@@ -71,10 +74,10 @@ export class Leases {
   #isChanged = false;
   #isStale = true;
 
-  /** @param hasOwnerDied whether the last owner of the file died without closing it. */
-  constructor(driver: SqlDriver, path: string, hasOwnerDied = false) {
+  /** @param lastOwner how the last owner of the file ended. */
+  constructor(driver: SqlDriver, path: string, lastOwner: LastOwner = "closed") {
     this.#path = path;
-    this.#hasOwnerDied = hasOwnerDied;
+    this.#lastOwner = lastOwner;
     this.#put = driver.prepare(
       `INSERT OR REPLACE INTO claim (${list(COLUMNS)}, checksum) VALUES (${marks(COLUMNS)}, ?)`,
     );
@@ -83,10 +86,13 @@ export class Leases {
       `SELECT ${list(COLUMNS, "c.")}, c.checksum, s.session_id, t.ended_at IS NOT NULL AS is_spent
          FROM claim c JOIN session s ON s.session = c.session JOIN state t ON t.session = c.session`,
     );
+    this.refresh();
+    this.#endLeft(driver);
+    this.refresh();
   }
 
   /**
-   * To be called before any other method. A damaged row counts as missing: its session can be claimed, under
+   * To be called before the first method of a transaction. A damaged row counts as missing: its session can be claimed, under
    * a higher token.
    */
   refresh(): void {
@@ -127,7 +133,7 @@ export class Leases {
 
   /** sqlite-leases-4. Whether the file must hold a claim without an expiry that follows this one. */
   mustFile(sessionId: string, before: Claim): boolean {
-    return this.#rows.has(sessionId) || (this.#hasOwnerDied && before.token === NO_CLAIM.token);
+    return this.#rows.has(sessionId) || (this.#lastOwner === "died" && before.token === NO_CLAIM.token);
   }
 
   /** Whether the file holds the session's claim, which has no expiry. */
@@ -135,17 +141,22 @@ export class Leases {
     return this.#rows.get(sessionId)?.leaseMs === UNENDING_MS;
   }
 
-  /** Whether the last owner left claims without an expiry. */
-  get hasLeft(): boolean {
-    return [...this.#rows.values()].some(({ leaseMs }) => leaseMs === UNENDING_MS);
-  }
-
-  /** sqlite-leases-4. End the claims of the last owner. In a transaction, before any other change. */
-  endLeft(): void {
-    for (const { number, sessionId, token, owner, leaseMs, losses } of this.#rows.values()) {
-      if (leaseMs !== UNENDING_MS) continue;
-      const left = { token, owner: owner!, until: Infinity, losses };
-      this.file(number, sessionId, releasedClaim(left, this.#hasOwnerDied));
+  /** sqlite-leases-4. End the claims of the last owner. */
+  #endLeft(driver: SqlDriver): void {
+    const left = [...this.#rows.values()].filter(({ leaseMs }) => leaseMs === UNENDING_MS);
+    if (left.length === 0) return;
+    try {
+      driver.exec("BEGIN");
+      for (const { number, sessionId, token, owner = "", losses } of left) {
+        const claim = { token, owner, until: Infinity, losses };
+        this.file(number, sessionId, releasedClaim(claim, this.#lastOwner === "died"));
+      }
+      driver.exec("COMMIT");
+      this.ended(true);
+    } catch {
+      // A full disk must not keep the database from being opened. The claims have ended all the same.
+      if (driver.inTransaction) driver.exec("ROLLBACK");
+      this.ended(false);
     }
   }
 

@@ -1,0 +1,73 @@
+// L4b: a session that ends its process again and again, without a coordinator, in real processes.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { openSqliteReader } from "../index.ts";
+
+const PROGRAM = fileURLToPath(new URL("../testing/deadly-process.ts", import.meta.url));
+
+async function newDatabase(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-deaths-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, "test.db");
+}
+
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+}
+
+/** @param onReady called when the program says that it has recovered its sessions. */
+async function runOnce(args: readonly string[], onReady?: (pid: number) => void): Promise<End> {
+  const child = spawn(process.execPath, ["--no-warnings", PROGRAM, ...args], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    output += piece;
+    if (output === "ready\n") onReady?.(child.pid!);
+  });
+  const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+  return { code, signal, output };
+}
+
+for (const kind of ["kill", "exit", "throw"])
+  test(`L4b: a session whose task ends its process (${kind}) is parked as poison, and the sessions beside it complete`, async () => {
+    const path = await newDatabase();
+    let deaths = 0;
+    let end = await runOnce([path, kind]);
+    for (; end.code !== 0 && deaths < 15; deaths++) end = await runOnce([path, kind]);
+    const [statuses, row] = end.output.split("\n");
+    expect(JSON.parse(statuses!)).toEqual(["completed", "paused", "completed"]);
+    expect(JSON.parse(row!)).toEqual(["poison", expect.stringContaining("died 5 times in a row")]);
+    expect(deaths).toBe(8); // The first is not known, two make it a suspect, and five happen on trial.
+  }, 120_000);
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "L4b: a session is not parked when %s ends its program each time",
+  async (signal) => {
+    const path = await newDatabase();
+    for (let i = 0; i < 10; i++) {
+      const end = await runOnce([path, "waits", "signal"], (pid) => process.kill(pid, signal));
+      expect(end.signal).toBe(signal);
+    }
+    const reader = openSqliteReader({ path });
+    expect((await reader.session("deadly"))?.status).toBe("working");
+    reader.close();
+  },
+  120_000,
+);
+
+test("L4b: a session is not parked when its program fails for a reason of its own", async () => {
+  const path = await newDatabase();
+  for (let i = 0; i < 10; i++) expect((await runOnce([path, "waits", "main"])).code).toBe(1);
+  const reader = openSqliteReader({ path });
+  expect((await reader.session("deadly"))?.status).toBe("working");
+  reader.close();
+}, 120_000);
