@@ -5,6 +5,7 @@
 // Random names and times are left out of the comparison.
 
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
+import { BEHAVIOUR_FLAGS } from "@holdfast/core";
 import {
   AuditService,
   HealthService,
@@ -98,7 +99,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(run.get, { runId: "run_one.7" }, ada);
   await ask(run.getResult, { runId: "run_one.7", waitMs: 0 }, ada);
   const registration = await fleet.coordinator.createToken({ kind: "registration", name: "r" });
-  const offer = { hostname: "box", maxRuns: 2, agents: [{ name: "greeter" }] };
+  const agents = [{ name: "greeter" }];
+  const offer = { hostname: "box", maxRuns: 2, agents, behaviourFlags: BEHAVIOUR_FLAGS };
   await ask(
     runner.register,
     { ...offer, protocol: 99 },
