@@ -9,11 +9,15 @@
 //   holdfast-3. One press of Ctrl-C is one SIGINT. The terminal sends SIGINT to the whole process group, and
 //       npx and the launcher forward theirs. Without care `holdfast` would see two or three, and "stop
 //       cleanly" would become "stop at once".
+//   holdfast-4. Compiled code is kept in a folder that only this user may write. Code that another user planted
+//       there would run as this user.
 //
 // An old Node reads this file first, so: plain JavaScript, nothing newer than Node 18.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findFetchedNode, handOver, satisfies } from "./node-version.mjs";
 
@@ -54,7 +58,7 @@ async function run() {
   }
   mergeRepeatedInterrupts();
   silenceKnownWarnings();
-  nodeModule.enableCompileCache?.();
+  cacheCompiledCode();
 
   // In the repository the sources run as they are; what is published has only `dist`.
   const source = new URL("../src/main.ts", import.meta.url);
@@ -62,6 +66,24 @@ async function run() {
   const { main } = await import(entry.href);
   // Not `exitCode`: an agent may leave a timer or a socket open, and the command must end all the same.
   process.exit(await main(process.argv.slice(2)));
+}
+
+/**
+ * holdfast-4. Without a cache, or where it cannot be kept, the command only starts more slowly. Node's own default is
+ * a folder below /tmp, which another user may have made.
+ */
+function cacheCompiledCode() {
+  if (process.env["NODE_COMPILE_CACHE"] !== undefined) return; // Node has a cache already.
+  const { XDG_CACHE_HOME: chosen = "" } = process.env;
+  try {
+    const folder = join(isAbsolute(chosen) ? chosen : join(homedir(), ".cache"), "holdfast", "compiled");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = lstatSync(folder);
+    const isOurs = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+    if (isOurs) nodeModule.enableCompileCache?.(folder);
+  } catch {
+    // The folder cannot be made: a home that is read-only, or none.
+  }
 }
 
 /** holdfast-3. Leaky: it replaces `process.emit`, because a listener cannot keep a signal from the other listeners. */

@@ -1,7 +1,7 @@
 // The time that a command takes to start is mostly the time to load modules, and the protocol of a fleet has 160 of them.
 
-import { writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENT = `import { defineAgent } from "holdfast";
@@ -30,4 +30,28 @@ test("a command on a database of this machine loads no code of the protocol of a
   const { code, stderr } = await start("runs --url http://127.0.0.1:1");
   expect(code).not.toBe(0);
   expect(stderr).toContain("loads @");
+});
+
+describe("compiled code is kept for the next start", () => {
+  const start = async (cache: string) => {
+    const temporary = project.path(`${cache}-temporary`);
+    mkdirSync(temporary, { recursive: true });
+    const env = { XDG_CACHE_HOME: project.path(cache), TMPDIR: temporary, NODE_COMPILE_CACHE: undefined };
+    expect(await project.start(["--version"], { env, stdin: "" }).finished).toMatchObject({ code: 0 });
+    expect(readdirSync(temporary)).toEqual([]);
+    return project.path(`${cache}/holdfast/compiled`);
+  };
+
+  test("in a folder of the user, which no other user may read or write", async () => {
+    const folder = await start("cache");
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(readdirSync(folder)).not.toEqual([]);
+  });
+
+  test("but not in a folder that others may write", async () => {
+    const folder = project.path("open/holdfast/compiled");
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o777);
+    expect(readdirSync(await start("open"))).toEqual([]);
+  });
 });

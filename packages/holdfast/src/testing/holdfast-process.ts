@@ -29,7 +29,7 @@ export interface Finished {
 }
 
 export interface ProcessOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** The text on standard input, which then ends. Without it standard input stays open, and silent. */
   readonly stdin?: string;
 }
