@@ -1,8 +1,8 @@
 // The contract between coordinator, runners and clients, as `proto/holdfast/v1/*.proto` defines it.
 //
 // Everything under `gen` is generated (`npm run generate -w packages/proto`) and committed. Only this list is
-// written by hand. It has everything that is generated of the contract, and the options of the vendored files
-// that a reader of the contract needs.
+// written by hand. It exports all generated code of the contract, and the options of the vendored files that a
+// reader of the contract needs.
 
 export {
   type ListAuditRequest,

@@ -5,6 +5,7 @@
 // schedule the task with REPEATABLE.
 
 import type { RetryPolicy } from "@holdfast/core";
+import { describeProcessEnd } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
 import type { ExecutionEnd } from "../workspace/execute.ts";
@@ -64,15 +65,11 @@ export function shellTask(source: WorkspaceSource) {
 /** The end of a command as a text for people. */
 export function describeEnd(end: ExecutionEnd): string {
   switch (end.type) {
-    case "exit":
-      return `exit code ${end.exitCode}`;
-    case "signal":
-      return `ended by ${end.signal}`;
-    case "timeout":
-      return `ended after its time of ${end.timeoutMs} ms`;
     case "aborted":
       return "aborted";
     case "spawn_error":
       return `not started: ${end.message}`;
+    default:
+      return describeProcessEnd(end);
   }
 }

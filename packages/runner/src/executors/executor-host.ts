@@ -4,8 +4,8 @@
 //       killed runner, or a runner that held the session before, has left.
 //   executor-host-2. A persistent process is kept for a while between two turns (warm). After that, and at another
 //       runner, the next turn starts a process with `mode: "resume"` (cold).
-//   executor-host-4. Nothing starts that the runner's policy forbids (runner-policy-3).
 //   executor-host-3. The schema of an executor is asked for once (`--schema`).
+//   executor-host-4. Nothing starts that the runner's policy forbids (runner-policy-3).
 
 import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";

@@ -1,6 +1,7 @@
-// `SegmentCommits`: seals the segments of one session, commits them, and acts on the answers.
+// `SegmentCommits`: seals the segments of one session, commits them, and acts on the answers. A segment is all that an
+// agent asked for between two commits.
 //
-//   segment-commit-1. Tasks start, and aborts fire, only after the batch that asked for them is committed (K3, K6).
+//   segment-commit-1. Tasks start, and running tasks are aborted, only after the batch that asked for it is committed (K3, K6).
 //
 // A commit that storage refuses ends the driver. A driver that drains commits a last segment, which parks the session
 // (session-driver-5).

@@ -4,9 +4,9 @@
 //       the coordinator has begun to send.
 //   arrival-stream-2. Arrivals may be missed while no stream is open. When a stream is opened again, the
 //       listener therefore gets an arrival for every session that it holds.
-//   arrival-stream-3. A stream that does not begin in time is given up and opened again. The same happens to
-//       a stream that receives nothing for long, not even the time. Its connection may be cut without a
-//       message, or something in between may hold it.
+//   arrival-stream-3. A stream that does not begin in time is closed and opened again. The same happens to a
+//       stream that receives nothing for `SILENT_MS`, not even the coordinator's time. Its connection may be cut
+//       without a message, or a proxy may hold the messages back.
 
 import type { Arrival } from "@holdfast/core";
 
