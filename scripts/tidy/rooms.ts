@@ -44,7 +44,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres/news", "postgres/engine"],
     ["postgres"],
   ],
-  agents: [["models", "workspace"], ["tasks"], ["coding-agent"]],
+  agents: [["models", "workspace", "agent-files"], ["tasks"], ["coding-agent"]],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
   runner: [["secrets", "gateway"], ["policy"], ["executors"]],
   holdfast: [

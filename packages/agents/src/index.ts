@@ -1,5 +1,5 @@
-// The public API of `@holdfast/agents`: workspaces, the durable tasks over them, models, and the agents made
-// of these.
+// The public API of `@holdfast/agents`: workspaces, the durable tasks over them, models, the agents made
+// of these, and agents that are read from files.
 
 export {
   openWorkspace,
@@ -64,3 +64,12 @@ export {
   type SpentUsage,
 } from "./coding-agent/coding-session.ts";
 export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
+
+export {
+  type AgentRecord,
+  type AgentSource,
+  type JsonSchema,
+  type McpServer,
+  type PermissionDecision,
+  type PermissionRule,
+} from "./agent-files/agent-record.ts";

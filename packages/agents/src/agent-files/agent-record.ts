@@ -1,0 +1,96 @@
+// The internal record of an agent without code (`AgentRecord`). The loader reads every file format into it, and the model
+// loop runs it.
+//
+//   agent-record-1. A record names tools by Holdfast's own names (`read_file`, `shell`, `mcp__SERVER__TOOL`). A format's
+//       names are mapped by its dialect; a name that has no counterpart is reported and is in no record.
+//   agent-record-2. A rule that a dialect cannot map exactly is mapped to one that permits less, or the file is refused.
+
+import type { Budget, EffectClass, Json } from "@holdfast/core";
+
+/** A JSON Schema, as its author wrote it. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** The decision about a call of a tool: it runs, a person is asked first, or it is refused. */
+export type PermissionDecision = "allow" | "ask" | "deny";
+
+/**
+ * A rule for calls of a tool. The order of rules has no meaning. The rules with a pattern that match the call decide first, then the
+ * rules without a pattern. Among these a `deny` wins over an `ask`, which wins over an `allow`. Thus `deny shell` and `allow shell
+ * git diff:*` permit `git diff` alone. A call that no rule matches is allowed when its tool only reads, and asked otherwise.
+ */
+export interface PermissionRule {
+  readonly decision: PermissionDecision;
+  /** The name of a tool. `*` at its end stands for any text: `mcp__github__*`. */
+  readonly tool: string;
+  /**
+   * A pattern for the call's main argument, `null` for any. For `shell` it is a command, and `git diff:*` is the command `git diff` with
+   * any arguments. For a file tool it is a glob of the path, and for `web_fetch` a host.
+   */
+  readonly pattern: string | null;
+}
+
+/** An MCP server: a program that speaks over its standard input and output, or an address. */
+export type McpServer =
+  | {
+      readonly type: "stdio";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+    }
+  | { readonly type: "http"; readonly url: string; readonly headers: Readonly<Record<string, string>> };
+
+export interface AgentRecord {
+  readonly name: string;
+  /** For the model of a parent that may delegate to this agent, and for people. */
+  readonly description: string;
+  /** The system prompt. */
+  readonly prompt: string;
+  /** `provider/model` or an alias; `null` for the model that the environment or configuration chooses. */
+  readonly model: string | null;
+  /** Models that are asked in this order when the one before cannot be reached. */
+  readonly fallbackModels: readonly string[];
+  /** The tools that are offered to the model, `null` for all built-in tools. `*` at the end of a name stands for any text. */
+  readonly tools: readonly string[] | null;
+  /** Tools that are not offered, although `tools` names them. */
+  readonly deniedTools: readonly string[];
+  readonly permissions: readonly PermissionRule[];
+  /** Effect classes of tools whose own declaration is missing or wrong. */
+  readonly effects: Readonly<Record<string, EffectClass>>;
+  /** The most turns (model calls with their tool calls) of one run; `null` for the default of the loop. */
+  readonly turnsMax: number | null;
+  /** Names of the agents that the tool `delegate` may start. */
+  readonly agents: readonly string[];
+  /** Names of skills that the prompt lists; `null` for all that are found. */
+  readonly skills: readonly string[] | null;
+  /** MCP servers by name. A string names a server of the project's or the user's registry. */
+  readonly mcpServers: Readonly<Record<string, McpServer | string>>;
+  /** `worktree`: each session works in a git worktree of its own. */
+  readonly workspace: "shared" | "worktree" | "empty";
+  /** The name of a sandbox backend; `null` for the default of the mode. */
+  readonly sandbox: string | null;
+  /** Names of environments whose variables its tools and servers may use. */
+  readonly environments: readonly string[];
+  /** Names of the secrets that its tools and servers need. */
+  readonly secrets: readonly string[];
+  /** `null`: the input is a text. */
+  readonly inputSchema: JsonSchema | null;
+  /** `null`: the output is the model's last text. */
+  readonly outputSchema: JsonSchema | null;
+  /** After its answer a conversation waits for the next input; other agents end. */
+  readonly isConversation: boolean;
+  readonly budget: Budget | null;
+  readonly ttlMs: number | null;
+  /** Labels that a runner must have. */
+  readonly labels: Readonly<Record<string, Json>> | null;
+  readonly source: AgentSource;
+}
+
+export interface AgentSource {
+  /** The absolute path of the file, or of the folder of a folder form. */
+  readonly path: string;
+  /** `holdfast`, `claude`, `opencode`, `codex`, `gemini`, `copilot`, `folder`. */
+  readonly dialect: string;
+  readonly scope: "project" | "user" | "path";
+  /** SHA-256 of the content, in hexadecimal. It is the version of the agent. */
+  readonly hash: string;
+}
