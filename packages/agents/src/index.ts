@@ -37,7 +37,12 @@ export {
   type ModelUsage,
   type ToolContent,
 } from "./models/model-provider.ts";
-export { modelTask, type ModelSource, type ModelTaskInput } from "./models/model-task.ts";
+export {
+  modelTask,
+  type ModelSource,
+  type ModelTaskInput,
+  type ModelTaskOptions,
+} from "./models/model-task.ts";
 export {
   resolveModel,
   scriptedModel,

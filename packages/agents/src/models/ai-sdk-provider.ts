@@ -39,13 +39,19 @@ export interface AiSdkProviderOptions {
   /** `anthropic`, `openai`, …; decides nothing but names and provider options. */
   readonly provider: string;
   readonly model: string;
-  /** Loaded with the first call: the SDK costs a tenth of a second. */
-  readonly load: () => Promise<LanguageModel>;
+  /**
+   * Loads the model with the first call: the SDK costs a tenth of a second. With `secrets` it is called for each call, and
+   * `secret` gives their values.
+   */
+  readonly load: (secret: (name: string) => string) => Promise<LanguageModel>;
   readonly description: string;
   readonly isScripted?: boolean;
   readonly prices?: PriceList;
   readonly keyVariable?: string;
+  /** Names of declared secrets that `load` reads. */
   readonly secrets?: readonly string[];
+  /** Texts that errors may not quote, such as a key that `load` has from elsewhere. */
+  readonly redact?: readonly string[];
   readonly timeouts?: Partial<ModelTimeouts>;
 }
 
@@ -59,6 +65,7 @@ class AiSdkProvider implements ModelProvider {
   readonly model: string;
   readonly isScripted: boolean;
   readonly isPriced: boolean;
+  readonly secrets: readonly string[];
   readonly #options: AiSdkProviderOptions;
   readonly #timeouts: ModelTimeouts;
   #loading: Promise<LanguageModel> | undefined;
@@ -68,6 +75,7 @@ class AiSdkProvider implements ModelProvider {
     this.model = options.model;
     this.isScripted = options.isScripted === true;
     this.isPriced = options.prices !== undefined && isPriced(options.prices, options.model);
+    this.secrets = options.secrets ?? [];
     this.#options = options;
     this.#timeouts = { ...MODEL_TIMEOUTS, ...options.timeouts };
   }
@@ -83,26 +91,33 @@ class AiSdkProvider implements ModelProvider {
 
   async generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply> {
     const silence = new SilenceWatch(this.#timeouts);
+    const keys = [...(this.#options.redact ?? [])];
+    const secret = (name: string): string => {
+      const key = observer.secret(name);
+      keys.push(key);
+      return key;
+    };
     try {
-      return await this.#generate(request, observer, silence);
+      return await this.#generate(request, { ...observer, secret }, silence);
     } catch (error) {
       observer.signal.throwIfAborted();
-      if (silence.reason !== undefined) throw unavailable(this.#source, silence.reason);
-      throw modelError(error, this.#source);
+      if (silence.reason !== undefined) throw unavailable(this.#source(keys), silence.reason);
+      throw modelError(error, this.#source(keys));
     } finally {
       silence.end();
       silence.hangUp(); // The connection may still have output, which nobody reads.
     }
   }
 
-  get #source(): ErrorSource {
-    const { keyVariable, secrets = [] } = this.#options;
-    return { model: `${this.provider}/${this.model}`, keyVariable, secrets };
+  /** @param keys what the call has read, which no error may quote. */
+  #source(keys: readonly string[]): ErrorSource {
+    const { keyVariable } = this.#options;
+    return { model: `${this.provider}/${this.model}`, keyVariable, secrets: keys };
   }
 
   async #generate(
     request: ModelRequest,
-    { signal, onText }: ModelObserver,
+    { signal, onText, secret }: ModelObserver,
     silence: SilenceWatch,
   ): Promise<ModelReply> {
     const { streamText, jsonSchema, tool } = await import("ai");
@@ -111,7 +126,7 @@ class AiSdkProvider implements ModelProvider {
       tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema as JSONSchema7) });
     }
     const { stream } = streamText({
-      model: await this.#load(),
+      model: await this.#load(secret),
       instructions: { role: "system", content: request.system, ...CACHED },
       messages: markLast(toModelMessages(request.messages)),
       tools,
@@ -130,8 +145,9 @@ class AiSdkProvider implements ModelProvider {
     return this.#price(collected.reply());
   }
 
-  async #load(): Promise<LanguageModel> {
-    this.#loading ??= this.#options.load();
+  async #load(secret: ModelObserver["secret"]): Promise<LanguageModel> {
+    if (this.secrets.length > 0) return this.#options.load(secret); // No key is kept from one call to the next.
+    this.#loading ??= this.#options.load(secret);
     try {
       return await this.#loading;
     } catch (error) {

@@ -70,6 +70,8 @@ export interface ModelObserver {
   readonly signal: AbortSignal;
   /** Called with the text while it comes. Must not throw. */
   readonly onText: (text: string) => void;
+  /** The value of one of the provider's `secrets`, as `task.secret` gives it. Never stored by a provider. */
+  readonly secret: (name: string) => string;
 }
 
 export interface ModelProvider {
@@ -77,6 +79,8 @@ export interface ModelProvider {
   readonly model: string;
   /** Replies come from a script, not from a model. */
   readonly isScripted: boolean;
+  /** Names of declared secrets that `generate` reads by `observer.secret`; a model task declares them. */
+  readonly secrets?: readonly string[];
   /** Whether the cost of a call is known. */
   readonly isPriced: boolean;
   /** The cost of a call in millionths of a dollar, rounded up, if it is known. */

@@ -71,7 +71,7 @@ function provider(wire: (typeof wires)[number], key: string = CANARY, timeouts =
         model: "gpt-5.5",
         description: "OpenAI's wire",
         keyVariable: "OPENAI_API_KEY",
-        secrets: [key],
+        redact: [key],
         timeouts,
         load: async () => createOpenAI({ apiKey: key, baseURL: server.openaiBaseUrl })("gpt-5.5"),
       });

@@ -48,10 +48,18 @@ const RETRY: RetryPolicy = {
   nonRetryable: ["model_auth", "config_invalid", "invalid_input", "policy_denied", "usage"],
 };
 
+export interface ModelTaskOptions {
+  readonly retry?: RetryPolicy;
+  /** Names of the secrets that the providers of a `ModelSource` function need; a provider names its own. */
+  readonly secrets?: readonly string[];
+}
+
 /** The task `model`: a conversation in, a reply out. Text is streamed, usage reported; what it may cost is told before. */
-export function modelTask(source: ModelSource, options: { readonly retry?: RetryPolicy } = {}) {
+export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
+  const own = typeof source === "function" ? undefined : source.secrets;
   return defineTask<ModelTaskInput, ModelReply>({
     name: "model",
+    secrets: options.secrets ?? own ?? [],
     description: "Ask a language model to continue a conversation",
     retry: { ...RETRY, ...options.retry },
     cost: (given) => worstCase(given, findProvider(source, given.model)),
@@ -60,7 +68,11 @@ export function modelTask(source: ModelSource, options: { readonly retry?: Retry
       refuseLonger(request.messages, maxConversationTokens);
       const provider = findProvider(source, wanted);
       try {
-        const observer = { signal: task.signal, onText: (text: string) => task.streamToken(text) };
+        const observer = {
+          signal: task.signal,
+          onText: (text: string) => task.streamToken(text),
+          secret: (name: string) => task.secret(name),
+        };
         const reply = await provider.generate(request, observer);
         task.reportUsage({ model: reply.model, ...reply.usage });
         return reply;

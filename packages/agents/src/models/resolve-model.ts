@@ -2,14 +2,21 @@
 
 import { HoldfastError } from "@holdfast/core";
 
-import { aiSdkProvider, type ModelTimeouts } from "./ai-sdk-provider.ts";
+import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./ai-sdk-provider.ts";
 import type { ModelProvider } from "./model-provider.ts";
 
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 
 export interface ResolveModelOptions {
   readonly timeouts?: Partial<ModelTimeouts>;
+  /**
+   * Keys that are declared secrets: they count as set, and each call of the model reads its key by `task.secret`.
+   * Others are read from the environment, now.
+   */
+  readonly secrets?: readonly KeyName[];
 }
+
+export type KeyName = "ANTHROPIC_API_KEY" | "OPENAI_API_KEY";
 
 const ANTHROPIC_MODEL = "claude-sonnet-5";
 const OPENAI_MODEL = "gpt-5.5";
@@ -34,7 +41,7 @@ export function resolveModel(
   if (scriptedUrl !== undefined) return scriptedModel(scriptedUrl, options);
 
   const wanted = splitName(read(env, "HOLDFAST_MODEL"));
-  const kinds = available(env);
+  const kinds = available(env, options);
   const kind = wanted.provider ?? kinds[0];
   if (kind === undefined) return undefined;
   if (!kinds.includes(kind)) {
@@ -79,7 +86,7 @@ type Maker = (
 
 const MAKERS: Readonly<Record<Kind, Maker>> = {
   anthropic: (env, model = ANTHROPIC_MODEL, options) => {
-    const apiKey = requireKey(env, "ANTHROPIC_API_KEY");
+    const key = keyOf("ANTHROPIC_API_KEY", env, options);
     const url = read(env, "ANTHROPIC_BASE_URL");
     const baseURL =
       url === undefined ? undefined : `${checkUrl("ANTHROPIC_BASE_URL", url).replace(/\/v1$/, "")}/v1`;
@@ -87,20 +94,21 @@ const MAKERS: Readonly<Record<Kind, Maker>> = {
       ...options,
       provider: "anthropic",
       model,
-      description: `${model} by Anthropic (key from ANTHROPIC_API_KEY)`,
+      description: `${model} by Anthropic (${key.from})`,
       prices: { providerId: "anthropic" },
-      keyVariable: "ANTHROPIC_API_KEY",
-      secrets: [apiKey],
-      load: async () => {
+      ...key.options,
+      load: async (secret) => {
         const { createAnthropic } = await import("@ai-sdk/anthropic");
-        return createAnthropic({ apiKey, ...(baseURL === undefined ? {} : { baseURL }) })(model);
+        return createAnthropic({ apiKey: key.read(secret), ...(baseURL === undefined ? {} : { baseURL }) })(
+          model,
+        );
       },
     });
   },
 
   compatible: (env, model, options) => {
     const baseURL = checkUrl("OPENAI_BASE_URL", read(env, "OPENAI_BASE_URL") ?? "");
-    const apiKey = read(env, "OPENAI_API_KEY") === undefined ? undefined : requireKey(env, "OPENAI_API_KEY");
+    const key = hasKey("OPENAI_API_KEY", env, options) ? keyOf("OPENAI_API_KEY", env, options) : undefined;
     if (model === undefined) {
       throw new HoldfastError(
         "config_invalid",
@@ -110,49 +118,47 @@ const MAKERS: Readonly<Record<Kind, Maker>> = {
         },
       );
     }
-    const key = apiKey === undefined ? "without a key" : "key from OPENAI_API_KEY";
     return aiSdkProvider({
       ...options,
       provider: "openai-compatible",
       model,
-      description: `${model} at ${new URL(baseURL).host} (${key})`,
+      description: `${model} at ${new URL(baseURL).host} (${key?.from ?? "without a key"})`,
       prices: { providerApiUrl: baseURL },
-      keyVariable: "OPENAI_API_KEY",
-      secrets: apiKey === undefined ? [] : [apiKey],
-      load: async () => {
+      ...(key?.options ?? { keyVariable: "OPENAI_API_KEY" }),
+      load: async (secret) => {
         const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
         const name = "openai-compatible";
         return createOpenAICompatible({
           name,
           baseURL,
           includeUsage: true,
-          ...(apiKey === undefined ? {} : { apiKey }),
+          ...(key === undefined ? {} : { apiKey: key.read(secret) }),
         })(model);
       },
     });
   },
 
   openai: (env, model = OPENAI_MODEL, options) => {
-    const apiKey = requireKey(env, "OPENAI_API_KEY");
+    const key = keyOf("OPENAI_API_KEY", env, options);
     return aiSdkProvider({
       ...options,
       provider: "openai",
       model,
-      description: `${model} by OpenAI (key from OPENAI_API_KEY)`,
+      description: `${model} by OpenAI (${key.from})`,
       prices: { providerId: "openai" },
-      keyVariable: "OPENAI_API_KEY",
-      secrets: [apiKey],
-      load: async () => (await import("@ai-sdk/openai")).createOpenAI({ apiKey })(model),
+      ...key.options,
+      load: async (secret) =>
+        (await import("@ai-sdk/openai")).createOpenAI({ apiKey: key.read(secret) })(model),
     });
   },
 };
 
 /** In the order of preference. A server of the user's own goes before OpenAI: its key may be for that server. */
-function available(env: ModelEnvironment): readonly Kind[] {
+function available(env: ModelEnvironment, options: ResolveModelOptions): readonly Kind[] {
   const kinds: Kind[] = [];
-  if (read(env, "ANTHROPIC_API_KEY") !== undefined) kinds.push("anthropic");
+  if (hasKey("ANTHROPIC_API_KEY", env, options)) kinds.push("anthropic");
   if (read(env, "OPENAI_BASE_URL") !== undefined) kinds.push("compatible");
-  else if (read(env, "OPENAI_API_KEY") !== undefined) kinds.push("openai");
+  else if (hasKey("OPENAI_API_KEY", env, options)) kinds.push("openai");
   return kinds;
 }
 
@@ -169,9 +175,32 @@ function read(env: ModelEnvironment, name: string): string | undefined {
   return value === "" ? undefined : value;
 }
 
+function hasKey(name: KeyName, env: ModelEnvironment, { secrets = [] }: ResolveModelOptions): boolean {
+  return secrets.includes(name) || read(env, name) !== undefined;
+}
+
+interface Key {
+  /** For people. */
+  readonly from: string;
+  readonly options: Pick<AiSdkProviderOptions, "keyVariable" | "secrets" | "redact">;
+  /** The key for one call. @throws HoldfastError `model_auth` for a text that is none. */
+  read(secret: (name: string) => string): string;
+}
+
+function keyOf(name: KeyName, env: ModelEnvironment, { secrets = [] }: ResolveModelOptions): Key {
+  if (secrets.includes(name))
+    return {
+      from: `key from the secret ${name}`,
+      options: { keyVariable: name, secrets: [name] },
+      read: (secret) => requireKey(name, secret(name)),
+    };
+  const key = requireKey(name, read(env, name) ?? "");
+  return { from: `key from ${name}`, options: { keyVariable: name, redact: [key] }, read: () => key };
+}
+
 /** An HTTP header cannot carry anything else, and the error about it would quote the key. */
-function requireKey(env: ModelEnvironment, name: string): string {
-  const key = read(env, name) ?? "";
+function requireKey(name: KeyName, text: string): string {
+  const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new HoldfastError(
     "model_auth",

@@ -13,7 +13,7 @@ import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult
 
 import type { ExecutorHost } from "./executor-host.ts";
 import { readInput, readPrompt, type ExecutorInput, type TurnRequest } from "./invocation.ts";
-import type { ExecutorProfile } from "./profile.ts";
+import { secretsOf, type ExecutorProfile } from "./profile.ts";
 import { REPORT_SIGNAL, type StoredReport } from "./turn-reports.ts";
 
 /** The signal that continues a conversation: a text, `{ prompt }` or `{ parameters }`. */
@@ -41,12 +41,13 @@ interface State {
 type Context = AgentContext<unknown, State>;
 type Turn = TurnResult<State, ExecutorResult>;
 
-/** The agent whose name is that of the profile. */
+/** The agent whose name is that of the profile. @throws UsageError as `ExecutorHost.check` does. */
 export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Agent<unknown, ExecutorResult> {
+  host.check(profile);
   const task = defineTask<TurnRequest, { readonly reports: number }>({
     name: `executor:${profile.name}`,
     description: `One turn of the executor ${profile.name}.`,
-    secrets: profile.secrets,
+    secrets: secretsOf(profile),
     retry: { maxAttempts: 1 }, // executor-agent-1.
     run: async (request, context) => ({ reports: await host.turn(profile, request, context) }),
     endLost: (request) => host.endLost((request as TurnRequest).sessionId),
@@ -93,7 +94,7 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     name: profile.name,
     description: `Sessions of the executor ${profile.name}.`,
     tasks: [task],
-    secrets: profile.secrets,
+    secrets: secretsOf(profile),
     initial: (input) => firstState(readInput(input)),
     turn: async (ctx, state) =>
       state.isWaiting ? next(ctx, state, profile.conversationTtlMs) : work(ctx, state),

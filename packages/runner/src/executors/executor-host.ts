@@ -13,6 +13,7 @@ import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
+import { namedProviders } from "../gateway/provider-proxy.ts";
 import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/runner-policy.ts";
 import { ExecutorProcess, tagOf } from "./executor-process.ts";
 import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
@@ -55,6 +56,11 @@ export class ExecutorHost {
       environment: options.environment,
       namespaces: "if_available",
     });
+  }
+
+  /** @throws UsageError for a provider whose configured address is not safe, before there is a session. */
+  check({ providers }: ExecutorProfile): void {
+    namedProviders(providers, this.#options.environment, () => "");
   }
 
   /** Carries out one turn. @returns the number of its reports, which are signals of the session. */

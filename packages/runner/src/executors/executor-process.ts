@@ -1,7 +1,8 @@
 // One process of an executor and the run gateway that serves it: `ExecutorProcess`.
 //
 //   executor-process-1. The process gets the invocation on its standard input, the gateway's URL and the session's id in
-//       its environment, and secrets only by declaration. It holds no token but that of its gateway.
+//       its environment, and secrets only by declaration. It holds no token but that of its gateway, which adds the keys of
+//       providers.
 //   executor-process-2. A one-shot process takes one turn: exit code 0 completes the turn. A persistent process takes turns
 //       until it is asked to shut down; the message `turn_complete` completes a turn.
 //   executor-process-3. A turn ends once: by its completion, by the end of the process, or by a message that is none.
@@ -19,6 +20,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import type { NetworkPolicy } from "../gateway/network-policy.ts";
+import { namedProviders } from "../gateway/provider-proxy.ts";
 import { startRunGateway, type RunGateway } from "../gateway/run-gateway.ts";
 import { invocationOf, promptOf, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import { MessageLines, type Message } from "./message-lines.ts";
@@ -90,6 +92,7 @@ export class ExecutorProcess {
       run: { sessionId: task.sessionId, runId: task.taskId },
       routes: reportRoutes(() => target),
       redactor: new Redactor(Object.values(secrets)),
+      providers: namedProviders(profile.providers, environment, (name) => task.secret(name)),
       network,
     });
     const isPersistent = profile.lifecycle === "persistent";

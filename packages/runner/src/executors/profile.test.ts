@@ -56,6 +56,7 @@ test("a profile names a command below its root, and every option", async () => {
       config: { model: "opus" },
       schema_version: "2.1",
       secrets: ["API_KEY"],
+      providers: { anthropic: "TEAM_KEY" },
       conversation_ttl_seconds: 60,
       timeout_seconds: 5,
     }),
@@ -67,6 +68,7 @@ test("a profile names a command below its root, and every option", async () => {
     config: { model: "opus" },
     schemaVersion: "2.1",
     secrets: ["API_KEY"],
+    providers: { anthropic: "TEAM_KEY" },
     conversationTtlMs: 60_000,
     timeoutMs: 5_000,
   });
@@ -81,6 +83,21 @@ test.each([
   ["an unknown life cycle", '{"command":"a/b","lifecycle":"daemon"}', "lifecycle: the value is wrong"],
   ["an argument with NUL", '{"command":["a/b","x\\u0000"]}', "command: the value is wrong"],
   ["a secret that is no variable", '{"command":"a/b","secrets":["A=B"]}', "secrets: the value is wrong"],
+  [
+    "an unknown provider",
+    '{"command":"a/b","providers":{"antropic":"KEY"}}',
+    "providers: the value is wrong",
+  ],
+  [
+    "a provider without a secret",
+    '{"command":"a/b","providers":{"openai":true}}',
+    "providers: the value is wrong",
+  ],
+  [
+    "a provider's key among its secrets",
+    '{"command":"a/b","secrets":["KEY"],"providers":{"openai":"KEY"}}',
+    "secrets: the executor would see the key KEY",
+  ],
   ["a negative time", '{"command":"a/b","timeout_seconds":-1}', "timeout_seconds: the value is wrong"],
 ])("a profile with %s is refused by its field", async (_what, text, message) => {
   await put("profiles/wrong.json", text);

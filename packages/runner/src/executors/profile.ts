@@ -5,10 +5,12 @@
 // and the command of a profile is relative to it.
 
 import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { isSecretName } from "@holdfast/runtime/internal";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { PROVIDER_NAMES, type ProviderKeys } from "../gateway/provider-proxy.ts";
 import { SCHEMA_VERSIONS, type SchemaVersion } from "./invocation.ts";
 
 export interface ExecutorProfile {
@@ -24,6 +26,8 @@ export interface ExecutorProfile {
   readonly schemaVersion?: SchemaVersion;
   /** Names of secrets that the executor gets in its environment. */
   readonly secrets: readonly string[];
+  /** Model providers that the executor calls through its gateway, each with the name of the secret that is its key. */
+  readonly providers: ProviderKeys;
   /** How long a conversation waits for its next prompt; 0 ends it with its first turn. Milliseconds. */
   readonly conversationTtlMs: number;
   /** How long one turn may take; no limit by default. Milliseconds. */
@@ -52,6 +56,7 @@ const DEFAULTS = {
   lifecycle: "one_shot",
   config: {},
   secrets: [],
+  providers: {},
   conversationTtlMs: CONVERSATION_TTL_SECONDS * 1_000,
 } as const;
 
@@ -85,6 +90,11 @@ export function executorAt(path: string, name = nameOf(path)): ExecutorProfile {
       fix: `make it executable: chmod +x ${path}`,
     });
   return { ...DEFAULTS, name, command: [path] };
+}
+
+/** The names of all secrets of a profile: its own, and the keys of its providers. */
+export function secretsOf({ secrets, providers }: ExecutorProfile): readonly string[] {
+  return [...new Set([...secrets, ...Object.values(providers)])];
 }
 
 /** All executors and profiles of the folder, and those that come with Holdfast. */
@@ -126,6 +136,15 @@ function readProfile(file: string): ExecutorProfile {
   const [program, ...args] = command;
   const root = dirname(dirname(file));
   if (program === undefined) throw invalid(file, "command", "it is missing", FIELDS.command.expected);
+  const keys = Object.values(given.providers ?? {});
+  const shown = given.secrets?.find((secret) => keys.includes(secret));
+  if (shown !== undefined)
+    throw invalid(
+      file,
+      "secrets",
+      `the executor would see the key ${shown} of a provider`,
+      `${shown} either in secrets, or in providers, where only the gateway has it`,
+    );
   return {
     name,
     // A name without a slash is looked for on the PATH.
@@ -133,6 +152,7 @@ function readProfile(file: string): ExecutorProfile {
     lifecycle: given.lifecycle ?? DEFAULTS.lifecycle,
     config: given.config ?? {},
     secrets: given.secrets ?? [],
+    providers: given.providers ?? {},
     conversationTtlMs: (given.conversation_ttl_seconds ?? CONVERSATION_TTL_SECONDS) * 1_000,
     ...(given.schema_version === undefined ? {} : { schemaVersion: given.schema_version }),
     ...(given.timeout_seconds === undefined ? {} : { timeoutMs: given.timeout_seconds * 1_000 }),
@@ -144,6 +164,7 @@ interface RawProfile {
   readonly lifecycle?: ExecutorProfile["lifecycle"];
   readonly config?: Readonly<Record<string, unknown>>;
   readonly secrets?: readonly string[];
+  readonly providers?: ProviderKeys;
   readonly schema_version?: SchemaVersion;
   readonly conversation_ttl_seconds?: number;
   readonly timeout_seconds?: number;
@@ -178,8 +199,14 @@ const FIELDS = {
   schema_version: oneOf(...SCHEMA_VERSIONS),
   secrets: {
     expected: "a list of names of environment variables",
+    fits: (value: unknown) => texts(value) && (value as string[]).every(isSecretName),
+  },
+  providers: {
+    expected: `names of secrets by ${PROVIDER_NAMES.join(" and ")}, such as { "anthropic": "ANTHROPIC_API_KEY" }`,
     fits: (value: unknown) =>
-      texts(value) && (value as string[]).every((name) => /^[A-Za-z_]\w{0,99}$/.test(name)),
+      isObject(value) &&
+      Object.keys(value).every((name) => (PROVIDER_NAMES as readonly string[]).includes(name)) &&
+      Object.values(value).every(isSecretName),
   },
   conversation_ttl_seconds: {
     expected: "seconds, from 0 to a year",

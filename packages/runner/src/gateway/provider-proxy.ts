@@ -7,7 +7,7 @@
 //   provider-proxy-4. A secret in a body is replaced, in both directions. An answer is therefore never compressed.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import type { Redactor } from "@holdfast/runtime/internal";
+import type { Environment, Redactor } from "@holdfast/runtime/internal";
 import {
   Agent as HttpAgent,
   request as httpRequest,
@@ -60,6 +60,40 @@ export function openaiProvider({ key, upstream = "https://api.openai.com" }: Kno
     variables: { baseUrl: "OPENAI_BASE_URL", key: "OPENAI_API_KEY" },
     basePath: "/v1",
   };
+}
+
+/** The providers that a profile of an executor may name. */
+const PROVIDERS = { anthropic: anthropicProvider, openai: openaiProvider };
+type ProviderName = keyof typeof PROVIDERS;
+export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[];
+
+/** Names of providers, each with the name of the secret that is its key. */
+export type ProviderKeys = Readonly<Partial<Record<ProviderName, string>>>;
+
+/**
+ * Providers by their names. The variable of a base URL, such as `ANTHROPIC_BASE_URL`, gives another address than the
+ * provider's own.
+ *
+ * @param environment the environment of this process, never one of an executor.
+ * @param secret the value of a secret. Its errors are thrown.
+ * @throws UsageError for an address to which a key cannot be sent safely.
+ */
+export function namedProviders(
+  keys: ProviderKeys,
+  environment: Environment,
+  secret: (name: string) => string,
+): readonly Provider[] {
+  return PROVIDER_NAMES.flatMap((name) => {
+    const secretName = keys[name];
+    if (secretName === undefined) return [];
+    const key = secret(secretName);
+    const provider = PROVIDERS[name]({ key: () => key });
+    const address = environment[provider.variables.baseUrl]?.trim() ?? "";
+    // OpenAI's clients have the version in the base URL.
+    const upstream = address === "" ? provider.upstream : address.replace(/\/+$/, "").replace(/\/v1$/, "");
+    checkProvider({ ...provider, upstream });
+    return [{ ...provider, upstream }];
+  });
 }
 
 /** The first segment of the paths of providers. */

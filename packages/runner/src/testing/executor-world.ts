@@ -57,6 +57,7 @@ export async function openWorld(): Promise<World> {
       lifecycle: "one_shot",
       config: {},
       secrets: [],
+      providers: {},
       conversationTtlMs: 0,
       ...changes,
     };
