@@ -1,6 +1,7 @@
 // The part of the core for sibling packages: adapters and the runtime use it, and authors of agents do not
 // need it.
 
+export { VERSION } from "./version.ts";
 export { ChurnMap } from "./collections/churn-map.ts";
 export { isOurs } from "./errors/author-line.ts";
 export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";

@@ -1,9 +1,8 @@
 // The `holdfast` command: finds the command that is meant, runs it, and turns what it throws into an exit code.
 
 import { Console } from "node:console";
-import { readFileSync } from "node:fs";
 import { HoldfastError, NotFoundError, toError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, VERSION } from "@holdfast/core/internal";
 import { parseArguments, refuse } from "./frame/arguments.ts";
 import { COMMON_OPTIONS, type Command } from "./frame/command.ts";
 import { errorJson, errorText, shownError } from "./frame/command-error.ts";
@@ -75,7 +74,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 2;
   }
   if (word === "--version" || word === "-v") {
-    terminal.print(`${version()}\n`);
+    terminal.print(`${VERSION}\n`);
     return 0;
   }
   if (word === "--help" || word === "-h" || (word === "help" && rest[0] === undefined)) {
@@ -152,11 +151,4 @@ function uncaught(thrown: unknown): HoldfastError {
     fix: "catch the error where it happens; committed work is kept",
     cause: error,
   });
-}
-
-function version(): string {
-  const { version: text } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return text;
 }

@@ -22,6 +22,10 @@ export {
   GetHealthRequestSchema,
   type GetHealthResponse,
   GetHealthResponseSchema,
+  type GetVersionRequest,
+  GetVersionRequestSchema,
+  type GetVersionResponse,
+  GetVersionResponseSchema,
   HealthService,
 } from "./gen/holdfast/v1/health_service_pb.js";
 export {

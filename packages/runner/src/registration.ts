@@ -12,6 +12,7 @@
 //       coordinator was away, because it renews the claims of dead runners when it returns.
 
 import { BEHAVIOUR_FLAGS, HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
+import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { isPassing, pause, pauseMs } from "./poll-loop.ts";
@@ -127,6 +128,7 @@ async function registerWith(
     maxRuns,
     process,
     behaviourFlags: BEHAVIOUR_FLAGS,
+    version: VERSION,
   };
   const answer: RegisterResponse = await connection.time.asking(() =>
     connection.ask(() => connection.client(RunnerService).register(request, call)),

@@ -65,6 +65,7 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   const unknown = { sessionId: "ses_unknown" };
 
   await ask(HealthService.method.get, {});
+  await ask(HealthService.method.getVersion, {}, ada);
   const input = Buffer.from('{ "n": [1, 2.50] }');
   await ask(session.start, { agent: "greeter", sessionId: "one", input, idempotencyKey: "k" }, ada);
   await ask(session.start, { agent: "greeter", sessionId: "one", input, idempotencyKey: "k" }, ada);

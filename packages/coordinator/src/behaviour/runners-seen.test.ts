@@ -1,6 +1,7 @@
 // The view of runners for people: their names, their state, and the holder of a session or the reason why it
 // has none.
 
+import { VERSION } from "@holdfast/core/internal";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { NO_MATCH_MS } from "../dispatch/rules.ts";
@@ -41,6 +42,17 @@ async function metrics(): Promise<string> {
 async function runOf(sessionId: string): Promise<Record<string, unknown>> {
   return (await fleet.admin.get(`/v1/runs?sessionId=${sessionId}`)).body.runs[0];
 }
+
+test("an admin sees the version of the coordinator and of each runner that said its own", async () => {
+  await fleet.runner({ name: "new", version: "9.8.7" });
+  await fleet.runner({ name: "old" });
+  const { body } = await fleet.admin.get("/v1/runners");
+  const versions = body.runners.map(({ name, version }: Record<string, unknown>) => [name, version]);
+  expect(Object.fromEntries(versions)).toEqual({ new: "9.8.7", old: undefined });
+  const about = await fleet.admin.get("/v1/version");
+  expect(about.body).toEqual({ version: VERSION, now: clock.now() });
+  expect((await fetch(`${fleet.url}/v1/version`)).status).toBe(401);
+});
 
 describe("a runner's name", () => {
   test("a runner's name is its own or its host's, and stands for the runner if no other has it", async () => {

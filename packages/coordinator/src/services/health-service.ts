@@ -1,14 +1,15 @@
-// `healthService`: whether the coordinator and its storage can answer and write.
+// `healthService`: whether the coordinator and its storage can answer and write, and its version and time.
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import { HoldfastError } from "@holdfast/core";
+import { VERSION } from "@holdfast/core/internal";
 import type { HealthService } from "@holdfast/proto";
 import { Refusal } from "../call/refusal.ts";
 import type { WriteHealth } from "../store/write-health.ts";
 import { type ServiceHost } from "./service-host.ts";
 
 export function healthService(
-  { storage }: ServiceHost,
+  { storage, clock }: ServiceHost,
   writes: WriteHealth,
 ): ServiceImpl<typeof HealthService> {
   return {
@@ -24,5 +25,7 @@ export function healthService(
       if (problem !== undefined) throw new Refusal(problem.code, problem.message);
       return { status: "ok" };
     },
+
+    getVersion: () => ({ version: VERSION, now: BigInt(clock.now()) }),
   };
 }

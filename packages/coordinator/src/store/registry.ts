@@ -52,6 +52,8 @@ export interface StoredRunner {
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
   readonly behaviourFlags?: number;
+  /** The version of Holdfast that it runs. Absent for a runner that does not say. */
+  readonly version?: string;
   /**
    * The lease that the runner was told when it registered. It trusts that lease until it registers again.
    */

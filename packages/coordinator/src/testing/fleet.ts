@@ -145,6 +145,7 @@ export interface RunnerOptions {
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
   readonly name?: string;
+  readonly version?: string;
   readonly hostname?: string;
   /** The secret name of the runner's process. */
   readonly process?: string;
@@ -193,7 +194,7 @@ export class FakeRunner {
   }
 
   async register(token: string): Promise<Answer> {
-    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box", name } = this.#options;
+    const { labels = {}, taskKinds = [], maxRuns = 10, hostname = "box", name, version } = this.#options;
     const answer = await new Person(this.#url, token).post("/v1/runners/register", {
       protocol: 1,
       ...(name === undefined ? {} : { name }),
@@ -203,6 +204,7 @@ export class FakeRunner {
       taskKinds,
       maxRuns,
       behaviourFlags: BEHAVIOUR_FLAGS,
+      ...(version === undefined ? {} : { version }),
       ...this.#process,
     });
     if (answer.status === 200) {

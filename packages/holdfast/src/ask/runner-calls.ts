@@ -48,6 +48,7 @@ export async function showRunner(text: string, args: Arguments, io: Io): Promise
     ["runner", runner.name],
     ["id", runner.runnerId],
     ["status", runner.status],
+    ["version", runner.version ?? "not said"],
     ["host", runner.hostname],
     ["project", runner.project],
     ["owner", runner.owner ?? "none: it takes sessions of all users"],
@@ -95,8 +96,20 @@ function namesOf({
 }
 
 function runnerJson(runner: Runner) {
-  const { runnerId, name, hostname, project, labels, agents, taskKinds, maxRuns, status, owner, held } =
-    runner;
+  const {
+    runnerId,
+    name,
+    hostname,
+    project,
+    labels,
+    agents,
+    taskKinds,
+    maxRuns,
+    status,
+    owner,
+    held,
+    version,
+  } = runner;
   return {
     runnerId,
     name,
@@ -108,6 +121,7 @@ function runnerJson(runner: Runner) {
     }),
     taskKinds,
     maxRuns,
+    ...(version === undefined ? {} : { version }),
     status,
     ...(owner === undefined ? {} : { owner }),
     held,

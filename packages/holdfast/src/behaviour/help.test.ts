@@ -1,5 +1,7 @@
 // Each way to ask for help is tried with a few commands, and with all of them in the command-lines campaign (`HOLDFAST_CAMPAIGN`).
 
+import { readdirSync, readFileSync } from "node:fs";
+import { VERSION } from "@holdfast/core/internal";
 import { afterAll, expect, test } from "vitest";
 import { COMMANDS } from "../commands/index.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -29,6 +31,14 @@ test("the overview names every command", async () => {
   for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(`\n  ${name} `);
   expect(await project.run("--version")).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    stdout: `${VERSION}\n`,
   });
+});
+
+test("the manifest of every package has the version that the command shows", () => {
+  const packages = new URL("../../../", import.meta.url);
+  for (const name of readdirSync(packages)) {
+    const manifest = JSON.parse(readFileSync(new URL(`${name}/package.json`, packages), "utf8"));
+    expect([name, manifest.version]).toEqual([name, VERSION]);
+  }
 });

@@ -100,6 +100,13 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional int32 behaviour_flags = 10;
    */
   behaviourFlags?: number | undefined;
+
+  /**
+   * The version of Holdfast that it runs. Absent for a runner of a version before this field.
+   *
+   * @generated from field: optional string version = 11;
+   */
+  version?: string | undefined;
 };
 
 /**
@@ -549,6 +556,13 @@ export declare type Runner = Message<"holdfast.v1.Runner"> & {
    * @generated from field: string name = 13;
    */
   name: string;
+
+  /**
+   * The version of Holdfast that it runs. Absent for a runner that did not say.
+   *
+   * @generated from field: optional string version = 14;
+   */
+  version?: string | undefined;
 };
 
 /**

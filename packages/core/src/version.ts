@@ -1,0 +1,3 @@
+// `VERSION`: the version of Holdfast. All packages have the same one.
+
+export const VERSION = "0.1.0";
