@@ -4,6 +4,22 @@ const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 
 export const FAMILY_MUTANTS = [
   {
+    name: "S4c: an end calls back",
+    marker: "callback-unsent",
+    part: 'notify === "end"',
+    becomes: "notify !== undefined",
+    tests: [MEMORY],
+    test: "ST27: a child that is failed calls its parent back, once, and tells it nothing else",
+  },
+  {
+    name: "S4c: a parent that asked for the end alone is told nothing else",
+    marker: "unwanted-event-sent",
+    part: "isUnwanted(session, allowed)",
+    becomes: "false",
+    tests: [MEMORY],
+    test: "ST27: a child that is completed calls its parent back, once, and tells it nothing else",
+  },
+  {
     name: "K16: a session that stored too little to restart asks its relatives nothing again",
     marker: "short-store-restarted",
     part: "isStoredTooShort(snapshot.session)",

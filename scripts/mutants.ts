@@ -368,7 +368,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "S4: the end of a child is told once",
     marker: "child-end-reported-twice",
     part: "[last,",
-    becomes: "[last, { ...last, signalId: `${sessionId}:again` },",
+    becomes: "[last, { ...last, signalId: `${by}:again` },",
     tests: ["packages/core/src/rules/consequences.test.ts", MEMORY],
     test: "ST27: a cancel because of a budget is told with the limit, and then the end it comes to",
   },

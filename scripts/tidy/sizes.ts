@@ -109,7 +109,7 @@ const LONG_FILES: LongFiles = {
     why: "the storage port over SQLite, one method after another",
   },
   "packages/testkit/src/conformance/budget-conformance.ts": { lines: 507, why: "the clauses about budgets" },
-  "packages/testkit/src/conformance/family-conformance.ts": {
+  "packages/testkit/src/conformance/families/family-conformance.ts": {
     lines: 540,
     why: "the clauses about families of sessions",
   },

@@ -82,6 +82,7 @@ export {
 } from "./journal/record.ts";
 export {
   answerSignalName,
+  CHILD_ENDED,
   childEndName,
   childEventName,
   isReservedName,
@@ -108,6 +109,7 @@ export {
   type AgentRef,
   type CancelRequest,
   type ParentEndPolicy,
+  type ParentNotice,
   type ParentRef,
   type PauseReason,
   type Persistence,
@@ -132,7 +134,7 @@ export {
 } from "./session/budget.ts";
 export type { Amount, Remaining } from "./journal/amounts.ts";
 export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
-export { isLastEvent, type ChildEvent } from "./rules/consequences.ts";
+export { isLastEvent, type Callback, type ChildEvent } from "./rules/consequences.ts";
 export { mayRetryLost, RETRY_DEFAULTS, retryDelayMs } from "./session/retry.ts";
 export { type Clock, type Random } from "./ports/clock.ts";
 export type { Hash } from "./hash.ts";

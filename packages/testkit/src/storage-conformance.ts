@@ -15,7 +15,8 @@ import { creationConformance } from "./conformance/creation-conformance.ts";
 import { deletionConformance } from "./conformance/deletion-conformance.ts";
 import { dueConformance } from "./conformance/due-conformance.ts";
 import { endConformance } from "./conformance/end-conformance.ts";
-import { familyConformance } from "./conformance/family-conformance.ts";
+import { callbackConformance } from "./conformance/families/callback-conformance.ts";
+import { familyConformance } from "./conformance/families/family-conformance.ts";
 import { useStorage } from "./conformance/fixture.ts";
 import { followConformance } from "./conformance/follow-conformance.ts";
 import { groupConformance } from "./conformance/group-conformance.ts";
@@ -26,7 +27,7 @@ import { lostConformance } from "./conformance/lost-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
-import { detachmentConformance } from "./conformance/detachment-conformance.ts";
+import { detachmentConformance } from "./conformance/families/detachment-conformance.ts";
 import { placementConformance } from "./conformance/placement-conformance.ts";
 import { readConformance } from "./conformance/read-conformance.ts";
 import { runConformance } from "./conformance/run-conformance.ts";
@@ -51,6 +52,7 @@ const PARTS = {
   "cancelling and ending": endConformance,
   "pausing and deadlines": pauseConformance,
   "parents and children": familyConformance,
+  callbacks: callbackConformance,
   budgets: budgetConformance,
   "lost attempts": lostConformance,
   "imports and states": importConformance,

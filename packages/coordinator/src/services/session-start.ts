@@ -4,8 +4,9 @@
 //   L7. The id of a session under an idempotency key is derived from its owner and the key. Repeated and
 //       concurrent requests at any coordinator therefore mean the same session. Another body under the key is
 //       a conflict.
-//   session-start-1. `async_callback` makes the session a child: every end of it reaches its parent in the
-//       same transaction. The child's number in the parent is far above those of the parent's own commands.
+//   session-start-1. `async_callback` makes the session a child that calls back. Every end of it reaches its
+//       parent in the same transaction, under the one name that any agent can wait for. The child's number in
+//       the parent is far above those of the parent's own commands.
 //   session-start-2. All checks come before the change, so that a refused request leaves nothing behind.
 //   session-start-3. A queued task is created under the claim of its session, and once under that claim.
 //       Storage checks that with the change itself (ST49). A delayed request therefore creates nothing after
@@ -74,7 +75,12 @@ export async function creationOf(
     ...(parent === undefined
       ? {}
       : {
-          parent: { sessionId: parent.sessionId, child: childNumber(sessionId), onEnd: "cancel" as const },
+          parent: {
+            sessionId: parent.sessionId,
+            child: childNumber(sessionId),
+            onEnd: "cancel" as const,
+            notify: "callback" as const,
+          },
           depth: parent.depth + 1,
         }),
     ...(persistence === undefined || persistence === "full" ? {} : { persistence }),
@@ -223,6 +229,12 @@ async function parentOf(
   if (call.caller.kind === "job" && parent.sessionId !== call.caller.name)
     throw sessionNotFound(parentSessionId);
   if (parent.move !== undefined) throw sessionMoved(parent.move.to);
+  if (parent.agent.name.startsWith(taskAgent("")))
+    throw new UsageError(`session ${parentSessionId} is a queued task, and no conversation`, {
+      at: "parent_session_id",
+      expected: "a session whose agent waits for callbacks",
+      fix: "name the session that asked for the task, or none",
+    });
   if (isEnded(parent.status))
     throw new ConflictError(
       "session_ended",

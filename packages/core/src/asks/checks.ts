@@ -1,8 +1,10 @@
-// `checkMoment`, `checkTimeout`, `checkRetry`: checks of an author's values before they are recorded. Numbers
+// `checkMoment`, `checkTimeout`, `checkRetry`, `checkName`: checks of an author's values before they are recorded. Numbers
 // come first, because NaN and Infinity have no JSON, and would stop or spin a timer that others share.
 
 import { callerLine } from "../errors/author-line.ts";
 import { UsageError } from "../errors/errors.ts";
+import { isName } from "../ids.ts";
+import { CHILD_ENDED, isReservedName } from "../journal/signal-names.ts";
 import type { FaultMemory } from "../replay/fault-memory.ts";
 import { timerWithoutTime } from "../replay/faults.ts";
 import type { KernelParts } from "../replay/turn.ts";
@@ -77,4 +79,19 @@ export function checkRetry(policy: RetryPolicy | undefined): RetryPolicy | undef
 
 function badRetry(field: string, got: unknown, expected: string): UsageError {
   return new UsageError(`a retry policy cannot have ${field}: ${String(got)}`, { expected });
+}
+
+/** Refuses a name that no signal can have that an agent waits for. @throws UsageError */
+export function checkAwaited(name: string): void {
+  if (name !== CHILD_ENDED) checkName(name, "signal");
+}
+
+/** Refuses a name that an author cannot give. @throws UsageError */
+export function checkName(name: string, what: string): void {
+  if (isName(name) && !isReservedName(name)) return;
+  const line = callerLine();
+  throw new UsageError(`"${name}" cannot be the name of a ${what}`, {
+    ...(line === undefined ? {} : { at: line }),
+    expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"`,
+  });
 }

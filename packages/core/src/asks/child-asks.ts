@@ -31,6 +31,7 @@ import type { WaitAsks } from "./wait-asks.ts";
 
 /** A handle that contains how to ask for the child again. */
 interface Spawned extends ChildHandle {
+  readonly notify?: "end" | "callback";
   readonly respawn?: {
     readonly mode: AgentMode;
     readonly input: unknown;
@@ -64,9 +65,18 @@ export class ChildAsks {
 
   /** Ask for a child. */
   spawn(mode: AgentMode, input: unknown, options: SpawnOptions): ChildHandle {
+    if (options.notify === "callback" && options.respawn !== undefined)
+      throw this.#parts.faults.fail(respawnCalledBack());
     const sessionId = this.#spawned(mode, input, options);
     const respawn = options.respawn === undefined ? {} : { respawn: { mode, input, options, attempt: 1 } };
-    return Object.freeze({ sessionId, agentName: mode.name, ...respawn });
+    return Object.freeze({ sessionId, agentName: mode.name, ...noticeOf(options), ...respawn });
+  }
+
+  /** The number of a child whose events its parent is told. */
+  listenedTo(child: Spawned): number {
+    const number = this.relations.numberOf(child.sessionId);
+    if (child.notify !== undefined) throw this.#parts.faults.fail(unreceived(child));
+    return number;
   }
 
   /** Ask for a child. Returns its session id. */
@@ -74,10 +84,11 @@ export class ChildAsks {
     const draft = this.#creation.draft("spawnAgent", mode, input, options, resumedFrom);
     const { agent, hash } = draft;
     const { onParentEnd: onEnd = "cancel" } = options;
-    const id = this.#append({ type: "spawn_child", agent, hash, ...this.relations.persisting() });
+    const notice = noticeOf(options);
+    const id = this.#append({ type: "spawn_child", agent, hash, ...notice, ...this.relations.persisting() });
     if (this.#parts.cursor.slice === "live") this.relations.children++; // A recorded child is counted already.
     if (onEnd === "wait") this.ends.await(id);
-    const parent = { sessionId: this.#sessionId, child: id, onEnd };
+    const parent = { sessionId: this.#sessionId, child: id, onEnd, ...notice };
     this.#effect(() => this.#creation.creation(id, draft, parent));
     return positionId(this.#sessionId, id);
   }
@@ -264,5 +275,28 @@ function reservedName(): UsageError {
     ...at(callerLine()),
     expected: "a name of your own",
     fix: "give the signal another name",
+  });
+}
+
+/** The notices that a child's parent wants, as they are recorded. */
+function noticeOf({ notify = "events" }: SpawnOptions): Pick<Spawned, "notify"> {
+  return notify === "events" ? {} : { notify };
+}
+
+function respawnCalledBack(): UsageError {
+  return new UsageError("ctx.spawnAgent() with a callback cannot respawn the child", {
+    ...at(callerLine()),
+    got: '`respawn` with notify: "callback"',
+    expected: "one of the two: the callback brings the first end, and a respawned child has another one",
+    fix: 'leave out `notify`, and await ctx.waitForChild(child); or start the next child when the callback says "failed"',
+  });
+}
+
+function unreceived({ sessionId, notify }: Spawned): UsageError {
+  return new UsageError(`ctx.waitForChildEvent() of child ${sessionId}, whose events do not arrive`, {
+    ...at(callerLine()),
+    got: `notify: "${notify}"`,
+    expected: 'a child that was asked for with notify: "events", which is the default',
+    fix: "leave out `notify`, or wait for the child's end: ctx.waitForChild(child)",
   });
 }

@@ -12,7 +12,14 @@ import { at, limitReached } from "../replay/faults.ts";
 import type { KernelParts } from "../replay/turn.ts";
 import { checkBudget, type Budget } from "../session/budget.ts";
 import type { CreateSession } from "../session/changes.ts";
-import type { AgentRef, ParentEndPolicy, ParentRef, Persistence, SharedContext } from "../session/session.ts";
+import type {
+  AgentRef,
+  ParentEndPolicy,
+  ParentNotice,
+  ParentRef,
+  Persistence,
+  SharedContext,
+} from "../session/session.ts";
 import { checkTimeout } from "./checks.ts";
 import type { SessionRelations } from "./session-relations.ts";
 
@@ -40,6 +47,8 @@ export interface SpawnOptions {
   readonly machine?: string;
   /** Labels that its runner must have, with these values. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** The notices of the child that reach this session: `events` by default. */
+  readonly notify?: ParentNotice;
   /** Create a failed child again, with its reported progress. `maxAttempts` includes the first attempt. */
   readonly respawn?: { readonly maxAttempts: number };
 }
@@ -202,9 +211,10 @@ export class ChildCreation {
   }
 
   /** The hash of an ask with its demands, but without this machine: the ask is the same on another. */
-  #placedHash(hash: string, { machine, labels }: SpawnOptions): string {
-    if (machine === undefined && labels === undefined) return hash;
-    return this.#parts.options.hash(`${hash} ${encodeJson({ machine, labels }, "options") ?? ""}`);
+  #placedHash(hash: string, { machine, labels, notify }: SpawnOptions): string {
+    // Asks without these options are hashed as before there were any.
+    if (machine === undefined && labels === undefined && notify === undefined) return hash;
+    return this.#parts.options.hash(`${hash} ${encodeJson({ machine, labels, notify }, "options") ?? ""}`);
   }
 }
 

@@ -90,6 +90,8 @@ export interface SpawnChild extends Command, Persisting {
   /** Hash of the input and the options. */
   readonly hash: string;
   readonly handOff?: true;
+  /** The notices of the child that reach the session; all events when absent. */
+  readonly notify?: "end" | "callback";
 }
 
 /** A command by which a minimal session becomes persistent. */

@@ -5,6 +5,7 @@
 //   child:{n}       an event of the child that command n created: a signal, progress, that it is blocked, its
 //   end
 //   child-end:{n}   the child's end once more, for a parent that waits for nothing else
+//   child:ended     the end of any child that was asked for with a callback. Agents may wait for this name
 //   request:{n}     a request of that child to a handler of its parent
 //   reply:{n}       the answer to the request that command n made
 
@@ -13,6 +14,12 @@ const CHILD_PREFIX = "child:";
 const CHILD_END_PREFIX = "child-end:";
 export const REQUEST_PREFIX = "request:";
 const REPLY_PREFIX = "reply:";
+
+/**
+ * The name under which a session receives its callbacks: the ends of the children that were asked for with
+ * `notify: "callback"`. The payload is a `Callback`.
+ */
+export const CHILD_ENDED = `${CHILD_PREFIX}ended`;
 
 const RESERVED = [ANSWER_PREFIX, CHILD_PREFIX, CHILD_END_PREFIX, REQUEST_PREFIX, REPLY_PREFIX];
 
@@ -43,6 +50,7 @@ export function replyName(request: number): string {
 
 /** The child whose event has this name; `undefined` for any other name. */
 export function senderChild(name: string): number | undefined {
+  if (name === CHILD_ENDED) return undefined; // Any child's.
   const prefix = [CHILD_PREFIX, CHILD_END_PREFIX].find((one) => name.startsWith(one));
   return prefix === undefined ? undefined : Number(name.slice(prefix.length));
 }

@@ -30,7 +30,7 @@ export const QUESTION_OPTIONS: OptionRules = {
 const OBJECT = objectRule("an object");
 const SHARED = oneOfRule("none", "conversation", "conversation_read_only");
 const ATTEMPTS = wholeRule(1, "times");
-export const SPAWN_OPTIONS: OptionRules = {
+const CHILD_OPTIONS: OptionRules = {
   persistence: oneOfRule("full", "minimal", "ephemeral"),
   shared: {
     expected: `${SHARED.expected} or { custom: … }`,
@@ -51,8 +51,12 @@ export const SPAWN_OPTIONS: OptionRules = {
       OBJECT.fits(value) && ATTEMPTS.fits((value as { readonly maxAttempts?: unknown }).maxAttempts),
   },
 };
+export const SPAWN_OPTIONS: OptionRules = {
+  ...CHILD_OPTIONS,
+  notify: oneOfRule("events", "end", "callback"),
+};
 export const HANDOFF_OPTIONS: OptionRules = {
-  ...SPAWN_OPTIONS,
+  ...CHILD_OPTIONS,
   completion: oneOfRule("wait_for_child", "immediate"),
 };
 export const CANCEL_OPTIONS: OptionRules = { hard: flagRule, graceMs: anyRule, reason: textRule };

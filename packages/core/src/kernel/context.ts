@@ -1,10 +1,9 @@
 // `AgentContext`: the kernel as an author of agents sees it. Every method is synchronous or returns a durable
 // future.
 
-import { HoldfastError, UsageError, type RecordedError } from "../errors/errors.ts";
-import { isName } from "../ids.ts";
+import { HoldfastError, type RecordedError } from "../errors/errors.ts";
 import type { AnswerShape, Approval } from "../journal/approval.ts";
-import { childEventName, isReservedName, replyName } from "../journal/signal-names.ts";
+import { childEventName, replyName } from "../journal/signal-names.ts";
 import { LIMITS } from "../limits.ts";
 import {
   CANCEL_OPTIONS,
@@ -17,10 +16,11 @@ import {
 } from "./context-options.ts";
 import type { Remaining } from "../journal/amounts.ts";
 import type { ChildEvent } from "../rules/consequences.ts";
+import type { ParentNotice } from "../session/session.ts";
 import { validate, type StandardSchemaV1 } from "../standard-schema.ts";
 import type { Asks } from "../asks/asks.ts";
+import { checkAwaited, checkName } from "../asks/checks.ts";
 import type { TaskOptions, TaskType } from "../asks/task-asks.ts";
-import { callerLine } from "../errors/author-line.ts";
 import type { ChildAsks } from "../asks/child-asks.ts";
 import type { AgentMode, ChildHandle, SpawnOptions } from "../asks/child-creation.ts";
 import { Combinators } from "./combinators.ts";
@@ -51,7 +51,7 @@ export interface QuestionOptions<T> extends WaitOptions<T> {
   readonly ttlMs?: number;
 }
 
-export interface HandoffOptions extends SpawnOptions {
+export interface HandoffOptions extends Omit<SpawnOptions, "notify"> {
   /**
    * `wait_for_child`: this session ends when the other one does, with its output. `immediate`: this session
    * returns `{ handedOffTo }`, and the other one is its successor below its parent from then on.
@@ -65,6 +65,8 @@ export interface AgentInfo {
   readonly input: unknown;
   /** The session that created this one. */
   readonly parentId?: string | undefined;
+  /** The notices of this session that reach the parent. */
+  readonly parentNotice?: ParentNotice | undefined;
   /** The value that the parent shared. */
   readonly shared?: unknown;
   /** The progress of the session in whose place this one was created. */
@@ -76,6 +78,8 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   readonly input: Input;
   /** The session that created this one; `undefined` without a parent. */
   readonly parentId: string | undefined;
+  /** The notices of this session that reach the parent; `undefined` without a parent. */
+  readonly parentNotice: ParentNotice | undefined;
   readonly #kernel: Kernel;
   readonly #asks: Asks;
   readonly #children: ChildAsks;
@@ -93,6 +97,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     this.agentName = info.agentName;
     this.input = info.input as Input;
     this.parentId = info.parentId;
+    this.parentNotice = info.parentNotice;
   }
 
   /** The id of this session; while a fork replays its origin's part, the recorded id of the origin. */
@@ -150,7 +155,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     fn: (task: TaskContext) => T | Promise<T>,
     options: TaskOptions = {},
   ): DurableFuture<T> {
-    this.#checkName(name, "task");
+    checkName(name, "task");
     this.#asks.checkOptions("run", options, TASK_OPTIONS);
     const closure = fn as (task: unknown) => unknown;
     const request = { kind: name, input: undefined, closure, options };
@@ -208,7 +213,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** The next signal of this name, consumed by the commit that uses it. */
   waitForSignal<T = unknown>(name: string, options: WaitOptions<T> = {}): DurableFuture<T> {
-    this.#checkName(name, "signal");
+    checkAwaited(name);
     this.#asks.checkOptions("waitForSignal", options, WAIT_OPTIONS);
     const future = this.#asks.waits.waitSignal(name, "consume", options.timeoutMs, this.#sheltered);
     return this.#validated(future, options.schema, `payload of signal "${name}"`);
@@ -216,7 +221,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Settles while a signal of this name is pending. It consumes nothing, so it may take part in any race. */
   signalReady(name: string, options: { readonly timeoutMs?: number } = {}): DurableFuture<void> {
-    this.#checkName(name, "signal");
+    checkAwaited(name);
     this.#asks.checkOptions("signalReady", options, PATIENCE);
     return this.#asks.waits.waitSignal(
       name,
@@ -228,12 +233,12 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** The oldest pending signal of this name, consumed; `undefined` when none is pending. */
   takeSignal<T = unknown>(name: string): T | undefined {
-    this.#checkName(name, "signal");
+    checkAwaited(name);
     return this.#asks.waits.takeSignals(name, "one")[0]?.payload as T | undefined;
   }
 
   hasSignal(name: string): boolean {
-    this.#checkName(name, "signal");
+    checkAwaited(name);
     return this.#asks.hasSignal(name);
   }
 
@@ -321,7 +326,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<ChildEvent> {
     const { sessionId } = child;
-    const name = childEventName(this.#children.relations.numberOf(sessionId));
+    const name = childEventName(this.#children.listenedTo(child));
     this.#asks.checkOptions("waitForChildEvent", options, PATIENCE);
     return this.#asks.waits.waitSignal(
       name,
@@ -334,7 +339,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Signal a child, or its successor, exactly once after any crash. */
   signalChild(child: ChildHandle, name: string, payload?: unknown): void {
-    this.#checkName(name, "signal");
+    checkName(name, "signal");
     this.#children.sendToChild(child.sessionId, name, payload);
   }
 
@@ -349,7 +354,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
 
   /** Signal the parent, as a child event. Returns whether there is one; an ended one receives nothing. */
   signalParent(name: string, payload?: unknown): boolean {
-    this.#checkName(name, "signal");
+    checkName(name, "signal");
     return this.#children.sendToParent(name, { type: "signal", name, payload: payload ?? null });
   }
 
@@ -368,7 +373,7 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     payload?: unknown,
     options: { readonly timeoutMs?: number } = {},
   ): DurableFuture<T> {
-    this.#checkName(name, "request");
+    checkName(name, "request");
     this.#asks.checkOptions("requestFromParent", options, PATIENCE);
     const request = this.#children.requestParent(name, payload);
     const reply = this.#asks.waits.waitSignal(
@@ -444,15 +449,6 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
   }
 
   // ------------------------------------------------------------------------------------------------------------------
-
-  #checkName(name: string, what: string): void {
-    if (isName(name) && !isReservedName(name)) return;
-    const line = callerLine();
-    throw new UsageError(`"${name}" cannot be the name of a ${what}`, {
-      ...(line === undefined ? {} : { at: line }),
-      expected: `1 to 200 letters, digits, spaces and . _ : / @ + -, not starting with "answer:", "child:", "child-end:", "request:" or "reply:"`,
-    });
-  }
 
   #validated<T>(
     future: DurableFuture<unknown>,

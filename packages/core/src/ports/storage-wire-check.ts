@@ -157,6 +157,7 @@ const isParent = hasShape({
   sessionId: isText,
   child: isCount,
   onEnd: isOneOf("cancel", "wait", "leave"),
+  notify: optional(isOneOf("end", "callback")),
 });
 const isShared = isOfTypeBy("kind", {
   conversation: hasShape({ sessionId: isText, leaf: optional(isCount) }),

@@ -13,11 +13,13 @@
 //       A request to a parent that has ended is answered at once.
 //   consequences-5. If a child's id belongs to another session already, the parent is notified that the child
 //       failed. Effects of the parent on that child do nothing.
+//   consequences-6. A parent that asked for a callback, or for the end alone, is told nothing else of the child.
+//       A callback is one signal, in the transaction of the end.
 //
 // This file knows rows and makes changes. The storage finds children, and the cascade applies the changes.
 
 import { positionId } from "../ids.ts";
-import { childEndName, childEventName, replyName } from "../journal/signal-names.ts";
+import { CHILD_ENDED, childEndName, childEventName, replyName } from "../journal/signal-names.ts";
 import type { JsonText } from "../json/json.ts";
 import { LIMITS } from "../limits.ts";
 import type { RequestCancel, SendSignal } from "../session/changes.ts";
@@ -58,6 +60,13 @@ export type ChildEvent =
       readonly output?: unknown;
     }
   | { readonly type: "timed_out"; readonly output?: unknown };
+
+/** The payload of a callback. */
+export interface Callback {
+  /** The session that ended: the child, or the last successor that it handed over to. */
+  readonly child: string;
+  readonly event: ChildEvent;
+}
 
 /** Whether it is the child's last event. */
 export function isLastEvent({ type }: ChildEvent): boolean {
@@ -135,15 +144,31 @@ function notifyEnd(session: Session): readonly SendSignal[] {
   return lastWords(parent, sessionId, endEvent(session));
 }
 
-/** The two signals of a child's last event: one among its events, one for a wait for its end alone. */
+/**
+ * The signals of a child's last event: one among its events, one for a wait for its end alone, and the callback
+ * (consequences-6).
+ */
 export function lastWords(
-  parent: Pick<ParentRef, "sessionId" | "child">,
-  by: string,
+  parent: Pick<ParentRef, "sessionId" | "child" | "notify">,
+  childId: string,
   event: JsonText,
+  by = childId,
 ): readonly SendSignal[] {
+  const { notify } = parent;
   const last = toParent(parent, `${by}:end`, event);
+  const end = { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) };
   // mutant: child-end-reported-twice
-  return [last, { ...last, signalId: `${by}:ended`, name: childEndName(parent.child) }];
+  if (notify === undefined) return [last, end];
+  // mutant: callback-unsent
+  if (notify === "end") return [end];
+  const payload = `{"child":${JSON.stringify(childId)},"event":${event}}`;
+  return [end, { ...last, signalId: `${by}:callback`, name: CHILD_ENDED, payload }];
+}
+
+/** consequences-6. Whether a signal of a session to another one is an event that its parent does not want. */
+export function isUnwanted({ parent }: Pick<Session, "parent">, signal: SendSignal): boolean {
+  if (parent?.notify === undefined || signal.sessionId !== parent.sessionId) return false;
+  return signal.name === childEventName(parent.child);
 }
 
 /** consequences-5. */
@@ -151,7 +176,7 @@ export function notifyTaken(parent: ParentRef, sessionId: string): readonly Send
   const message = `there is another session ${sessionId} already, so the one that was asked for was not made`;
   const error = { name: "ConflictError", message, code: "session_exists" };
   const event = { type: "failed", error } satisfies ChildEvent;
-  return lastWords(parent, `${sessionId}:taken`, JSON.stringify(event));
+  return lastWords(parent, sessionId, JSON.stringify(event), `${sessionId}:taken`);
 }
 
 /** The last event of a child that is not stored here, because it was deleted or not imported with its parent. */

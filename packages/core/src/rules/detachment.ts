@@ -12,7 +12,7 @@ import { positionId } from "../ids.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import { repliedRequest, senderChild } from "../journal/signal-names.ts";
 import type { ImportedSession, SendSignal } from "../session/changes.ts";
-import type { Session } from "../session/session.ts";
+import type { ParentRef, Session } from "../session/session.ts";
 import { absentEnd, isLastEvent, lastWords, refuseRequest, type ChildEvent } from "./consequences.ts";
 
 /** Whether a session was imported in the same change. */
@@ -41,9 +41,9 @@ export function missingAnswers(imported: ImportedSession, isHere: IsHere): reado
   const { children, requests } = unanswered(imported);
   const parentId = (session.parent ?? session.detachedFrom)?.sessionId;
   return [
-    ...[...children].flatMap((child) => {
+    ...[...children].flatMap(([child, notify]) => {
       const childId = positionId(sessionId, child);
-      return isHere(childId) ? [] : lastWords({ sessionId, child }, childId, absentEnd(childId));
+      return isHere(childId) ? [] : lastWords({ sessionId, child, ...notify }, childId, absentEnd(childId));
     }),
     ...(parentId === undefined || isHere(parentId)
       ? []
@@ -53,10 +53,10 @@ export function missingAnswers(imported: ImportedSession, isHere: IsHere): reado
 
 /** The children whose end, and the requests whose answer, is neither in the journal nor in the inbox. */
 function unanswered({ records, signals = [] }: ImportedSession): {
-  readonly children: ReadonlySet<number>;
+  readonly children: ReadonlyMap<number, Pick<ParentRef, "notify">>;
   readonly requests: ReadonlySet<number>;
 } {
-  const children = new Set<number>();
+  const children = new Map<number, Pick<ParentRef, "notify">>();
   const requests = new Set<number>();
   const names = new Map<number, string>();
   const answer = (name: string, payload: string | undefined): void => {
@@ -68,7 +68,8 @@ function unanswered({ records, signals = [] }: ImportedSession): {
   const read = (record: JournalRecord): void => {
     switch (record.type) {
       case "spawn_child":
-        if (record.handOff !== true) children.add(record.id);
+        if (record.handOff !== true)
+          children.set(record.id, record.notify === undefined ? {} : { notify: record.notify });
         return;
       case "request_parent":
         requests.add(record.id);

@@ -165,7 +165,16 @@ export interface ParentRef {
    */
   readonly child: number;
   readonly onEnd: ParentEndPolicy;
+  /** The notices that reach the parent; `events` when absent. */
+  readonly notify?: Exclude<ParentNotice, "events">;
 }
+
+/**
+ * The notices of a child that reach its parent. `events`: signals, progress, pauses and its end, for a parent that waits for
+ * this child. `end`: its end alone. `callback`: its end alone, which also arrives under the one name
+ * `CHILD_ENDED`, for a parent that waits for any of its children.
+ */
+export type ParentNotice = "events" | "end" | "callback";
 
 /** `cancel` the child, `wait` for it before the parent ends, or `leave` it running. */
 export type ParentEndPolicy = "cancel" | "wait" | "leave";

@@ -16,7 +16,13 @@
 
 import { positionIn } from "../ids.ts";
 import { repliedRequest, REQUEST_PREFIX } from "../journal/signal-names.ts";
-import { consequencesOf, refuseRequest, notifyTaken, type CancelChildren } from "../rules/consequences.ts";
+import {
+  consequencesOf,
+  isUnwanted,
+  refuseRequest,
+  notifyTaken,
+  type CancelChildren,
+} from "../rules/consequences.ts";
 import { keepClaimedRun } from "./ended-runs.ts";
 import { decideResume } from "../rules/interruptions.ts";
 import { activeSuccessor, childrenOf, isForSuccessor } from "./successors.ts";
@@ -125,6 +131,8 @@ export function applyEffect(tx: Transaction, by: Origin, effect: Effect): void {
   if (allowed === undefined) return;
   const { session } = by;
   if (session !== undefined && isForUnrelated(tx, session, allowed)) return;
+  // mutant: unwanted-event-sent
+  if (session !== undefined && allowed.type === "send_signal" && isUnwanted(session, allowed)) return;
   const isDetached = session?.detachedFrom?.sessionId === allowed.sessionId; // detachment-2.
   const isSuccessor = allowed.type === "create_session" && session?.handedOffTo === allowed.sessionId;
   const { status } = isSuccessor

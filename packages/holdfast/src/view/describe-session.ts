@@ -1,6 +1,13 @@
 // Describes a session for people: its status, its waits, and the commands that answer them.
 
-import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
+import {
+  CHILD_ENDED,
+  isEnded,
+  isReservedName,
+  type RecordedError,
+  type Session,
+  type Wait,
+} from "@holdfast/core";
 import type { Io, Look } from "../frame/command.ts";
 import { duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -184,6 +191,7 @@ function what(sessionId: string, wait: Wait, now: number): string {
 /** A signal between sessions, with its sender. Only sessions can send such signals. */
 export function signalText(name: string, sessionId: string): string {
   const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
+  if (name === CHILD_ENDED) return "callbacks of its children";
   const child = `child ${sessionId}-${number}`;
   switch (kind) {
     case "child-end":

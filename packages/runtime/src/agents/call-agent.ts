@@ -16,10 +16,12 @@ import type { Agent } from "./define.ts";
  */
 export async function callAgent(kernel: Kernel, agent: Agent, session: Session): Promise<unknown> {
   const { shared } = session;
+  const { parent } = kernel.children.relations;
   const ctx = new AgentContext(kernel, {
     agentName: agent.name,
     input: decodeJson(session.input),
-    parentId: kernel.children.relations.parent?.sessionId,
+    parentId: parent?.sessionId,
+    parentNotice: parent === undefined ? undefined : (parent.notify ?? "events"),
     shared: shared?.kind === "custom" ? decodeJson(shared.value) : undefined,
     resumedFrom: decodeJson(resumedFromOf(session)),
   });

@@ -3,7 +3,7 @@
 
 import type { Effect, RequestCancel, SessionPatch } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./arrival-listener.ts";
+import { listen } from "../arrival-listener.ts";
 import {
   cancelling,
   creating,
@@ -18,7 +18,7 @@ import {
   statuses,
   type Claimant,
   type Fixture,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 export function familyConformance(fixture: Fixture): void {
   const statusOf = async (sessionId: string) => (await fixture.session(sessionId)).status;

@@ -23,7 +23,7 @@ import {
   STARTED,
   tokens,
   type Fixture,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 const EVE: Placement = { owner: "eve" };
 const IDS = ["ses-root", "ses-root-0", "ses-root-0-0", "ses-root-0-1"] as const;
