@@ -1,6 +1,6 @@
 // The local stack as people use it: real processes, started and killed.
 
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -186,6 +186,35 @@ describe("new code", () => {
     expect((await project.run("local", "logs", "-c", "supervisor")).stdout).toContain(
       "their last version stays",
     );
+  });
+
+  test("a new import that does not load is named, and its correction alone is loaded", async () => {
+    await stack.start();
+    writeFileSync(project.path("words.ts"), "export const word = ;");
+    writeFileSync(
+      project.path("agents.ts"),
+      `import { word } from "./words.ts";\n${AGENTS.replace('"hello "', "word")}`,
+    );
+    const { problem } = await stack.until("troubled", (state) => state.problem !== undefined);
+    expect(problem).toContain("words.ts");
+    expect(await runInStack("greet", "Ada")).toBe("hello Ada");
+    writeFileSync(project.path("words.ts"), 'export const word = "good day, ";');
+    await stack.until("corrected", (state) => state.problem === undefined);
+    expect(await runInStack("greet", "Ada")).toBe("good day, Ada");
+  });
+
+  test("a changed configuration is read by a new runner, and a wrong one is named and changes nothing", async () => {
+    await stack.start();
+    const configured = project.path(".holdfast/config.json");
+    mkdirSync(project.path(".holdfast"), { recursive: true });
+    writeFileSync(configured, '{ "trase": "file:traces" }');
+    const { problem } = await stack.until("troubled", (state) => state.problem !== undefined);
+    expect(problem).toContain(".holdfast/config.json#/trase");
+    writeFileSync(configured, '{ "trace": "file:traces" }');
+    await stack.until("corrected", (state) => state.problem === undefined);
+    expect(await runInStack("greet", "Ada")).toBe("hello Ada");
+    await project.run("local", "stop");
+    expect(textOf(project.path("traces"))).toContain("session_ended");
   });
 
   test("a restart lets a task that runs finish in its process, and it runs once", async () => {

@@ -9,6 +9,8 @@
 //   supervisor-4. The runner ends before the coordinator, to which it releases its sessions.
 //   supervisor-5. New files of agents are loaded by a new runner beside the old one. The old one takes nothing new and
 //       ends with its sessions. If the new files do not load, the old runner stays.
+//   supervisor-6. The files of a load that failed are watched as well, so that their correction is loaded. The
+//       configuration files are watched even where none exists yet.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -212,13 +214,13 @@ export class Supervisor {
     ];
     const child: StackChild = this.#spawn("runner", args, (report) => {
       if (report.type === "registered") this.#runnerIds.set(child, report.runnerId);
+      if (report.type === "files") this.#files.watch([...new Set([...agents, ...tasks, ...report.files])]); // supervisor-6.
     });
     return child;
   }
 
   async #runnerReady(child: StackChild): Promise<void> {
-    const { files, agents: offers, secrets } = await child.reported("loaded");
-    this.#files.watch([...new Set([...this.#parts.plan.agents, ...this.#parts.plan.tasks, ...files])]);
+    const { agents: offers, secrets } = await child.reported("loaded");
     const values = await this.#parts.secrets.valuesOf(secrets);
     const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
     child.handOver({ url: this.state.url ?? "", token, secrets: values });

@@ -138,8 +138,8 @@ function fromFiles<T>(
   return undefined;
 }
 
-/** The project's goes before the user's. */
-function configFiles(
+/** The configuration files, whether or not they exist. The project's goes before the user's. */
+export function configFiles(
   project: string,
   { env }: Pick<Io, "env">,
 ): readonly (readonly ["project_file" | "user_file", string])[] {

@@ -16,7 +16,7 @@ import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
-import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
+import { readRunnerPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
 import { findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
@@ -27,7 +27,7 @@ import { readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
-import { findProject, findTraces } from "../place/project.ts";
+import { configFiles, findProject, findTraces } from "../place/project.ts";
 import { watchImports } from "../supervised/imported-files.ts";
 import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
@@ -128,14 +128,20 @@ async function optionsOf(
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
+  const settings = [...configFiles(workspace, io).map(([, path]) => path), userPolicyFile(io) ?? []].flat();
+  supervised?.report({ type: "files", files: settings });
   const policy = readRunnerPolicy(args, io, workspace);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still loading");
   const imported = supervised === undefined ? () => [] : watchImports();
   const agents: Agent[] = [];
-  for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
   const tasks: TaskDefinition[] = [];
-  for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
+  try {
+    for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
+    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
+  } finally {
+    supervised?.report({ type: "files", files: [...settings, ...imported()] });
+  }
   agents.push(...executors.agents(workspace, agents.length + tasks.length === 0, policy));
   const stage = findStage(io);
   const wanted = numberOf(args, "max-runs", 1);
@@ -149,7 +155,6 @@ async function optionsOf(
   refuseSecondStdin(args, args.text("token-file") === "-" ? "--token-file -" : undefined);
   supervised?.report({
     type: "loaded",
-    files: imported(),
     agents: agents.map((agent) => agent.name),
     secrets: declaredSecretsOf(agents, tasks),
   });

@@ -36,7 +36,8 @@ export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): Ru
   return checkRunnerPolicy(value, path);
 }
 
-function userPolicyFile({ env }: Io): string | undefined {
+/** The policy that counts without a name, whether or not it exists. */
+export function userPolicyFile({ env }: Pick<Io, "env">): string | undefined {
   const config = userConfigFile(env);
   return config === undefined ? undefined : join(dirname(config), "runner-policy.json");
 }

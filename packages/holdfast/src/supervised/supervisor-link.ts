@@ -24,9 +24,10 @@ export type Report =
       readonly storage: string;
       readonly adminTokenFile: string;
     }
+  /** The files whose change is to be loaded: what was imported, and the configuration. Also sent before a failure. */
+  | { readonly type: "files"; readonly files: readonly string[] }
   | {
       readonly type: "loaded";
-      readonly files: readonly string[];
       readonly agents: readonly string[];
       readonly secrets: readonly string[];
     }
