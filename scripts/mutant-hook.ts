@@ -3,12 +3,14 @@
 import { registerHooks } from "node:module";
 import { edited, type Edit } from "./mutant-edit.ts";
 
-const edit = JSON.parse(process.env["HOLDFAST_MUTANT"]!) as Edit;
+const planted = process.env["HOLDFAST_MUTANT"];
+// A process that gets the options of its parent without its other variables has no mutant.
+const edit = planted === undefined ? undefined : (JSON.parse(planted) as Edit);
 
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    if (!url.endsWith(edit.file)) return loaded;
+    if (edit === undefined || !url.endsWith(edit.file)) return loaded;
     const source =
       typeof loaded.source === "string"
         ? loaded.source

@@ -13,6 +13,7 @@ import { COORDINATOR_MUTANTS } from "./mutants-coordinator.ts";
 import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
+import { LOCAL_MUTANTS } from "./mutants-local.ts";
 import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
@@ -467,6 +468,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...KERNEL_MUTANTS,
   ...FAMILY_MUTANTS,
   ...FLEET_MUTANTS,
+  ...LOCAL_MUTANTS,
   ...COORDINATOR_MUTANTS,
 ];
 

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { CanaryScan } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -280,6 +281,19 @@ const look = defineTask({ name: "look", secrets: ["CANARY_KEY"], run: (_, task) 
 }) });
 export const keyed = defineAgent({ name: "keyed", secrets: ["CANARY_KEY"], tasks: [look], run: (ctx) => ctx.scheduleTask(look, null) });
 `;
+  const DYING = `
+import { defineAgent, defineTask } from "holdfast";
+const die = defineTask({ name: "die", secrets: ["CANARY_KEY"], run: async (way, task) => {
+  const key = task.secret("CANARY_KEY");
+  console.log("printed", key);
+  process.stdout.write(Buffer.from("written " + key + "\\n"));
+  if (task.attempt > 1) return "survived";
+  if (way === "abort") process.abort();
+  setTimeout(() => { throw new Error("thrown " + key); });
+  return new Promise(() => {});
+} });
+export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks: [die], run: (ctx, way) => ctx.scheduleTask(die, way) });
+`;
   const seen = { chars: CANARY.length, shell: false };
 
   test("a secret is asked for once, survives a restart of its runner, and is in no file, argument or environment", async () => {
@@ -300,6 +314,27 @@ export const keyed = defineAgent({ name: "keyed", secrets: ["CANARY_KEY"], tasks
           file.name,
           false,
         ]);
+  });
+
+  test("a runner that dies with a secret shows it neither in the log nor in a core file", async () => {
+    const scan = new CanaryScan();
+    writeFileSync(project.path("agents.ts"), DYING);
+    const start =
+      "ulimit -c unlimited; exec holdfast up --agents agents.ts --port 0 --secret-stdin CANARY_KEY";
+    const { code, stderr } = await project.shell(start, { stdin: `${scan.secret}\n` });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    for (const way of ["throw", "abort"]) expect(await runInStack("dying", way)).toBe("survived");
+    const log = textOf(project.path(".local/share/holdfast/local/stack.log"));
+    for (const text of [
+      "printed [secret]",
+      "written [secret]",
+      "nobody caught Error: thrown [secret]",
+      "SIGABRT",
+    ])
+      expect(log).toContain(text);
+    expect(textOf(`/proc/${await stack.pidOf("runner")}/coredump_filter`)).toMatch(/^0+$/m);
+    scan.searchFolder(project.folder);
+    expect(scan.found).toEqual([]);
   });
 
   test("a start without a terminal and without the secret is an error that names it, and nothing stays behind", async () => {

@@ -100,6 +100,33 @@ describe("a secret reaches the task that declares it, and is seen nowhere", () =
   });
 });
 
+test("the secret is in nothing that an agent prints, and not in the error of a crash", async () => {
+  writeFileSync(
+    project.path("loud.ts"),
+    `import { defineAgent, defineTask } from "holdfast";
+const print = defineTask({ name: "print", secrets: ["API_KEY"], run: (_input, task) => {
+  const key = task.secret("API_KEY");
+  console.log("printed", key);
+  process.stderr.write("written " + JSON.stringify({ key }));
+  setTimeout(() => { throw new Error("thrown " + key); });
+  return new Promise(() => {});
+} });
+export default defineAgent({ name: "loud", secrets: ["API_KEY"], tasks: [print], run: (ctx) => ctx.scheduleTask(print, null) });
+`,
+  );
+  const { code, stdout, stderr } = await project.start(["run", "loud.ts", "--secret-stdin", "API_KEY"], {
+    stdin: `${scan.secret}\n`,
+  }).finished;
+  scan.search("the output", stdout + stderr);
+  for (const shown of [
+    "printed [secret]",
+    'written {"key":"[secret]"}',
+    "nobody caught Error: thrown [secret]",
+  ])
+    expect(stderr).toContain(shown);
+  expect([code, scan.found]).toEqual([1, []]);
+});
+
 describe("without a value nothing starts", () => {
   test("the error names every missing secret and the ways to give it", async () => {
     const { code, stdout, stderr } = await project.run("run", "keys.ts");

@@ -118,6 +118,8 @@ export interface Io {
   complain(error: unknown): number;
   /** Sets the text that is shown if the process must end without warning. */
   lastWords(text: string | undefined): void;
+  /** Passes everything that this process writes from now on through a function, also what agents print. */
+  filterOutput(filter: (text: string) => string): void;
   /** How to call us: `holdfast resume ID`, with what this call was told about where sessions are, or with `where` in its place. */
   call(commandLine: string, where?: string): string;
   /** Hear of Ctrl-C and of requests to end; until the returned function is called they do not end the process. */

@@ -47,7 +47,7 @@ export function processTerminal(): Terminal {
   const notes = lookOf(stderr, env);
   const results = lookOf(stdout, env);
   // terminal-1. Also what an agent writes past the console.
-  const writeResult = stdout.write.bind(stdout) as (text: string, written?: () => void) => boolean;
+  let writeResult = stdout.write.bind(stdout) as (text: string, written?: () => void) => boolean;
   stdout.write = stderr.write.bind(stderr);
   const print = (text: string): void => {
     if (!isOutputClosed) writeResult(text);
@@ -112,6 +112,13 @@ export function processTerminal(): Terminal {
       lastWords(text) {
         lastWords = text;
       },
+      filterOutput(filter) {
+        const [result, note] = [writeResult, stderr.write.bind(stderr) as Write];
+        writeResult = (text, written) => result(filter(text), written);
+        const write: Write = (chunk, ...rest) => note(filtered(chunk, filter), ...rest);
+        stderr.write = write;
+        stdout.write = stderr.write.bind(stderr); // terminal-1.
+      },
       call: (commandLine, where = whereFlags({ db, url })) =>
         [called, commandLine, where].filter(Boolean).join(" "),
       onStop(listener) {
@@ -133,6 +140,15 @@ export function processTerminal(): Terminal {
       if (stderr.writableLength > 0) await new Promise<void>((written) => stderr.write("", () => written()));
     },
   };
+}
+
+type Write = (chunk: string | Uint8Array, ...rest: unknown[]) => boolean;
+
+/** Bytes stay as they are unless their text is changed. */
+function filtered(chunk: string | Uint8Array, filter: (text: string) => string): string | Uint8Array {
+  const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+  const left = filter(text);
+  return left === text ? chunk : left;
 }
 
 /** The error for an output whose disk is full or whose reader is gone. */

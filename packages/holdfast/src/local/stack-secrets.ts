@@ -2,10 +2,13 @@
 //
 //   stack-secrets-1. Each name is asked for once. A process that is restarted gets the value without another question.
 //   stack-secrets-2. Values go to the runner over its channel. They are in no file, argument or environment of the stack.
+//   stack-secrets-3. A line of the log, from whichever process, shows no value (`redacted`).
 
 import { HoldfastError } from "@holdfast/core";
+import { Redactor } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorOf, reportedError, type ReportedError } from "../frame/command-error.ts";
+import { holdSecrets } from "../secrets/held-secrets.ts";
 
 /** The supervisor's question to the command that started it. */
 export interface SecretsQuestion {
@@ -23,6 +26,7 @@ type Supply = (names: readonly string[]) => Promise<ReadonlyMap<string, string>>
 export class StackSecrets {
   readonly #supply: Supply;
   readonly #values = new Map<string, string>();
+  readonly #redactor = new Redactor();
   #hasAsked = false;
   #asking: Promise<unknown> = Promise.resolve();
 
@@ -39,11 +43,19 @@ export class StackSecrets {
     return Object.fromEntries(names.map((name) => [name, this.#values.get(name) ?? ""]));
   }
 
+  /** stack-secrets-3. */
+  redacted(text: string): string {
+    return this.#redactor.text(text);
+  }
+
   async #ask(names: readonly string[]): Promise<void> {
     const missing = names.filter((name) => !this.#values.has(name));
     // The first question also finds a value that no agent declares.
     if (missing.length === 0 && this.#hasAsked) return;
-    for (const [name, value] of await this.#supply(missing)) this.#values.set(name, value);
+    for (const [name, value] of await this.#supply(missing)) {
+      this.#values.set(name, value);
+      this.#redactor.add(value);
+    }
     this.#hasAsked = true;
   }
 }
@@ -59,7 +71,10 @@ export async function supplyHere(
 }
 
 /** From the command that started this supervisor and waits for it. */
-export async function supplyByLauncher(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export async function supplyByLauncher(
+  names: readonly string[],
+  io: Io,
+): Promise<ReadonlyMap<string, string>> {
   const answered = Promise.withResolvers<SecretsAnswer>();
   const gone = (): void =>
     answered.reject(new HoldfastError("secret_missing", "the command that started the stack has ended"));
@@ -69,6 +84,7 @@ export async function supplyByLauncher(names: readonly string[]): Promise<Readon
     process.send?.({ type: "secrets", names } satisfies SecretsQuestion);
     const answer = await answered.promise;
     if (answer.type === "refused") throw errorOf(answer.error);
+    holdSecrets(Object.values(answer.values), io);
     return new Map(Object.entries(answer.values));
   } finally {
     process.off("disconnect", gone);

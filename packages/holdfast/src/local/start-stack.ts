@@ -175,7 +175,7 @@ async function supervise(plan: StackPlan, paths: StackPaths, args: Arguments, io
   };
   try {
     const secrets = new StackSecrets((names) =>
-      process.connected ? supplyByLauncher(names) : supplyHere(names, args, io),
+      process.connected ? supplyByLauncher(names, io) : supplyHere(names, args, io),
     );
     return await superviseLocked({ plan, paths, secrets, io }, (state) => {
       if (process.send === undefined) reportStack(state, paths, io);
@@ -201,7 +201,7 @@ async function superviseLocked(
 ): Promise<number> {
   const lock = lockFile(paths.lock);
   if (lock === undefined) throw isRunningAlready(paths);
-  const log = new StackLog(paths.log);
+  const log = new StackLog(paths.log, (text) => secrets.redacted(text));
   let signal: StopSignal | undefined;
   const supervisor = new Supervisor({ plan, paths, log, secrets });
   const release = io.onStop((given) => {

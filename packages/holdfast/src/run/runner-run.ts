@@ -25,6 +25,7 @@ import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
+import { holdSecrets } from "../secrets/held-secrets.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
@@ -159,6 +160,7 @@ async function optionsOf(
     secrets: declaredSecretsOf(agents, tasks),
   });
   const given = await supervised?.handedOver;
+  if (given !== undefined) holdSecrets(Object.values(given.secrets), io);
   const secrets =
     given === undefined
       ? await secretsFor({ agents, tasks }, args, io)

@@ -13,6 +13,7 @@ import { askMasked, openKeychain, SecretPlaces } from "@holdfast/runner/secrets"
 import type { Arguments, Io } from "../frame/command.ts";
 import { readAll } from "../frame/input.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
+import { holdSecrets } from "./held-secrets.ts";
 
 /**
  * The value of each name (supplied-secrets-1).
@@ -35,6 +36,7 @@ export async function suppliedSecrets(
   }
   if (missing.length > 0 && !canAsk(io)) throw missingError(missing);
   for (const name of missing) values.set(name, await askFor(`Enter ${name}: `, io));
+  holdSecrets(values.values(), io);
   return values;
 }
 

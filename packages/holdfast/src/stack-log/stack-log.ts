@@ -5,6 +5,7 @@
 //   stack-log-1. The log has at most `filesMax` files of about `bytesMax` bytes each. The oldest is removed first.
 //   stack-log-2. Only this user can read the files, and no file is written through a link.
 //   stack-log-3. A disk that is full loses lines. It does not stop the stack.
+//   stack-log-4. No line of any component shows a secret that the stack holds.
 
 import { closeSync, fstatSync, lstatSync, renameSync, rmSync, writeSync } from "node:fs";
 import { openPrivateAppend } from "@holdfast/runtime/internal";
@@ -35,18 +36,21 @@ export function logFiles(path: string, { filesMax }: Pick<LogLimits, "filesMax">
 export class StackLog {
   readonly #path: string;
   readonly #limits: LogLimits;
+  readonly #redacted: (text: string) => string;
   #file: number | undefined;
   #bytes = 0;
 
-  /** @throws Error when the file cannot be opened. */
-  constructor(path: string, limits: LogLimits = LOG_LIMITS) {
+  /** @param redacted the text without secrets (stack-log-4). @throws Error when the file cannot be opened. */
+  constructor(path: string, redacted: (text: string) => string, limits: LogLimits = LOG_LIMITS) {
     this.#path = path;
+    this.#redacted = redacted;
     this.#limits = limits;
     this.#open();
   }
 
   write(component: Component, text: string): void {
-    const shown = plain(text.slice(0, LINE_CHARS)).trimEnd();
+    // mutant: log-not-redacted
+    const shown = plain(this.#redacted(text).slice(0, LINE_CHARS)).trimEnd();
     if (shown === "") return;
     const line = `${new Date().toISOString()} ${component} ${shown}\n`;
     const bytes = Buffer.from(line);

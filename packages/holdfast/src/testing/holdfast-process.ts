@@ -76,6 +76,7 @@ export class Project {
         HOME: this.folder,
         NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         LANG: "C.UTF-8",
+        ...plantedMutant(),
         ...env,
       },
     });
@@ -119,6 +120,12 @@ export class Project {
     await Promise.all(running.map((started) => started.finished));
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** A mutant of `scripts/mutants.ts` is planted in the command as well. */
+function plantedMutant(): Record<string, string | undefined> {
+  const { HOLDFAST_MUTANT, NODE_OPTIONS } = process.env;
+  return HOLDFAST_MUTANT === undefined ? {} : { HOLDFAST_MUTANT, NODE_OPTIONS };
 }
 
 export class HoldfastProcess {

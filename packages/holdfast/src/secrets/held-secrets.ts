@@ -1,0 +1,22 @@
+// `holdSecrets`: what a process does from the moment that it holds secrets.
+//
+//   held-secrets-1. Secrets are replaced in everything that the process writes to standard output and standard error. That
+//       includes the output of agents, warnings, and the error of a crash. Leaky: a value that is divided over two writes is not
+//       found.
+//   held-secrets-2. On Linux a core file of the process, or of one that it starts, contains no memory.
+
+import { writeFileSync } from "node:fs";
+import { Redactor } from "@holdfast/runtime/internal";
+import type { Io } from "../frame/command.ts";
+
+export function holdSecrets(values: Iterable<string>, io: Pick<Io, "filterOutput">): void {
+  const redactor = new Redactor(values);
+  // mutant: output-not-redacted
+  io.filterOutput((text) => redactor.text(text));
+  try {
+    // mutant: memory-in-core-files
+    writeFileSync("/proc/self/coredump_filter", "0"); // held-secrets-2.
+  } catch {
+    // Another system, or a kernel without core files.
+  }
+}
