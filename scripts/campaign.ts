@@ -1,8 +1,8 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills, conformance,
-//                             command-lines, bench, mutants
+//   -- NAME ...                only these: kills, stack-kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills,
+//                             conformance, command-lines, bench, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -12,6 +12,8 @@
 //   -- nemesis --minutes M --seed N
 //                              real processes in network namespaces under every fault there is (30 minutes by default). A
 //                              fault that this machine cannot make is skipped by name
+//   -- stack-kills --kills N --seed N
+//                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
 //                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
@@ -23,7 +25,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
+import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
+import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -47,6 +51,7 @@ const { values, positionals } = readArguments(
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
+const stackKills = readWhole("kills", values.kills ?? "100");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
@@ -78,15 +83,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "kills",
     run: () =>
       runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent, 100 of the local stack`,
-        [
-          "packages/holdfast/src/behaviour/kill.test.ts",
-          "packages/holdfast/src/behaviour/local-kill.test.ts",
-          "examples/01-coding-agent/kill.test.ts",
-        ],
+        `${kills} kills of the daemon, ${kills} of the coding agent`,
+        ["packages/holdfast/src/behaviour/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
         { HOLDFAST_KILLS: String(kills) },
       ),
   },
+  { name: "stack-kills", run: killStack },
   {
     name: "streams",
     run: () =>
@@ -218,6 +220,41 @@ async function disturb(
       : [`of killed runners gone on with after ${report.requeuedMs.join("/")} ms (p50/p99/most)`]),
     `${report.unpaused} taken for poison, though none is, and resumed by a person`,
     `all settled ${report.settledMs} ms after the last`,
+    `${violations.length} promises broken`,
+  ];
+  return { passed: violations.length === 0, what: figures.join("; ") };
+}
+
+/** The local stack as users start it, under kills of its processes. */
+async function killStack(): Promise<Outcome> {
+  const launcher = `${await installCommand()}/holdfast`;
+  const say = (line: string): void => console.log(line);
+  const report = await runStackKills({
+    seed: nemesisSeed,
+    kills: stackKills,
+    width: 10,
+    pace: 1,
+    launcher,
+    say,
+  });
+  const { violations, killed, resumedMs, orphanedMs, cancelledMs } = report;
+  for (const violation of violations) console.log(violation);
+  console.log(`all that was seen, and the report: ${report.folder}`);
+  const times = (what: string, of: readonly number[] | undefined): string[] =>
+    of === undefined ? [] : [`${what} after ${of.join("/")} ms (p50/p99/most)`];
+  const figures = [
+    `seed ${nemesisSeed}: ${Object.entries(killed)
+      .map(([component, count]) => `${count} of the ${component}`)
+      .join(", ")}`,
+    `${report.sessions} sessions`,
+    `${report.requests} requests`,
+    `${report.effects} effects`,
+    ...times("sessions of a killed runner continued", resumedMs.runner),
+    ...times("those of a killed supervisor, with an immediate start,", resumedMs.supervisor),
+    ...times("what the dead had left was gone, once the stack was ready,", orphanedMs),
+    ...times("the executor of a cancelled session was gone", cancelledMs),
+    `${report.gaveUp} times given up and started again`,
+    `no secret in ${report.searched} texts, files and processes`,
     `${violations.length} promises broken`,
   ];
   return { passed: violations.length === 0, what: figures.join("; ") };

@@ -45,12 +45,18 @@ export default async function setup(project: TestProject): Promise<void> {
   const isPlanted = process.env["HOLDFAST_MUTANT"] !== undefined;
   if (isPlanted || project.config.watch) return; // installed-command-3.
   try {
-    process.env[VARIABLE] = join(await install(), BIN);
+    process.env[VARIABLE] = await installCommand();
   } catch (error) {
     console.error(
       `The tests start the command from its sources, because these were not bundled: ${String(error)}`,
     ); // installed-command-2.
   }
+}
+
+/** @returns the folder with the command of this checkout, bundled as users have it. */
+export async function installCommand(): Promise<string> {
+  process.env["NODE_COMPILE_CACHE"] ??= join(cache, "compiled");
+  return join(await install(), BIN);
 }
 
 /** @returns the folder with the packages of this checkout, installed. */

@@ -43,13 +43,13 @@ export class CanaryScan {
     if (this.#forms.some((form) => bytes.includes(form))) this.#found.add(where);
   }
 
-  /** All files below a folder, byte by byte. Sockets and pipes have no content. */
+  /** All files below a folder, byte by byte. Sockets and pipes have no content, and a file may go while it is searched. */
   searchFolder(folder: string): void {
     for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
       const path = join(folder, name);
-      const stats = statSync(path, { throwIfNoEntry: false });
       this.search(`the name of ${path}`, name);
-      if (stats?.isFile() === true) this.search(path, readFileSync(path));
+      const content = readIfFile(path);
+      if (content !== undefined) this.search(path, content);
     }
   }
 
@@ -85,6 +85,15 @@ function descendantsOf(root: number): readonly number[] {
   }
   found.delete(root);
   return [...found];
+}
+
+function readIfFile(path: string): Buffer | undefined {
+  try {
+    return statSync(path).isFile() ? readFileSync(path) : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // It is gone, or a link to nothing.
+    throw error;
+  }
 }
 
 function namesIn(folder: string): readonly string[] {

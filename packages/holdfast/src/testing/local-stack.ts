@@ -70,18 +70,6 @@ export class LocalStack {
     return pid;
   }
 
-  /** Kills a process of a component at once, whatever it does. A process that is not there is left out. */
-  async killIfThere(component: "supervisor" | "coordinator" | "runner"): Promise<void> {
-    const state = this.#read();
-    const pid =
-      component === "supervisor"
-        ? state?.supervisor.pid
-        : state?.processes.find((one) => one.component === component)?.pid;
-    if (pid === undefined || !this.processes().includes(pid)) return;
-    process.kill(pid, "SIGKILL");
-    while (this.processes().includes(pid)) await delay(5);
-  }
-
   #read(): StackState | undefined {
     try {
       return JSON.parse(readFileSync(this.#project.path(".local/share/holdfast/local/stack.json"), "utf8"));

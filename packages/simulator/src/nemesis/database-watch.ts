@@ -3,9 +3,9 @@
 // Triggers record them in the same transaction. The server's wall clock is this machine's, and its times are converted to
 // monotonic ones. The product does not know these triggers.
 
-import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
+import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { runSql } from "@holdfast/storage/postgres-testing";
-import type { JournalRecord, Session } from "@holdfast/core";
+import type { JournalRecord, Session, StorageReader } from "@holdfast/core";
 import { monotonicMs, type Batch, type ClaimChange, type FinalSession } from "./observed.ts";
 
 const SQL = `
@@ -35,11 +35,15 @@ const SQL = `
   CREATE TRIGGER nemesis_committed AFTER INSERT ON holdfast.journal FOR EACH ROW EXECUTE FUNCTION nemesis.committed();
 `;
 
-const JOURNAL_MAX = 100_000;
+export const JOURNAL_MAX = 100_000;
 const PAGE = 1_000;
 
 export async function watchDatabase(url: string): Promise<void> {
   await runSql(url, SQL);
+}
+
+interface Readable {
+  readonly reader: Pick<StorageReader, "sessions">;
 }
 
 export interface DatabaseSeen {
@@ -81,7 +85,7 @@ export async function readSessions(url: string): Promise<readonly FinalSession[]
   }
 }
 
-async function allSessions({ reader }: PostgresStorage): Promise<readonly Session[]> {
+export async function allSessions({ reader }: Readable): Promise<readonly Session[]> {
   const all: Session[] = [];
   for (let before: string | undefined; ; before = all.at(-1)!.sessionId) {
     const page = await reader.sessions({ limit: PAGE, ...(before === undefined ? {} : { before }) });
@@ -99,7 +103,7 @@ function outcomesOf(records: readonly JournalRecord[]): ReadonlyMap<number, numb
   );
 }
 
-function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
+export function finalOf(session: Session, records: readonly JournalRecord[] | undefined): FinalSession {
   const { sessionId, agent, status, pauseReason, waits, output, nextSeq, parent } = session;
   const input = session.input === undefined ? undefined : (JSON.parse(session.input) as unknown);
   return {

@@ -2,6 +2,7 @@
 // for how long.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { seededRandom } from "@holdfast/core/internal";
 import type { Cut } from "./network.ts";
 import { monotonicMs, type Freeze } from "./observed.ts";
 import { sightings, type Member } from "./processes.ts";
@@ -11,6 +12,14 @@ import type { World } from "./world.ts";
 export interface Chance {
   between(least: number, most: number): number;
   pick<const T>(items: readonly [T, ...T[]]): T;
+}
+
+/** @param stream of the seed: several draw from one seed, and none changes what another draws. */
+export function chanceOf(seed: number, stream: number): Chance {
+  const u32 = seededRandom(seed, stream);
+  const between = (least: number, most: number): number =>
+    least + Math.floor((u32() / 0x1_0000_0000) * (most - least + 1));
+  return { between, pick: (items) => items[between(0, items.length - 1)] ?? items[0] };
 }
 
 export interface FaultContext {

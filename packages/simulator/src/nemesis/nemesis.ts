@@ -9,11 +9,10 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { seededRandom } from "@holdfast/core/internal";
 import { check } from "./checkers.ts";
 import { Claims } from "./claims.ts";
 import { readDatabase, readSessions } from "./database-watch.ts";
-import { FAULTS, type Chance, type Fault, type FaultContext } from "./faults.ts";
+import { chanceOf, FAULTS, type Chance, type Fault, type FaultContext } from "./faults.ts";
 import {
   monotonicMs,
   type Effect,
@@ -57,6 +56,9 @@ export interface NemesisOptions extends Omit<WorldOptions, "folder"> {
   readonly say: (line: string) => void;
 }
 
+/** The median, the 99th percentile and the longest, in milliseconds. */
+export type Times = readonly [number, number, number];
+
 export interface NemesisReport {
   readonly folder: string;
   readonly violations: readonly string[];
@@ -70,8 +72,8 @@ export interface NemesisReport {
   readonly claims: number;
   /** From the last fault to the last end. */
   readonly settledMs: number;
-  /** From the loss of a runner to the next claim of what it held: the median, the 99th percentile and the longest. */
-  readonly requeuedMs: readonly [number, number, number] | undefined;
+  /** From the loss of a runner to the next claim of what it held. */
+  readonly requeuedMs: Times | undefined;
   /** The number of sessions that were unpaused: they were taken for poison only because their runners were killed. */
   readonly unpaused: number;
 }
@@ -321,11 +323,8 @@ function requeued(happened: readonly Happened[], seen: Observed): NemesisReport[
   const claims = new Claims(seen.claims);
   const times = happened
     .filter(({ name }) => name === "kill-runner")
-    .flatMap(({ at, target }) => claims.nextAfter(seen.runnerIds[target] ?? "", at).map((next) => next - at))
-    .toSorted((a, b) => a - b);
-  if (times.length === 0) return undefined;
-  const at = (share: number): number => Math.round(times[Math.floor((times.length - 1) * share)]!);
-  return [at(0.5), at(0.99), at(1)];
+    .flatMap(({ at, target }) => claims.nextAfter(seen.runnerIds[target] ?? "", at).map((next) => next - at));
+  return timesOf(times);
 }
 
 function kindOf({ name }: { readonly name: string }): string {
@@ -337,14 +336,16 @@ function countOf(happened: readonly Happened[]): Readonly<Record<string, number>
   return Object.fromEntries([...groups].map(([name, all]) => [name, all.length]));
 }
 
-function linesOf<T>(path: string): T[] {
-  const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
-  return lines.map((line) => JSON.parse(line) as T);
+/** @returns `undefined` when there are none. */
+export function timesOf(times: readonly number[]): Times | undefined {
+  if (times.length === 0) return undefined;
+  const ordered = times.toSorted((a, b) => a - b);
+  const at = (share: number): number => Math.round(ordered[Math.floor((ordered.length - 1) * share)]!);
+  return [at(0.5), at(0.99), at(1)];
 }
 
-function chanceOf(seed: number, stream: number): Chance {
-  const u32 = seededRandom(seed, stream);
-  const between = (least: number, most: number): number =>
-    least + Math.floor((u32() / 0x1_0000_0000) * (most - least + 1));
-  return { between, pick: (items) => items[between(0, items.length - 1)] ?? items[0] };
+/** The values of a file with one JSON text in each line. */
+export function linesOf<T>(path: string): T[] {
+  const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as T);
 }
