@@ -31,6 +31,7 @@ export {
   type TaskQueue,
 } from "./queued-tasks.ts";
 export { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
-export { checkRunnerPolicy, requireExecutor, type RunnerPolicy } from "./policy/runner-policy.ts";
+export { isReachedIn } from "./policy/executor-files.ts";
+export { checkRunnerPolicy, type RunnerPolicy } from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

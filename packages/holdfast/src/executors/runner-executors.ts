@@ -10,14 +10,19 @@ import {
   findExecutor,
   listExecutors,
   type CheckedClause,
-  requireExecutor,
-  type ExecutorProfile,
   type RunnerPolicy,
+  type ExecutorProfile,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
 import { resolve } from "node:path";
 import type { Arguments, Io } from "../frame/command.ts";
 import { plainLine } from "../frame/plain-text.ts";
+
+/** The folder of the project, and the one whose `executors` and `profiles` count. */
+interface ExecutorFolders {
+  readonly workspace: string;
+  readonly executorsFolder: string;
+}
 
 const LINE_CHARS = 200;
 
@@ -36,11 +41,11 @@ export class RunnerExecutors {
    *
    * @throws HoldfastError when there is no such executor, its profile is wrong, or the policy does not allow it.
    */
-  agents(workspace: string, isAlone: boolean, policy: RunnerPolicy): readonly Agent[] {
+  agents(folders: ExecutorFolders, isAlone: boolean, policy: RunnerPolicy): readonly Agent[] {
+    const { workspace, executorsFolder } = folders;
     const profile =
-      this.#chosen(workspace) ?? (isAlone ? findExecutor(workspace, DEFAULT_EXECUTOR) : undefined);
+      this.#chosen(folders) ?? (isAlone ? findExecutor(executorsFolder, DEFAULT_EXECUTOR) : undefined);
     if (profile === undefined) return [];
-    requireExecutor(policy, profile.name);
     this.#host = new ExecutorHost({
       environment: this.#io.env,
       projectDir: workspace,
@@ -54,10 +59,10 @@ export class RunnerExecutors {
     await this.#host?.close();
   }
 
-  #chosen(workspace: string): ExecutorProfile | undefined {
+  #chosen({ workspace, executorsFolder }: ExecutorFolders): ExecutorProfile | undefined {
     const { cwd, env } = this.#io;
     const name = this.#args.text("executor");
-    if (name !== undefined) return findExecutor(workspace, name);
+    if (name !== undefined) return findExecutor(executorsFolder, name);
     const path = this.#args.text("executor-path");
     if (path !== undefined) return executorAt(resolve(cwd, path));
     const given = env["AGENT_EXECUTOR_PATH"];
@@ -75,8 +80,8 @@ export class RunnerExecutors {
 }
 
 /** `--executor-list`. @returns the exit code. */
-export function listRunnerExecutors(workspace: string, io: Io): number {
-  const executors = listExecutors(workspace);
+export function listRunnerExecutors(executorsFolder: string, io: Io): number {
+  const executors = listExecutors(executorsFolder);
   const width = Math.max(...executors.map(({ name }) => name.length));
   const lines = executors.map(
     ({ name, path, problem }) => `${name.padEnd(width)}  ${plainLine(problem ?? path ?? "", LINE_CHARS)}`,
@@ -85,9 +90,15 @@ export function listRunnerExecutors(workspace: string, io: Io): number {
   return 0;
 }
 
-/** Checks an executor of the project by its name, or any by its path. @returns exit code 1 when a clause failed. */
-export async function checkRunnerExecutor(given: string, workspace: string, io: Io): Promise<number> {
-  const profile = given.includes("/") ? executorAt(resolve(io.cwd, given)) : findExecutor(workspace, given);
+/** Checks an executor by its name, or any by its path. @returns exit code 1 when a clause failed. */
+export async function checkRunnerExecutor(
+  given: string,
+  { workspace, executorsFolder }: ExecutorFolders,
+  io: Io,
+): Promise<number> {
+  const profile = given.includes("/")
+    ? executorAt(resolve(io.cwd, given))
+    : findExecutor(executorsFolder, given);
   io.note(`Checking ${profile.command.join(" ")}`);
   const onClause = (clause: CheckedClause): void => io.note(lineOf(clause, io));
   const clauses = await checkExecutor(profile, { environment: io.env, projectDir: workspace, onClause });

@@ -107,6 +107,42 @@ describe("holdfast runner", () => {
   });
 
   test(
+    "an allowed name is an executor beside the policy, and never one of the project",
+    TIMEOUT,
+    async () => {
+      const put = (folder: string): void => {
+        mkdirSync(project.path(`${folder}/executors/mine`), { recursive: true });
+        writeFileSync(project.path(`${folder}/executors/mine/ao-mine-exec`), "#!/bin/sh\n", { mode: 0o755 });
+      };
+      put("work");
+      writeFileSync(project.path("policy.json"), '{"executors":["mine"]}');
+      const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
+      const base = ["runner", "-c", fleet.url, "-p", "work", "--policy", "policy.json"];
+      const byName = await project.start([...base, "-x", "mine"], { env, stdin: "" }).finished;
+      expect([byName.code, byName.stderr]).toEqual([
+        4,
+        expect.stringContaining('there is no executor "mine"'),
+      ]);
+      const path = "work/executors/mine/ao-mine-exec";
+      const byPath = await project.start([...base, "-e", path], { env, stdin: "" }).finished;
+      expect([byPath.code, byPath.stderr]).toEqual([
+        12,
+        expect.stringMatching(/E_POLICY_DENIED.*only from outside.*got: \S+ao-mine-exec/s),
+      ]);
+      put(".");
+      const { executors } = await project.json<{ executors: { name: string; path: string }[] }>(
+        ...base,
+        "--executor-list",
+      );
+      expect(executors[0]).toEqual({ name: "mine", path: project.path("executors/mine/ao-mine-exec") });
+      const runner = project.start([...base, "-x", "mine"], { env, stdin: "" });
+      await runner.says("Runner started");
+      runner.kill("SIGINT");
+      await runner.finished;
+    },
+  );
+
+  test(
     "the policy of the user's configuration folder limits the sessions that are held",
     TIMEOUT,
     async () => {

@@ -41,9 +41,13 @@ const POLL_SECONDS_MAX = 30;
 /** @returns the exit code. */
 export async function runRunner(args: Arguments, io: Io): Promise<number> {
   limitProcessMemory();
-  if (args.has("executor-list")) return listRunnerExecutors(workspaceOf(args, io), io);
   const checked = args.text("check-executor");
-  if (checked !== undefined) return checkRunnerExecutor(checked, workspaceOf(args, io), io);
+  if (args.has("executor-list") || checked !== undefined) {
+    const workspace = workspaceOf(args, io);
+    const { executorsFolder } = readRunnerPolicy(args, io, workspace);
+    if (checked === undefined) return listRunnerExecutors(executorsFolder, io);
+    return checkRunnerExecutor(checked, { workspace, executorsFolder }, io);
+  }
   const supervised = supervisorLink(args);
   try {
     return await runWith(args, io, supervised);
@@ -131,7 +135,7 @@ async function optionsOf(
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), userPolicyFile(io) ?? []].flat();
   supervised?.report({ type: "files", files: settings });
-  const policy = readRunnerPolicy(args, io, workspace);
+  const { policy, executorsFolder } = readRunnerPolicy(args, io, workspace);
   const cwd = io.cwd;
   const onSlow = (): void => io.note("a file is still loading");
   const imported = supervised === undefined ? () => [] : watchImports();
@@ -143,7 +147,9 @@ async function optionsOf(
   } finally {
     supervised?.report({ type: "files", files: [...settings, ...imported()] });
   }
-  agents.push(...executors.agents(workspace, agents.length + tasks.length === 0, policy));
+  agents.push(
+    ...executors.agents({ workspace, executorsFolder }, agents.length + tasks.length === 0, policy),
+  );
   const stage = findStage(io);
   const wanted = numberOf(args, "max-runs", 1);
   const { concurrency = Infinity } = policy;

@@ -3,21 +3,30 @@
 //   runner-policy-file-1. A file that other users may write is refused, and so is one in the project, which agents write.
 //   runner-policy-file-2. A file that is named and not there is an error. Without a name, the file of the user's
 //       configuration folder counts, if it is there.
+//   runner-policy-file-3. With names of executors in the policy, executors and profiles are those beside it. A profile in the
+//       project could give an allowed name another program, or ask for other secrets.
 
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { jsonSyntaxProblem } from "@holdfast/core/internal";
-import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
+import { checkRunnerPolicy, isReachedIn, type RunnerPolicy } from "@holdfast/runner";
 import { checkTrusted } from "../frame/given-file.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readBounded, userConfigFile } from "./config.ts";
 
+interface FoundPolicy {
+  readonly policy: RunnerPolicy;
+  /** The folder whose `executors` and `profiles` count: the project's, or with names in the policy the policy's own. */
+  readonly executorsFolder: string;
+}
+
 /** @param workspace the project's folder. @throws HoldfastError `config_invalid`. */
-export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): RunnerPolicy {
+export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): FoundPolicy {
   const named = args.text("policy");
   const path = named === undefined ? userPolicyFile(io) : resolve(io.cwd, named);
-  if (path === undefined || (named === undefined && !existsSync(path))) return {};
+  if (path === undefined || (named === undefined && !existsSync(path)))
+    return { policy: {}, executorsFolder: workspace };
   checkTrusted(path);
   let text: string;
   try {
@@ -25,7 +34,7 @@ export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): Ru
   } catch (cause) {
     throw invalid(path, `the policy cannot be read: ${(cause as Error).message}`);
   }
-  if (realpathSync(path).startsWith(`${realpathSync(workspace)}${sep}`))
+  if (isReachedIn(path, workspace))
     throw invalid(path, "the policy lies in the project, where agents may change it");
   let value: unknown;
   try {
@@ -33,7 +42,11 @@ export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): Ru
   } catch {
     throw invalid(path, `the policy is not JSON: ${jsonSyntaxProblem(text)}`);
   }
-  return checkRunnerPolicy(value, path);
+  const policy = checkRunnerPolicy(value, path);
+  return {
+    policy,
+    executorsFolder: policy.executors === undefined ? workspace : dirname(realpathSync(path)),
+  };
 }
 
 /** The policy that counts without a name, whether or not it exists. */

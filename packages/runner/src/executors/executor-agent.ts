@@ -41,9 +41,9 @@ interface State {
 type Context = AgentContext<unknown, State>;
 type Turn = TurnResult<State, ExecutorResult>;
 
-/** The agent whose name is that of the profile. @throws UsageError as `ExecutorHost.check` does. */
+/** The agent whose name is that of the profile. @throws as `ExecutorHost.add` does. */
 export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Agent<unknown, ExecutorResult> {
-  host.check(profile);
+  host.add(profile);
   const task = defineTask<TurnRequest, { readonly reports: number }>({
     name: `executor:${profile.name}`,
     description: `One turn of the executor ${profile.name}.`,

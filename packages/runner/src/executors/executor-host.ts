@@ -14,10 +14,11 @@ import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
 import { namedProviders } from "../gateway/provider-proxy.ts";
+import { pathOutside, requireOutside } from "../policy/executor-files.ts";
 import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/runner-policy.ts";
 import { ExecutorProcess, tagOf } from "./executor-process.ts";
 import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
-import type { ExecutorProfile } from "./profile.ts";
+import { isBuiltIn, type ExecutorProfile } from "./profile.ts";
 
 export interface ExecutorHostOptions {
   /** The environment of this process; executors get only PATH, HOME, LANG, TERM and TMPDIR of it. */
@@ -36,6 +37,12 @@ export interface ExecutorHostOptions {
   }) => void;
 }
 
+/** A profile with the command that may run, and the environment from which executors get a part. */
+interface Allowed {
+  readonly profile: ExecutorProfile;
+  readonly environment: Environment;
+}
+
 const WARM_MS = 30_000;
 const SCHEMA_MS = 5_000;
 
@@ -47,6 +54,7 @@ interface Warm {
 export class ExecutorHost {
   readonly #options: ExecutorHostOptions;
   readonly #supervisor: ProcessSupervisor;
+  readonly #profiles = new Set<ExecutorProfile>();
   readonly #warm = new Map<string, Warm>();
   readonly #versions = new Map<string, Promise<SchemaVersion>>();
 
@@ -58,23 +66,31 @@ export class ExecutorHost {
     });
   }
 
-  /** @throws UsageError for a provider whose configured address is not safe, before there is a session. */
-  check({ providers }: ExecutorProfile): void {
-    namedProviders(providers, this.#options.environment, () => "");
+  /**
+   * Accepts an executor, before there is a session of it.
+   *
+   * @throws HoldfastError `policy_denied` (executor-host-4), UsageError for a provider whose configured address is not safe.
+   */
+  add(profile: ExecutorProfile): void {
+    const { environment, projectDir } = this.#options;
+    namedProviders(profile.providers, environment, () => "");
+    this.#allowed(profile, projectDir);
+    this.#profiles.add(profile);
   }
 
   /** Carries out one turn. @returns the number of its reports, which are signals of the session. */
   async turn(profile: ExecutorProfile, request: TurnRequest, task: TaskContext): Promise<number> {
     const { signal, sessionId } = task;
     const cwd = this.#folderOf(request);
-    const { policy = {} } = this.#options;
-    requireExecutor(policy, profile.name);
-    requireFolder(policy, cwd);
+    requireFolder(this.#options.policy ?? {}, cwd);
+    const allowed = this.#allowed(profile, cwd);
+    // Otherwise the session could write another executor's program.
+    for (const other of this.#profiles) this.#allowed(other, cwd);
     this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
     const warm = this.#takeWarm(sessionId);
     const isWarm = warm !== undefined && (await warm.nextTurn(request, task));
     if (warm !== undefined && !isWarm) await warm.stop("it no longer reads its input");
-    const executor = isWarm ? warm : await this.#start(profile, request, task, cwd);
+    const executor = isWarm ? warm : await this.#start(allowed, request, task, cwd);
     try {
       const reports = await executor.finishTurn(signal);
       if (profile.lifecycle === "persistent") this.#keepWarm(sessionId, executor);
@@ -91,12 +107,25 @@ export class ExecutorHost {
   }
 
   /** The schema version that the executor is invoked with (executor-host-3). */
-  versionOf(profile: ExecutorProfile): Promise<SchemaVersion> {
+  versionOf(profile: ExecutorProfile, environment = this.#options.environment): Promise<SchemaVersion> {
     if (profile.schemaVersion !== undefined) return Promise.resolve(profile.schemaVersion);
     const key = JSON.stringify(profile.command);
-    const known = this.#versions.get(key) ?? this.#ask(profile);
+    const known = this.#versions.get(key) ?? this.#ask(profile, environment);
     this.#versions.set(key, known);
     return known;
+  }
+
+  /** The command and environment that the policy allows for an executor in a folder. @throws HoldfastError `policy_denied`. */
+  #allowed(profile: ExecutorProfile, cwd: string): Allowed {
+    const { policy = {}, environment, projectDir } = this.#options;
+    requireExecutor(policy, profile.name);
+    if (policy.executors === undefined || isBuiltIn(profile)) return { profile, environment };
+    const folders = [projectDir, cwd];
+    const { PATH = "" } = environment;
+    return {
+      profile: { ...profile, command: requireOutside(profile.name, profile.command, folders, PATH) },
+      environment: { ...environment, PATH: pathOutside(PATH, folders) },
+    };
   }
 
   /** Ends all processes. */
@@ -107,14 +136,13 @@ export class ExecutorHost {
   }
 
   async #start(
-    profile: ExecutorProfile,
+    { profile, environment }: Allowed,
     request: TurnRequest,
     task: TaskContext,
     cwd: string,
   ): Promise<ExecutorProcess> {
-    const { environment, policy } = this.#options;
     await this.endLost(task.sessionId); // executor-host-1.
-    const version = await this.versionOf(profile);
+    const version = await this.versionOf(profile, environment);
     return ExecutorProcess.start(
       {
         profile,
@@ -122,18 +150,18 @@ export class ExecutorHost {
         supervisor: this.#supervisor,
         environment,
         cwd,
-        network: policy?.network ?? { allow: [] },
+        network: this.#options.policy?.network ?? { allow: [] },
       },
       request,
       task,
     );
   }
 
-  async #ask({ command }: ExecutorProfile): Promise<SchemaVersion> {
+  async #ask({ command }: ExecutorProfile, environment: Environment): Promise<SchemaVersion> {
     const asked = await this.#supervisor.start({
       argv: [...command, "--schema"],
       cwd: this.#options.projectDir,
-      env: scrubEnvironment(this.#options.environment),
+      env: scrubEnvironment(environment),
       timeoutMs: SCHEMA_MS,
       killGraceMs: 0,
     });

@@ -97,6 +97,12 @@ export function secretsOf({ secrets, providers }: ExecutorProfile): readonly str
   return [...new Set([...secrets, ...Object.values(providers)])];
 }
 
+/** Whether the program of a profile is one that comes with Holdfast, and so a part of this process's own code. */
+export function isBuiltIn({ command }: ExecutorProfile): boolean {
+  const [program, path = "", ...more] = command;
+  return program === process.execPath && path.startsWith(BUILT_IN) && more.length === 0;
+}
+
 /** All executors and profiles of the folder, and those that come with Holdfast. */
 export function listExecutors(root: string): readonly ListedExecutor[] {
   const names = new Set<string>();

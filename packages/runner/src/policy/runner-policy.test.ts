@@ -102,9 +102,9 @@ describe("a run that demands what the policy forbids is refused at the runner", 
       }),
     });
 
-  test("an executor that is not allowed does not start", async () => {
-    expect(await ended({ executors: ["other"] })).toEqual(denied("does not allow the executor tried"));
-    expect(await ended({ executors: ["tried"] })).toMatchObject({ result_data: { cwd: world.folder } });
+  test("an executor that is not allowed is refused before there is a session", async () => {
+    await expect(ended({ executors: ["other"] })).rejects.toThrow("does not allow the executor tried");
+    expect(await ended({})).toMatchObject({ result_data: { cwd: world.folder } });
   });
 
   test("a project folder outside of the roots is not used", async () => {

@@ -4,6 +4,7 @@
 //   runner-policy-2. A wrong policy is an error that names the field, and the runner does not start. No field is ignored.
 //   runner-policy-3. A demand that the policy forbids is `policy_denied`, before any process starts, and is not repeated.
 //   runner-policy-4. A folder is compared by its real path, so that no link leads out of a root.
+//   runner-policy-5. A name allows no program that agents can write (`executor-files.ts`).
 
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -12,7 +13,7 @@ import { isAbsolute, sep } from "node:path";
 import { isHostPattern, type NetworkPolicy } from "../gateway/network-policy.ts";
 
 export interface RunnerPolicy {
-  /** Names of the executors that may run; all when absent. */
+  /** Names of the executors that may run, from outside of the folders of sessions (runner-policy-5); all when absent. */
   readonly executors?: readonly string[];
   /** Folders in which sessions may work, with everything below them; any folder when absent. */
   readonly roots?: readonly string[];
@@ -41,7 +42,11 @@ export const RUNNER_POLICY_SCHEMA = {
   type: "object",
   properties: {
     $schema: { type: "string", minLength: 1, description: "Location of this schema, for editors." },
-    executors: texts("Names of the executors that may run; all when absent.", "^[A-Za-z0-9][\\w.-]{0,99}$"),
+    executors: texts(
+      "Names of the executors that may run; all when absent. With names, executors and profiles are looked for beside the policy, " +
+        "and none runs from a folder in which sessions work.",
+      "^[A-Za-z0-9][\\w.-]{0,99}$",
+    ),
     roots: texts(
       "Absolute folders in which sessions may work, with everything below them; any when absent.",
       "^/|^[A-Za-z]:",
@@ -123,13 +128,14 @@ export function requireFolder({ roots }: RunnerPolicy, folder: string): void {
   });
 }
 
-function isWithin(folder: string, root: string | undefined): boolean {
+/** Whether a real path is that of a folder or lies below it. */
+export function isWithin(folder: string, root: string | undefined): boolean {
   if (root === undefined) return false;
   return folder === root || folder.startsWith(root.endsWith(sep) ? root : `${root}${sep}`);
 }
 
 /** `undefined` for a folder that is not there. */
-function realPath(path: string): string | undefined {
+export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
@@ -137,7 +143,7 @@ function realPath(path: string): string | undefined {
   }
 }
 
-function denied(
+export function denied(
   message: string,
   details: { readonly got: string; readonly expected: string },
 ): HoldfastError {
