@@ -54,7 +54,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["secrets", "stack-log"],
     ["view"],
     ["run"],
-    ["ask"],
+    ["ask", "doctor"],
     ["local"],
     ["commands"],
   ],

@@ -13,6 +13,7 @@ export { leftAs } from "./session/session-outcome.ts";
 export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
 export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";
 export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
+export { findNamespaceSupport } from "./processes/pid-namespace.ts";
 export { EXECUTION_MARKER } from "./processes/process-marker.ts";
 export {
   endExecution,

@@ -1,4 +1,4 @@
-// The examination behind `holdfast doctor`: this Node, the database, and the sessions in it.
+// The examination of a database behind `holdfast doctor`: its rows, and the sessions in it.
 
 import { existsSync, statSync } from "node:fs";
 import { exitCodeOf, isEnded, toHoldfastError, type Session, type StorageReader } from "@holdfast/core";
@@ -176,13 +176,11 @@ function topOf(session: Session, living: ReadonlyMap<string, Session>): Session 
   }
 }
 
-export function examinationText(found: Examination, { paint, symbols }: Look): string {
+export function examinationText(found: Examination, { paint, symbols }: Look): string[] {
   const { database } = found;
   const size =
     database.bytes === undefined ? "" : `, ${(database.bytes / 1024).toFixed(0)} KiB, mode ${database.mode}`;
   const facts = [
-    ["Node", found.node],
-    ["SQLite", found.sqlite],
     [
       "database",
       `${database.path} (${database.from === undefined ? "the project's" : `from ${database.from}`})`,
@@ -225,7 +223,7 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
   }
   lines.push("");
   if (found.problems.length === 0)
-    lines.push(`${paint.green(symbols.done)} no problem was found in the installation and the database`);
+    lines.push(`${paint.green(symbols.done)} no problem was found in the database`);
   const stuck = ["paused", "failed"].flatMap((status) => {
     const n = found.sessions[status];
     return n === undefined
@@ -235,5 +233,5 @@ export function examinationText(found: Examination, { paint, symbols }: Look): s
   if (stuck.length > 0) lines.push(`${paint.yellow(symbols.warn)} ${stuck.join("\n  ")}`);
   for (const problem of found.problems)
     lines.push(`${paint.red(symbols.failed)} ${plainLine(problem, 1_000)}`);
-  return lines.join("\n");
+  return lines;
 }

@@ -1,7 +1,7 @@
 // The help, from the data of the commands.
 
 import { COMMON_OPTIONS, type Command, type Options } from "./command.ts";
-import { table } from "./plain-text.ts";
+import { table, wrapped } from "./plain-text.ts";
 
 const WIDTH = 100;
 
@@ -69,7 +69,7 @@ export function commandHelp({ usage, summary, description, options, examples }: 
     `${summary}.`,
     "",
     `usage: holdfast ${usage}`,
-    ...(description === undefined ? [] : ["", ...wrapped(description)]),
+    ...(description === undefined ? [] : ["", ...wrapped(description, WIDTH)]),
     ...(own.length === 0 ? [] : ["", "Options", ...indented(own)]),
     "",
     "Options of every command",
@@ -97,17 +97,4 @@ function optionLines(options: Options): string[] {
 
 function indented(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`);
-}
-
-function wrapped(text: string): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + word.length >= WIDTH) {
-      lines.push(line);
-      line = "";
-    }
-    line += line === "" ? word : ` ${word}`;
-  }
-  return [...lines, line];
 }

@@ -107,6 +107,20 @@ function visibleLength(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 
+/** A paragraph as lines, broken between words. A longer word has a line of its own. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + word.length >= width) {
+      lines.push(line);
+      line = "";
+    }
+    line += line === "" ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}
+
 /** "1 task", "2 tasks". */
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;

@@ -53,6 +53,7 @@ function rightForm(host: string): string {
   return isLoopback(hostname) ? `http://${host}` : `https://${host === "" ? "HOST:PORT" : host}`;
 }
 
-function isLoopback(hostname: string): boolean {
+/** @param hostname as `URL` has it. */
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 }

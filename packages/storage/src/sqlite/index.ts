@@ -10,6 +10,7 @@ export {
   type SqliteFileReader,
   type StorageAccess,
 } from "./open.ts";
+export { assertSqliteVersion } from "./file/driver.ts";
 export { makeFolders } from "./file/paths.ts";
 export { type OwnerInfo } from "./file/ownership.ts";
 export { type SqliteStorage } from "./engine/sqlite-storage.ts";

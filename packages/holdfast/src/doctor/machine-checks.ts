@@ -1,0 +1,147 @@
+// Checks of this machine: the installed versions, settings, folders, disks and what can isolate processes.
+
+import { accessSync, constants, existsSync } from "node:fs";
+import { stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { ERROR_TABLE } from "@holdfast/core";
+import { VERSION } from "@holdfast/core/internal";
+import { findNamespaceSupport } from "@holdfast/runtime/internal";
+import { assertSqliteVersion } from "@holdfast/storage/sqlite";
+import type { Arguments, Io } from "../frame/command.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
+import { findMode } from "../place/mode.ts";
+import { configFiles, findProject } from "../place/project.ts";
+import { readConfig } from "../settings/config.ts";
+import { readRunnerPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
+import { tryProgram, type ProgramEnd } from "./bounded-calls.ts";
+import type { Finding } from "./check.ts";
+
+const PROGRAM_MS = 3_000;
+const MIB = 1024 * 1024;
+const FREE_WARNING = 1024 * MIB;
+const FREE_PROBLEM = 64 * MIB;
+
+/** @throws HoldfastError `version_unsupported`. The launcher has checked the version of Node. */
+export function checkVersions(): Finding {
+  assertSqliteVersion();
+  const { node, sqlite } = process.versions;
+  return { status: "ok", found: `${VERSION}, on Node ${node} with SQLite ${sqlite}` };
+}
+
+/** @throws HoldfastError `config_invalid` for the first file that is wrong. */
+export function checkSettings(args: Arguments, io: Io): Finding {
+  const project = findProject(io.cwd);
+  const files = configFiles(project, io).map(([, file]) => file);
+  for (const file of files) readConfig(file);
+  const mode = findMode(args, io, true);
+  readRunnerPolicy(args, io, project);
+  const found = [...files, userPolicyFile(io)].filter((file) => file !== undefined && existsSync(file));
+  const given = found.length === 0 ? "no file, so defaults" : found.join(", ");
+  return { status: "ok", found: `${given}; mode ${mode.value}` };
+}
+
+/** Where the stack, coordinators and secrets are kept. */
+export function checkDataFolder(io: Io): Finding {
+  const folder = dataFolder(io);
+  const there = nearestThere(folder);
+  try {
+    accessSync(`${there}/.`, constants.W_OK);
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    return {
+      status: "warning",
+      found: `${folder} cannot be written: ${code} at ${there}`,
+      fix: "the local stack, coordinators and the encrypted secrets need it; name another folder in XDG_DATA_HOME",
+    };
+  }
+  return { status: "ok", found: there === folder ? folder : `${folder}, made when it is needed` };
+}
+
+/** @param database the path of the project's database, if it is known. */
+export async function checkDisk(database: string | undefined, io: Io): Promise<Finding> {
+  const disks = new Map<number, { readonly free: number; readonly folders: string[] }>();
+  const folders = [...(database === undefined ? [] : [dirname(database)]), dataFolder(io)];
+  for (const folder of folders.map(nearestThere)) {
+    const { dev } = await stat(folder);
+    const { bavail, blocks, bsize } = await statfs(folder);
+    if (blocks === 0) continue; // No disk, such as /proc.
+    const disk = disks.get(dev) ?? { free: bavail * bsize, folders: [] };
+    if (!disk.folders.includes(folder)) disk.folders.push(folder);
+    disks.set(dev, disk);
+  }
+  const free = Math.min(...[...disks.values()].map((disk) => disk.free));
+  const found = [...disks.values()].map((disk) => `${size(disk.free)} free in ${disk.folders.join(" and ")}`);
+  if (free >= FREE_WARNING) return { status: "ok", found: found.join(", ") };
+  const full = { found: found.join(", "), fix: "free space, or move the data to another disk" };
+  if (free >= FREE_PROBLEM) return { status: "warning", ...full };
+  return { status: "problem", ...full, exitCode: ERROR_TABLE.storage_full.exit };
+}
+
+function size(bytes: number): string {
+  return bytes >= 1024 * MIB ? `${(bytes / 1024 / MIB).toFixed(1)} GiB` : `${(bytes / MIB).toFixed(0)} MiB`;
+}
+
+function nearestThere(path: string): string {
+  for (let at = path; ; at = dirname(at)) if (existsSync(at) || at === dirname(at)) return at;
+}
+
+/** Holdfast itself uses only namespaces, for process trees. The programs are for people who isolate a runner. */
+export async function checkSandbox(): Promise<Finding> {
+  const [namespaces, ...programs] = await Promise.all([findNamespaceSupport(), ...SANDBOXES.map(trySandbox)]);
+  const found = programs.filter(({ works }) => works).map(({ text }) => text);
+  const missing = programs.filter(({ works }) => !works).map(({ text }) => text);
+  const others = [
+    ...(found.length > 0 ? [`there is ${found.join(", ")}`] : []),
+    ...(missing.length > 0 ? [`without ${missing.join(", ")}`] : []),
+  ].join("; ");
+  if ("unshare" in namespaces) return { status: "ok", found: `PID namespaces hold process trees; ${others}` };
+  const text = `process trees are found by group and marker: ${namespaces.unavailable}; ${others}`;
+  if (process.platform !== "linux") return { status: "ok", found: text };
+  return {
+    status: "warning",
+    found: text,
+    fix: "install util-linux, and allow user namespaces (sysctl kernel.unprivileged_userns_clone, or AppArmor's restriction)",
+  };
+}
+
+interface Sandbox {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** The version in its output. */
+  readonly version: RegExp;
+}
+
+const ENGINE = ["version", "--format", "{{.Server.Version}}"];
+const CANARY = ["--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"];
+const SANDBOXES: readonly Sandbox[] =
+  process.platform === "darwin"
+    ? [
+        {
+          name: "Seatbelt",
+          program: "/usr/bin/sandbox-exec",
+          args: ["-p", "(version 1)(allow default)", "/usr/bin/true"],
+          version: /^$/,
+        },
+        { name: "docker", program: "docker", args: ENGINE, version: /^\S+$/ },
+        { name: "podman", program: "podman", args: ENGINE, version: /^\S+$/ },
+      ]
+    : [
+        { name: "bubblewrap", program: "bwrap", args: CANARY, version: /^$/ },
+        { name: "docker", program: "docker", args: ENGINE, version: /^\S+$/ },
+        { name: "podman", program: "podman", args: ENGINE, version: /^\S+$/ },
+      ];
+
+/** Clients of engines that do not run answer with a paragraph. */
+const REASON_CHARS = 60;
+
+/** A program that is there may still not work: it is run once. */
+async function trySandbox({ name, program, args, version }: Sandbox) {
+  const end: ProgramEnd = await tryProgram(program, args, PROGRAM_MS);
+  if (end.status === "missing") return { works: false, text: name };
+  if (end.status === "failed")
+    return { works: false, text: `${name} (installed, but: ${plainLine(end.reason, REASON_CHARS)})` };
+  const [found = ""] = version.exec(end.output) ?? [];
+  return { works: true, text: `${name} ${found}`.trim() };
+}

@@ -1,0 +1,147 @@
+// The check of models: which providers have a key, and which servers of models answer (`checkModels`).
+//
+//   model-checks-1. Only servers of this machine are asked, unless the user allows others (`--online`).
+//   model-checks-2. A key is sent only to its provider's server, in a header. It is in no finding.
+
+import { isLoopback } from "@holdfast/storage/coordinator-url";
+import type { Io } from "../frame/command.ts";
+import { count, plainLine } from "../frame/plain-text.ts";
+import { askForJson, type Answer } from "./bounded-calls.ts";
+import { listed, type Finding } from "./check.ts";
+import type { SecretsFound } from "./secret-checks.ts";
+
+const LOCAL_MS = 1_000;
+const ONLINE_MS = 5_000;
+const OLLAMA_PORT = "11434";
+
+interface Provider {
+  readonly name: string;
+  readonly key: string;
+  /** The variable of another address. */
+  readonly variable: string;
+  readonly url: string;
+  /** Where the server lists its models. */
+  listUrl(base: string): string;
+  headers(key: string): Readonly<Record<string, string>>;
+}
+
+const PROVIDERS: readonly Provider[] = [
+  {
+    name: "Anthropic",
+    key: "ANTHROPIC_API_KEY",
+    variable: "ANTHROPIC_BASE_URL",
+    url: "https://api.anthropic.com",
+    listUrl: (base) => `${base.replace(/\/v1$/, "")}/v1/models`,
+    headers: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
+  },
+  {
+    name: "OpenAI",
+    key: "OPENAI_API_KEY",
+    variable: "OPENAI_BASE_URL",
+    url: "https://api.openai.com/v1",
+    listUrl: (base) => `${base}/models`,
+    headers: (key) => ({ authorization: `Bearer ${key}` }),
+  },
+];
+
+interface Reached {
+  readonly text: string;
+  /** Whether an agent can use it, as far as is known. */
+  readonly isUsable: boolean;
+  /** The advice for one that was expected to work, and does not. */
+  readonly fix?: string;
+}
+
+/** @param isOnline whether servers of other machines are asked (model-checks-1). */
+export async function checkModels(secrets: SecretsFound, isOnline: boolean, io: Io): Promise<Finding> {
+  const providers = PROVIDERS.map((provider) => reachProvider(provider, secrets, isOnline, io));
+  const reached = (await Promise.all([...providers, reachOllama(isOnline, io)])).filter(
+    (one) => one !== undefined,
+  );
+  const found = reached.map(({ text }) => text).join("; ");
+  const fix = reached.find((one) => one.fix !== undefined)?.fix;
+  if (fix !== undefined) return { status: "warning", found, fix };
+  if (reached.some(({ isUsable }) => isUsable)) return { status: "ok", found };
+  return {
+    status: "warning",
+    found: found === "" ? "no provider has a key, and no Ollama answers" : found,
+    fix: `agents that ask a model need one: ${io.call(`secret set ${PROVIDERS[0]!.key}`, "")}, or start Ollama`,
+  };
+}
+
+async function reachProvider(
+  { name, key, variable, url, listUrl, headers }: Provider,
+  secrets: SecretsFound,
+  isOnline: boolean,
+  io: Io,
+): Promise<Reached | undefined> {
+  const place = secrets.placeOf(key);
+  const given = io.env[variable]?.trim() ?? "";
+  if (place === undefined && given === "") return undefined;
+  const base = given === "" ? url : given.replace(/\/+$/, "");
+  if (!URL.canParse(base))
+    return { text: `${name}: ${variable} is no address`, isUsable: false, fix: `correct ${variable}` };
+  const { host, hostname } = new URL(base);
+  const from = place === undefined ? "no key" : `key from ${place === "file" ? "the encrypted file" : place}`;
+  const known = `${name} (${given === "" ? from : `${from}, at ${plainLine(host, 60)}`})`;
+  if (!isOnline && !isLoopback(hostname))
+    return { text: `${known}: not asked without --online`, isUsable: true };
+  let value: string | undefined;
+  try {
+    value = place === undefined ? undefined : await secrets.value(key);
+  } catch {
+    return { text: `${known}: not asked, as the key needs a passphrase`, isUsable: true };
+  }
+  const answer = await askForJson(listUrl(base), {
+    headers: value === undefined ? {} : headers(value),
+    ms: isLoopback(hostname) ? LOCAL_MS : ONLINE_MS,
+  });
+  return reachedBy(known, answer, key);
+}
+
+function reachedBy(known: string, answer: Answer, key: string): Reached {
+  if (answer.status === "silent")
+    return { text: `${known}: ${answer.reason}`, isUsable: false, fix: "check the network and the address" };
+  const { code } = answer;
+  if (code === 401 || code === 403)
+    return { text: `${known}: refuses the key`, isUsable: false, fix: `set ${key} to a valid key` };
+  return code < 400
+    ? { text: `${known}: answers`, isUsable: true }
+    : { text: `${known}: HTTP ${code}`, isUsable: false, fix: "check the address" };
+}
+
+/** OLLAMA_HOST as Ollama reads it: a host, with or without a scheme and a port. */
+async function reachOllama(isOnline: boolean, { env }: Io): Promise<Reached | undefined> {
+  const given = env["OLLAMA_HOST"]?.trim() ?? "";
+  const url = ollamaUrl(given);
+  if (url === undefined)
+    return { text: "Ollama: OLLAMA_HOST is no address", isUsable: false, fix: "correct OLLAMA_HOST" };
+  const name = `Ollama (${plainLine(url.host, 60)})`;
+  if (!isOnline && !isLoopback(url.hostname))
+    return { text: `${name}: not asked without --online`, isUsable: true };
+  const answer = await askForJson(`${url.origin}/api/tags`, {
+    ms: isLoopback(url.hostname) ? LOCAL_MS : ONLINE_MS,
+  });
+  const { models } = ((answer.status === "answered" ? answer.body : undefined) ?? {}) as {
+    readonly models?: unknown;
+  };
+  if (!Array.isArray(models)) {
+    if (given === "") return undefined;
+    const why = answer.status === "silent" ? answer.reason : `HTTP ${answer.code}`;
+    return { text: `${name}: ${why}`, isUsable: false, fix: "start Ollama, or correct OLLAMA_HOST" };
+  }
+  const names = models.map((model) => String((model as { name?: unknown } | null)?.name));
+  const has = names.length === 0 ? "no model" : `${count(names.length, "model")}: ${listed(names)}`;
+  return { text: `${name}: answers, with ${has}`, isUsable: names.length > 0 };
+}
+
+function ollamaUrl(given: string): URL | undefined {
+  const hasScheme = /^https?:\/\//.test(given);
+  const text = hasScheme ? given : `http://${given.startsWith(":") ? "127.0.0.1" : ""}${given}`;
+  const full = given === "" ? `http://127.0.0.1:${OLLAMA_PORT}` : text;
+  if (!URL.canParse(full)) return undefined;
+  const url = new URL(full);
+  if (url.port === "" && !hasScheme) url.port = OLLAMA_PORT;
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1"; // The address that a server binds, and no client calls.
+  return url;
+}
