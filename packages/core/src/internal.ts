@@ -5,6 +5,7 @@ export { VERSION } from "./version.ts";
 export { ChurnMap } from "./collections/churn-map.ts";
 export { isOurs } from "./errors/author-line.ts";
 export { ifCorrupt, isCorrupt, unlessCorrupt } from "./errors/damage.ts";
+export { parseDuration } from "./duration.ts";
 export { didYouMean } from "./errors/did-you-mean.ts";
 export {
   anyRule,

@@ -1,11 +1,11 @@
 // `holdfast token`: asks a coordinator for tokens, as an admin.
 
+import { parseDuration } from "@holdfast/core/internal";
 import { resolve } from "node:path";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { createPrivate } from "@holdfast/runtime/internal";
 import { TokenService, type Token } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
-import { parseDuration } from "../frame/duration.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { askCoordinator } from "../place/coordinator-call.ts";
 import { unwritable } from "../frame/new-file.ts";

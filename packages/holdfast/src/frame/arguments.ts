@@ -1,7 +1,7 @@
 // A command line, checked against the options of its command. Every refusal names what it refuses.
 
 import { UsageError } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, parseDuration } from "@holdfast/core/internal";
 import type { Arguments, Option, Options } from "./command.ts";
 
 /** A coordinator's token, alone or after an equals sign. */
@@ -113,5 +113,5 @@ function findOption(
 export async function graceOf(args: Arguments): Promise<{ readonly graceMs?: number }> {
   const grace = args.text("grace");
   if (grace === undefined) return {};
-  return { graceMs: (await import("./duration.ts")).parseDuration(grace, "--grace") };
+  return { graceMs: parseDuration(grace, "--grace") };
 }

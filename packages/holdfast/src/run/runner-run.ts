@@ -1,5 +1,6 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
+import { parseDuration } from "@holdfast/core/internal";
 import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
 import {
   compositeTracer,
@@ -12,7 +13,6 @@ import {
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
-import { parseDuration } from "../frame/duration.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";

@@ -3,9 +3,8 @@
 // Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
 
 import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
-import { didYouMean } from "@holdfast/core/internal";
+import { didYouMean, parseDuration } from "@holdfast/core/internal";
 import type { Arguments } from "../frame/command.ts";
-import { parseDuration } from "../frame/duration.ts";
 import { duration, table } from "../frame/plain-text.ts";
 
 /** The units of limits: how each is written, which limit it sets, and which usage counts against it. */

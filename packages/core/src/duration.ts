@@ -1,6 +1,6 @@
-// Time spans as people write them on a command line: "10m".
+// `parseDuration`: time spans as people write them on a command line and in agent files, such as "10m".
 
-import { UsageError } from "@holdfast/core";
+import { UsageError } from "./errors/errors.ts";
 
 const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const DURATION_MAX_MS = 3_650 * DURATIONS.d;
