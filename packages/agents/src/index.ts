@@ -78,3 +78,16 @@ export {
   type PermissionDecision,
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
+export {
+  findAgentFiles,
+  foundAt,
+  type AgentPlaces,
+  type DialectName,
+  type FoundFile,
+} from "./agent-files/agent-places.ts";
+export { findAgent, listAgents, type AgentStatus, type ListedAgent } from "./agent-files/find-agent.ts";
+export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
+export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
+export { nameProblem } from "./agent-files/dialects/dialect.ts";
+export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { readInstructions, type Instructions } from "./agent-files/instructions.ts";

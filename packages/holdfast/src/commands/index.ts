@@ -13,7 +13,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
-  ["Set up", ["secret", "config", "doctor"]],
+  ["Set up", ["agents", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -47,6 +47,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   runs: async () => (await import("./runs.ts")).runs,
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
+  agents: async () => (await import("./agents.ts")).agents,
   secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,

@@ -171,7 +171,7 @@ export function makeProjectFolder({ origin, projectFolder }: Database): void {
   if (origin !== "default" || existsSync(projectFolder)) return;
   try {
     mkdirSync(projectFolder, { mode: 0o700 });
-    writeFileSync(join(projectFolder, ".gitignore"), "*\n!.gitignore\n!config.json\n");
+    writeFileSync(join(projectFolder, ".gitignore"), "*\n!.gitignore\n!config.json\n!agents/\n!agents/**\n");
   } catch {
     // Making the database reports the problem later.
   }

@@ -1,0 +1,147 @@
+// The dialect of a folder with `agent.json`, `agent.system-prompt.md` and `agent.mcp.json` (`agents/NAME/`).
+
+import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { jsonSyntaxProblem } from "@holdfast/core/internal";
+import { z } from "zod";
+import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
+import { FileProblem, readText, type ParsedFile } from "../format/front-matter.ts";
+import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
+import { checkJsonSchema } from "../format/schema-check.ts";
+import { descriptionRule, nameRule, unused, type Dialect } from "./dialect.ts";
+
+/** The files of the folder form. Each may be missing but the first. */
+export const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
+
+const schema = (what: "inputSchema" | "outputSchema") =>
+  field(z.record(z.string(), z.unknown()).describe("a JSON Schema"), (value, draft) => {
+    const problem = checkJsonSchema(value);
+    if (problem !== undefined) return refused(`it is no JSON Schema: ${problem}`);
+    draft[what] = value;
+    return mapped(what === "inputSchema" ? "holdfast.input" : "holdfast.output");
+  });
+
+export const folder: Dialect = {
+  name: "folder",
+  promptField: "system_prompt",
+  table: {
+    restricting: ["parameters_schema", "output_schema", "demands", "hooks", "tags"],
+    owner: "of an agent's folder",
+    rules: {
+      name: nameRule,
+      description: descriptionRule,
+      type: field(z.enum(["autonomous", "procedural"]).describe("autonomous or procedural"), (value) =>
+        value === "autonomous"
+          ? HONOURED
+          : refused("a script as a whole agent is not supported; write an agent of code that runs it"),
+      ),
+      parameters_schema: schema("inputSchema"),
+      output_schema: schema("outputSchema"),
+      demands: field(
+        z
+          .strictObject({
+            hostname: z.string().nullish(),
+            project_dir: z.string().nullish(),
+            executor_profile: z.string().nullish(),
+            executor_type: z.string().nullish(),
+            tags: z.array(z.string()).default([]),
+          })
+          .describe("demands: hostname, project_dir, executor_profile, executor_type, tags"),
+        ({ tags, ...demands }, draft) => {
+          const given = Object.entries(demands).filter(([, value]) => value !== null && value !== undefined);
+          draft.labels = {
+            ...Object.fromEntries(given),
+            ...Object.fromEntries(tags.map((tag) => [tag, true])),
+          } as Record<string, string | boolean>;
+          return mapped("holdfast.demands; a tag is a label that is true");
+        },
+      ),
+      mcpServers: field(
+        z.record(z.string(), mcpServerValue).describe("MCP servers by name"),
+        (value, draft, report) =>
+          takeServers(
+            Object.entries(value).map(([name, given]) => [name, referenceOf(given)] as const),
+            "mcpServers",
+            draft,
+            report,
+          ),
+      ),
+      skills: field(z.array(z.string()).describe("names of skills"), (value, draft) => {
+        draft.skills = value;
+        return HONOURED;
+      }),
+      capabilities: field(z.array(z.string()), (value) =>
+        value.length === 0
+          ? HONOURED
+          : refused(
+              `capabilities are not supported: ${value.join(", ")}; put their text into the prompt and their servers into agent.mcp.json`,
+            ),
+      ),
+      tags: unused("the list of agents is not filtered by tags"),
+      hooks: field(z.record(z.string(), z.unknown()), (value) =>
+        "on_run_start" in value
+          ? refused("Holdfast runs no hooks of files, and a hook at the start may be there to block a run")
+          : ignored("Holdfast runs no hooks of files"),
+      ),
+      script: unused("only an agent of the type procedural has a script"),
+    },
+  },
+};
+
+/** A reference to a configured server. Its own configuration would be lost, so a reference with one is refused as a server. */
+function referenceOf(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | string {
+  const { ref, config, ...others } = given;
+  const isPlain = Object.keys(others).length === 0 && Object.keys(config ?? {}).length === 0;
+  return typeof ref === "string" && isPlain ? ref : given;
+}
+
+/** Reads the files of the folder as one. @throws FileProblem */
+export function readFolder(path: string): ParsedFile {
+  const [main, prompt, servers, disabled] = FOLDER_FILES.map((name) => join(path, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  if (existsSync(disabled))
+    throw new FileProblem("the agent is switched off by the file .disabled", "remove the file");
+  const values = readJson(main);
+  if ("system_prompt" in values)
+    throw new FileProblem(
+      "agent.json has the field system_prompt",
+      "put the prompt into agent.system-prompt.md",
+    );
+  const { mcpServers, ...others } = existsSync(servers) ? readJson(servers) : {};
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new FileProblem(
+      `agent.mcp.json has the unknown field "${unknown}"`,
+      "leave it out; the servers are in mcpServers",
+    );
+  return {
+    values: mcpServers === undefined ? values : { ...values, mcpServers },
+    body: existsSync(prompt) ? readText(prompt).trim() : "",
+    lineOf: () => null,
+    repaired: [],
+  };
+}
+
+/** @throws FileProblem */
+function readJson(path: string): Record<string, unknown> {
+  const text = readText(path);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new FileProblem(
+      `${path.split("/").at(-1)} is not JSON: ${jsonSyntaxProblem(text)}`,
+      "correct that line",
+    );
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new FileProblem(
+    `${path.split("/").at(-1)} is not a JSON object`,
+    "write an object with the fields of the agent",
+  );
+}

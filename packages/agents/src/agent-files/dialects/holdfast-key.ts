@@ -1,0 +1,194 @@
+// The key `holdfast:` of an agent file: the fields that no other tool knows.
+
+import type { Budget } from "@holdfast/core";
+import { EFFECT_CLASSES, parseDuration } from "@holdfast/core/internal";
+import { z } from "zod";
+import type { JsonSchema } from "../agent-record.ts";
+import {
+  field,
+  HONOURED,
+  mapped,
+  readFields,
+  refused,
+  type FieldRule,
+  type FieldTable,
+  type Ruling,
+} from "../format/fields.ts";
+import { checkJsonSchema } from "../format/schema-check.ts";
+import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
+import { ruleTools, toolTexts } from "../format/tool-rules.ts";
+import { nameProblem, textOrTexts } from "./dialect.ts";
+
+export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
+
+const amount = z.int().min(1);
+const budget = z
+  .strictObject({
+    usd: z.number().positive().max(1_000_000).multipleOf(0.000001).optional().describe("dollars"),
+    tokens: amount.optional().describe("tokens of all model calls"),
+    tokensPerCall: amount.optional().describe("tokens of one model call"),
+    steps: amount.optional().describe("tasks"),
+    turns: amount.optional().describe("checkpoints"),
+    onExhausted: z.enum(["park", "cancel"]).optional().describe("the reaction to a reached limit"),
+  })
+  .describe(
+    "limits of what a session and its children may spend: usd, tokens, tokensPerCall, steps, turns, onExhausted",
+  );
+
+const names = (what: string) =>
+  z
+    .union([z.string().min(1), z.array(z.string().min(1))])
+    .describe(what)
+    .transform((value) => (typeof value === "string" ? [value] : value));
+
+const jsonSchema = (what: string) =>
+  z.record(z.string(), z.unknown()).describe(`the JSON Schema of the ${what}`);
+
+const RULES: Readonly<Record<string, FieldRule>> = {
+  budget: field(budget, ({ usd, tokens, tokensPerCall, steps, turns, onExhausted }, draft) => {
+    const limits: Record<keyof Budget, unknown> = {
+      maxCostMicroUsd: usd === undefined ? undefined : Math.round(usd * 1e6),
+      maxTokens: tokens,
+      maxTokensPerCall: tokensPerCall,
+      maxSteps: steps,
+      maxTurns: turns,
+      ttlMs: undefined,
+      onExhausted,
+    };
+    draft.budget = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+    return HONOURED;
+  }),
+  ttl: field(
+    z.string().describe("the time until a session is cancelled, such as 90s, 10m or 1h30m"),
+    (value, draft) => {
+      try {
+        draft.ttlMs = parseDuration(value, "holdfast.ttl");
+        return HONOURED;
+      } catch (error) {
+        return refused((error as Error).message);
+      }
+    },
+  ),
+  approvals: field(
+    z
+      .strictObject({
+        allow: textOrTexts.optional(),
+        ask: textOrTexts.optional(),
+        deny: textOrTexts.optional(),
+      })
+      .describe("calls of tools that run, are asked for, or are refused, such as deny: [Bash(git push:*)]"),
+    (given, draft) => {
+      const said: string[] = [];
+      for (const decision of ["deny", "ask", "allow"] as const) {
+        const ruling = ruleTools(toolTexts(given[decision] ?? []), decision, ALL_TOOL_NAMES, draft);
+        if (ruling[0] === "refused") return ruling;
+        if (ruling[1] !== undefined) said.push(ruling[1]);
+      }
+      return mapped(said.join("; ") || "no rule");
+    },
+  ),
+  sandbox: field(z.string().min(1).describe("the name of a sandbox backend"), (value, draft) => {
+    draft.sandbox = value;
+    return HONOURED;
+  }),
+  environment: field(names("names of environments"), (value, draft) => {
+    draft.environments = value;
+    return HONOURED;
+  }),
+  secrets: field(
+    z
+      .array(z.string().regex(/^[A-Za-z_]\w{0,99}$/, "a secret's name has letters, digits and _"))
+      .describe("names of secrets"),
+    (value, draft) => {
+      draft.secrets = value;
+      return HONOURED;
+    },
+  ),
+  input: field(jsonSchema("input; without it the input is a text"), (value, draft) => {
+    draft.inputSchema = value;
+    return rulingOfSchema(value);
+  }),
+  output: field(jsonSchema("output; without it the output is a text"), (value, draft) => {
+    draft.outputSchema = value;
+    return rulingOfSchema(value);
+  }),
+  demands: field(
+    z
+      .record(z.string().min(1), z.union([z.string(), z.number(), z.boolean()]))
+      .describe("labels that a runner must have, by name"),
+    (value, draft) => {
+      draft.labels = value;
+      return HONOURED;
+    },
+  ),
+  effects: field(
+    z
+      .record(z.string(), z.enum(EFFECT_CLASSES))
+      .describe(`effect classes of tools by name: ${EFFECT_CLASSES.join(", ")}`),
+    (value, draft) => {
+      const unknown = Object.keys(value).find(
+        (tool) => !Object.hasOwn(OWN_TOOLS, tool) && !tool.startsWith("mcp__"),
+      );
+      if (unknown !== undefined)
+        return refused(`there is no tool ${unknown}; name a tool of Holdfast or mcp__SERVER__TOOL`);
+      draft.effects = value;
+      return HONOURED;
+    },
+  ),
+  agents: field(
+    z.array(z.string()).describe("names of agents that the tool delegate may start; * for all"),
+    (value, draft) => {
+      const problem = value
+        .filter((name) => name !== "*")
+        .map(nameProblem)
+        .find((text) => text !== undefined);
+      if (problem !== undefined) return refused(problem);
+      draft.agents = value;
+      return HONOURED;
+    },
+  ),
+  fallbackModels: field(
+    z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
+    (value, draft) => {
+      draft.fallbackModels = value;
+      return HONOURED;
+    },
+  ),
+  conversation: field(
+    z.boolean().describe("whether the agent waits for the next input after its answer"),
+    (value, draft) => {
+      draft.isConversation = value;
+      return HONOURED;
+    },
+  ),
+  workspace: field(
+    z.enum(["shared", "worktree", "empty"]).describe("the folder of a session: shared, worktree or empty"),
+    (value, draft) => {
+      draft.workspace = value;
+      return HONOURED;
+    },
+  ),
+};
+
+function rulingOfSchema(schema: JsonSchema): Ruling {
+  const problem = checkJsonSchema(schema);
+  return problem === undefined ? HONOURED : refused(`it is no JSON Schema: ${problem}`);
+}
+
+const TABLE: FieldTable = { rules: RULES, restricting: "all", owner: "under holdfast" };
+
+/** The rule for `holdfast:`. Each field below it has a verdict of its own. */
+export const holdfastKey = field(
+  z.record(z.string(), z.unknown()).describe("the fields of Holdfast"),
+  (value, draft, report) => {
+    readFields(value, TABLE, draft, report, ["holdfast"]);
+    return HONOURED;
+  },
+);
+
+/** The schema of the value of `holdfast:`, for editors. */
+export const holdfastKeySchema = z
+  .strictObject(
+    Object.fromEntries(Object.entries(RULES).map(([name, { schema }]) => [name, schema.optional()])),
+  )
+  .describe("The fields of Holdfast.");

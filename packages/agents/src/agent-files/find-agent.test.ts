@@ -1,0 +1,186 @@
+// Agents are found by their names and paths, those of a project only when the user trusts it.
+
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { AgentPlaces } from "./agent-places.ts";
+import { findAgent, listAgents } from "./find-agent.ts";
+import { readInstructions } from "./instructions.ts";
+import { distrustFolder, trustFolder } from "./trusted-folders.ts";
+
+let folder: string;
+let places: AgentPlaces;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-find-agent-")));
+  const [project, home] = [join(folder, "project"), join(folder, "home")];
+  mkdirSync(project);
+  mkdirSync(home);
+  places = { project, home, env: {}, trustFile: join(home, ".local", "trusted-folders.json") };
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(path: string, fields = ""): string {
+  const file = join(folder, path);
+  mkdirSync(dirname(file), { recursive: true });
+  const name = /([^/]+?)(\.agent)?\.md$/.exec(path)?.[1] ?? "";
+  writeFileSync(file, `---\nname: ${name}\ndescription: d\n${fields}---\nDo it.\n`);
+  return file;
+}
+
+const statuses = (): string[] =>
+  listAgents(places).map(({ name, scope, status }) => `${scope} ${name} ${status}`);
+
+describe("trust", () => {
+  test("a project's files are listed and not loaded until the user trusts its folder", () => {
+    write("project/.claude/agents/reviewer.md");
+    expect(statuses()).toEqual(["project reviewer untrusted"]);
+    expect(() => findAgent("reviewer", places)).toThrow(expect.objectContaining({ code: "policy_denied" }));
+    trustFolder(places.trustFile, places.project);
+    expect(findAgent("reviewer", places)).toMatchObject({ name: "reviewer", source: { scope: "project" } });
+    distrustFolder(places.trustFile, places.project);
+    expect(statuses()).toEqual(["project reviewer untrusted"]);
+  });
+
+  test("trust is of the folder that a path leads to, and not of what is below it or linked from it", () => {
+    write("project/.claude/agents/reviewer.md");
+    symlinkSync(places.project, join(folder, "alias"));
+    trustFolder(places.trustFile, join(folder, "alias"));
+    expect(statuses()).toEqual(["project reviewer loaded"]);
+    const below = { ...places, project: join(places.project, "below") };
+    write("project/below/.claude/agents/other.md");
+    expect(listAgents(below).map(({ status }) => status)).toEqual(["untrusted"]);
+  });
+
+  test("files in the user's folders are loaded, and a path names a file of any folder", () => {
+    write("home/.claude/agents/mine.md");
+    const path = write("project/.claude/agents/reviewer.md");
+    expect(findAgent("mine", places).source.scope).toBe("user");
+    expect(findAgent(path, places).source).toMatchObject({ scope: "path", dialect: "claude" });
+    expect(findAgent("./.claude/agents/reviewer.md", places).name).toBe("reviewer");
+  });
+
+  test("a damaged file of trusted folders is an error, and never trust", () => {
+    mkdirSync(dirname(places.trustFile), { recursive: true });
+    for (const text of ["{", "[]", '{"folders": "/"}']) {
+      writeFileSync(places.trustFile, text, { mode: 0o600 });
+      expect(() => listAgents(places)).toThrow(expect.objectContaining({ code: "config_invalid" }));
+    }
+  });
+});
+
+describe("names", () => {
+  beforeEach(() => void trustFolder(places.trustFile, places.project));
+
+  test("an agent of the project is found before the user's agent of that name", () => {
+    write("home/.claude/agents/reviewer.md");
+    write("project/.holdfast/agents/reviewer.md");
+    expect(statuses()).toEqual(["project reviewer loaded", "user reviewer hidden"]);
+    expect(findAgent("reviewer", places).source.dialect).toBe("holdfast");
+  });
+
+  test("two files of one scope with one name are an error that names both, and other agents are not affected", () => {
+    const paths = [
+      write("project/.claude/agents/reviewer.md"),
+      write("project/.opencode/agents/reviewer.md"),
+    ];
+    write("project/.github/agents/planner.agent.md");
+    const refused = expect.objectContaining({ code: "agent_invalid", at: paths.join(", ") });
+    expect(() => findAgent("reviewer", places)).toThrow(refused);
+    expect(findAgent("planner", places).source.dialect).toBe("copilot");
+    expect(findAgent(paths[1]!, places).source.dialect).toBe("opencode");
+  });
+
+  test("one broken file never breaks the list", () => {
+    write("project/.holdfast/agents/good.md");
+    writeFileSync(join(places.project, ".holdfast/agents/broken.md"), "---\n: [\n---\n");
+    mkdirSync(join(places.project, ".holdfast/agents/folder.md"));
+    symlinkSync("nowhere", join(places.project, ".holdfast/agents/lost.md"));
+    expect(statuses()).toEqual(["project broken refused", "project good loaded", "project lost refused"]);
+    expect(() => findAgent("broken", places)).toThrow(expect.objectContaining({ code: "agent_invalid" }));
+  });
+
+  test("an unknown name is an error with a suggestion", () => {
+    write("project/.holdfast/agents/reviewer.md");
+    expect(() => findAgent("reviewr", places)).toThrow(
+      expect.objectContaining({
+        code: "agent_not_found",
+        message: expect.stringContaining("did you mean reviewer?"),
+      }),
+    );
+    expect(() => findAgent("./none.md", places)).toThrow(expect.objectContaining({ code: "file_not_found" }));
+  });
+
+  test("a link that leads out of the project is refused", () => {
+    const outside = write("outside.md");
+    mkdirSync(join(places.project, ".holdfast/agents"), { recursive: true });
+    symlinkSync(outside, join(places.project, ".holdfast/agents/outside.md"));
+    const [listed] = listAgents(places);
+    expect(listed).toMatchObject({
+      status: "refused",
+      problem: { message: expect.stringContaining("leads out") },
+    });
+  });
+
+  test("agents that start each other without end are refused, and a name of no file is reported", () => {
+    write("project/.holdfast/agents/a.md", "holdfast: { agents: [b] }\n");
+    write("project/.holdfast/agents/b.md", "holdfast: { agents: [c] }\n");
+    write("project/.holdfast/agents/c.md", "holdfast: { agents: [a, nobody] }\n");
+    write("project/.holdfast/agents/d.md", "holdfast: { agents: [nobody] }\n");
+    expect(statuses()).toEqual([
+      "project a refused",
+      "project b refused",
+      "project c refused",
+      "project d loaded",
+    ]);
+    const [first, , , last] = listAgents(places);
+    expect(first?.verdicts.at(-1)?.text).toBe("agents start each other without end: a → b → c → a");
+    expect(last?.verdicts.at(-1)).toMatchObject({
+      verdict: "ignored",
+      text: expect.stringContaining("nobody"),
+    });
+  });
+
+  test("the home folder as a project has its files once, as the user's", () => {
+    write("home/.holdfast/agents/mine.md");
+    places = { ...places, project: places.home! };
+    expect(statuses()).toEqual(["user mine loaded"]);
+  });
+});
+
+describe("AGENTS.md", () => {
+  function instruct(path: string, text: string): string {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    return file;
+  }
+
+  test("the files from the repository's root to the folder hold, the nearest last", () => {
+    mkdirSync(join(places.project, ".git"));
+    instruct("AGENTS.md", "outside");
+    const files = [
+      instruct("project/AGENTS.md", "use tabs\n"),
+      instruct("project/web/AGENTS.md", "use spaces\n"),
+    ];
+    mkdirSync(join(places.project, "web/src"));
+    const read = readInstructions(join(places.project, "web/src"));
+    expect(read.files).toEqual(files);
+    expect(read.text).toBe(
+      "Instructions of AGENTS.md:\n\nuse tabs\n\nInstructions of web/AGENTS.md:\n\nuse spaces",
+    );
+    expect(readInstructions(places.project).files).toEqual([files[0]]);
+  });
+
+  test("the furthest file is left out when the text would be too long, and a link out of the root is not read", () => {
+    mkdirSync(join(places.project, ".git"));
+    const far = instruct("project/AGENTS.md", "x".repeat(60_000));
+    const near = instruct("project/web/AGENTS.md", "y".repeat(30_000));
+    const read = readInstructions(join(places.project, "web"));
+    expect([read.files, read.leftOut.map(({ path }) => path)]).toEqual([[near], [far]]);
+    rmSync(far);
+    symlinkSync(instruct("secret.md", "secret"), far);
+    expect(readInstructions(places.project)).toMatchObject({ text: "", leftOut: [{ path: far }] });
+    expect(readInstructions(join(folder, "home"))).toEqual({ text: "", files: [], leftOut: [] });
+  });
+});

@@ -1,0 +1,181 @@
+// Lists the agents of a project and its user, and finds one by its name or path (`listAgents`, `findAgent`).
+//
+//   find-agent-1. An agent of the project hides one of the same name of the user. Two of one scope hide each other: the name is an
+//       error that names both.
+//   find-agent-2. A file of a project that the user does not trust is listed, and not read.
+//   find-agent-3. Agents that may start each other without end are not loaded.
+
+import { existsSync } from "node:fs";
+import { isAbsolute, resolve } from "node:path";
+import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import type { AgentRecord } from "./agent-record.ts";
+import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
+import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
+import type { FieldVerdict } from "./format/field-report.ts";
+import { isTrusted } from "./trusted-folders.ts";
+
+export type AgentStatus =
+  | "loaded"
+  /** A problem, or a refused field. */
+  | "refused"
+  /** Its project is not trusted. */
+  | "untrusted"
+  /** Another file of its scope has its name. */
+  | "doubled"
+  /** An agent of the project has its name. */
+  | "hidden";
+
+export interface ListedAgent extends AgentFile {
+  readonly status: AgentStatus;
+  /** The other files of this name, when it is doubled or hidden. */
+  readonly others: readonly string[];
+}
+
+/** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
+export function listAgents(places: AgentPlaces): readonly ListedAgent[] {
+  const isProjectTrusted = places.trustsProject === true || isTrusted(places.trustFile, places.project);
+  const files = findAgentFiles(places).map((found) =>
+    found.scope === "project" && !isProjectTrusted ? unreadFile(found) : loadAgentFile(found),
+  );
+  const isRead = (file: AgentFile): boolean => file.scope !== "project" || isProjectTrusted;
+  const byName = Map.groupBy(files.filter(isRead), ({ name }) => name);
+  const listed = files.map((file): ListedAgent => {
+    if (!isRead(file)) return { ...file, status: "untrusted", others: [] };
+    const others = (byName.get(file.name) ?? []).filter((other) => other !== file);
+    const paths = (scope: AgentFile["scope"]): string[] =>
+      others.filter((other) => other.scope === scope).map(({ path }) => path);
+    const [doubles, hiding] = [paths(file.scope), file.scope === "user" ? paths("project") : []];
+    if (hiding.length > 0) return { ...file, status: "hidden", others: hiding };
+    if (doubles.length > 0) return { ...file, status: "doubled", others: doubles };
+    return { ...file, status: file.record === null ? "refused" : "loaded", others: [] };
+  });
+  return withoutCycles(listed);
+}
+
+/**
+ * The agent of this name, or of the file at this path.
+ *
+ * @param cwd the folder that a relative path begins at.
+ * @throws NotFoundError `agent_not_found`.
+ * @throws HoldfastError `agent_invalid` for a file that is refused, or a name that two files have.
+ * @throws HoldfastError `policy_denied` for a file of a project that is not trusted.
+ */
+export function findAgent(
+  nameOrPath: string,
+  places: AgentPlaces,
+  cwd: string = places.project,
+): AgentRecord {
+  if (isPath(nameOrPath)) {
+    const path = isAbsolute(nameOrPath) ? nameOrPath : resolve(cwd, nameOrPath);
+    const file = loadAgentFile(foundAt(path));
+    return file.record ?? refuse(file);
+  }
+  const listed = listAgents(places);
+  const named = listed.filter(({ name, status }) => name === nameOrPath && status !== "hidden");
+  const [first] = named.toSorted((a, b) => RANK[a.status] - RANK[b.status]);
+  if (first === undefined) {
+    const names = listed.filter(({ status }) => status === "loaded").map(({ name }) => name);
+    throw new NotFoundError(
+      "agent_not_found",
+      `there is no agent ${nameOrPath}${didYouMean(nameOrPath, names)}`,
+      {
+        expected: names.length === 0 ? "an agent file in .holdfast/agents" : names.join(", "),
+        fix: "run `holdfast agents list` to see all agents",
+      },
+    );
+  }
+  return first.status === "loaded" && first.record !== null ? first.record : refuse(first);
+}
+
+/** An agent that can be used goes before one that is not trusted, which may have another name. */
+const RANK: Readonly<Record<AgentStatus, number>> = {
+  loaded: 0,
+  doubled: 1,
+  refused: 2,
+  untrusted: 3,
+  hidden: 4,
+};
+
+/** Whether a text names a file and no agent. */
+function isPath(text: string): boolean {
+  return /[/\\]|\.(md|toml|json)$/.test(text) || text === ".";
+}
+
+/** @throws HoldfastError that says why the file has no record. */
+function refuse(file: AgentFile & Partial<Pick<ListedAgent, "status" | "others">>): never {
+  const { path, name, status, others = [], problem, verdicts } = file;
+  if (status === "untrusted")
+    throw new HoldfastError("policy_denied", `the agent ${name} is in a project that you have not trusted`, {
+      at: path,
+      fix: "read the file, and then run `holdfast agents trust`",
+    });
+  if (status === "doubled")
+    throw new HoldfastError("agent_invalid", `${others.length + 1} files have the agent ${name}`, {
+      at: [path, ...others].join(", "),
+      fix: "rename one of them, or name the file by its path",
+    });
+  if (problem !== null) {
+    const { message, fix, line, column } = problem;
+    const place = line === null ? path : `${path}:${line}${column === null ? "" : `:${column}`}`;
+    if (!existsSync(path)) throw new NotFoundError("file_not_found", message, { at: path, fix });
+    throw new HoldfastError("agent_invalid", `the agent file cannot be used: ${message}`, { at: place, fix });
+  }
+  const reasons = verdicts.filter(({ verdict }) => verdict === "refused");
+  const [first] = reasons;
+  throw new HoldfastError(
+    "agent_invalid",
+    `the agent ${name} is refused: ${reasons.map(({ field, text }) => `${field}: ${text}`).join("; ")}`,
+    {
+      at: first === undefined || first.line === null ? path : `${path}:${first.line}`,
+      fix: "correct these fields; `holdfast agents check` explains each field",
+    },
+  );
+}
+
+/** find-agent-3. An agent of code may have a name that no file has. */
+function withoutCycles(listed: readonly ListedAgent[]): readonly ListedAgent[] {
+  const loaded = new Map(
+    listed.flatMap(({ status, record }) =>
+      status === "loaded" && record !== null ? [[record.name, record] as const] : [],
+    ),
+  );
+  return listed.map((agent) => {
+    const { record } = agent;
+    if (agent.status !== "loaded" || record === null) return agent;
+    const cycle = pathTo(record.name, record, loaded, new Set());
+    const said = (verdict: FieldVerdict["verdict"], text: string): readonly FieldVerdict[] => [
+      ...agent.verdicts,
+      { field: "agents", verdict, text, line: null },
+    ];
+    if (cycle !== undefined) {
+      const text = `agents start each other without end: ${[record.name, ...cycle].join(" → ")}`;
+      return { ...agent, status: "refused", record: null, verdicts: said("refused", text) };
+    }
+    const unknown = record.agents.find((name) => name !== "*" && !loaded.has(name));
+    if (unknown === undefined) return agent;
+    const guess = didYouMean(unknown, loaded.keys());
+    return {
+      ...agent,
+      verdicts: said("ignored", `no file has an agent ${unknown}, so it must be an agent of code${guess}`),
+    };
+  });
+}
+
+/** The names from this agent down to the wanted one. */
+function pathTo(
+  wanted: string,
+  from: AgentRecord,
+  all: ReadonlyMap<string, AgentRecord>,
+  seen: Set<string>,
+): readonly string[] | undefined {
+  for (const name of from.agents) {
+    if (name === wanted) return [name];
+    const next = all.get(name);
+    if (next === undefined || seen.has(name)) continue;
+    seen.add(name);
+    const rest = pathTo(wanted, next, all, seen);
+    if (rest !== undefined) return [name, ...rest];
+  }
+  return undefined;
+}

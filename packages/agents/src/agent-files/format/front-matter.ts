@@ -1,0 +1,195 @@
+// Reads the text of an agent file: its bytes, the front matter in YAML, and the body (`readFrontMatter`).
+//
+//   front-matter-1. A file is read up to a limit, as UTF-8, without its byte-order mark and with line breaks of one kind.
+//   front-matter-2. Aliases of YAML are refused: a few lines of them can stand for gigabytes.
+//   front-matter-3. A text at the top level may contain ": " without quotes, as in many files of coding agents. Such a line is read as
+//       a text only if YAML cannot read the whole.
+
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml";
+
+/** The largest agent file. */
+const AGENT_FILE_BYTES_MAX = 1024 * 1024;
+
+/** A problem with a file as a whole. */
+export class FileProblem extends Error {
+  override name = "FileProblem";
+  readonly fix: string;
+  /** From 1. */
+  readonly line: number | null;
+  readonly column: number | null;
+
+  constructor(message: string, fix: string, line: number | null = null, column: number | null = null) {
+    super(message);
+    this.fix = fix;
+    this.line = line;
+    this.column = column;
+  }
+}
+
+export interface ParsedFile {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly body: string;
+  /** The line of a field in the file, from 1. */
+  readonly lineOf: (path: readonly string[]) => number | null;
+  /** Fields that were read as a text although they are not valid YAML (front-matter-3). */
+  readonly repaired: readonly string[];
+}
+
+/** @throws FileProblem */
+export function readText(path: string): string {
+  const bytes = readBytes(path);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); // front-matter-1. It drops the mark.
+    return text.replaceAll("\r\n", "\n");
+  } catch {
+    throw new FileProblem("the file is not UTF-8", "save it as UTF-8");
+  }
+}
+
+function readBytes(path: string): Buffer {
+  let file: number;
+  try {
+    // A pipe without a writer must not block.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new FileProblem(
+      code === "ENOENT" ? "there is no such file" : `the file cannot be read: ${message}`,
+      "check the path and its permissions",
+    );
+  }
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile())
+      throw new FileProblem(
+        stats.isDirectory() ? "it is a folder" : "it is not a file",
+        "name the file of an agent",
+      );
+    const bytes = Buffer.alloc(AGENT_FILE_BYTES_MAX + 1);
+    let size = 0;
+    for (let read = -1; read !== 0 && size < bytes.length; size += read)
+      read = readSync(file, bytes, size, bytes.length - size, null);
+    if (size > AGENT_FILE_BYTES_MAX)
+      throw new FileProblem(
+        `the file has ${Math.max(stats.size, size)} bytes, and ${AGENT_FILE_BYTES_MAX} is the limit`,
+        "move what is long into files that the agent reads",
+      );
+    return bytes.subarray(0, size);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** @throws FileProblem */
+export function readFrontMatter(text: string): ParsedFile {
+  const [opening = "", ...rest] = text.split("\n");
+  if (opening.trimEnd() !== "---")
+    throw new FileProblem(
+      "the file has no front matter",
+      "begin it with a line `---`, the fields and another line `---`",
+      1,
+      1,
+    );
+  const end = rest.findIndex((line) => line.trimEnd() === "---");
+  if (end < 0)
+    throw new FileProblem("the front matter has no end", "put a line `---` below its fields", 1, 1);
+  const body = rest
+    .slice(end + 1)
+    .join("\n")
+    .trim();
+  return { ...parseYaml(rest.slice(0, end).join("\n")), body };
+}
+
+function parseYaml(yaml: string): Omit<ParsedFile, "body"> {
+  const first = parse(yaml);
+  const repaired = new Set<string>();
+  let { document, counter } = first;
+  if (document.errors.length > 0) {
+    const again = parse(quoteTexts(yaml, repaired));
+    if (again.document.errors.length > 0) throw yamlProblem(first);
+    ({ document, counter } = again);
+  }
+  refuseAliases(document, counter);
+  const values: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
+  if (typeof values !== "object" || values === null || Array.isArray(values))
+    throw new FileProblem(
+      "the front matter is not a list of fields",
+      "write each field as `name: value`",
+      2,
+      1,
+    );
+  return {
+    values: values as Record<string, unknown>,
+    repaired: [...repaired],
+    lineOf: (path) => lineOf(document, counter, path),
+  };
+}
+
+function parse(yaml: string): { document: Document.Parsed; counter: LineCounter } {
+  const counter = new LineCounter();
+  // Without merge keys and types of YAML 1.1: `no` is a text.
+  const document = parseDocument(yaml, {
+    lineCounter: counter,
+    prettyErrors: false,
+    version: "1.2",
+    logLevel: "silent",
+  });
+  return { document, counter };
+}
+
+/** The front matter begins at the second line of its file. */
+const LINES_ABOVE = 1;
+
+function yamlProblem({ document, counter }: ReturnType<typeof parse>): FileProblem {
+  const [error] = document.errors;
+  const { line, col } = counter.linePos(error?.pos[0] ?? 0);
+  const isDouble = error?.code === "DUPLICATE_KEY";
+  return new FileProblem(
+    isDouble
+      ? "a field stands twice in the front matter"
+      : `the front matter is not YAML: ${error?.message ?? ""}`,
+    isDouble ? "remove one of them" : "correct that line; put a text with `: ` or `#` in quotes",
+    line + LINES_ABOVE,
+    col,
+  );
+}
+
+/** front-matter-2. */
+function refuseAliases(document: Document.Parsed, counter: LineCounter): void {
+  visit(document, {
+    Alias: (_key, node) => {
+      if (!isAlias(node)) return;
+      const { line, col } = counter.linePos(node.range?.[0] ?? 0);
+      throw new FileProblem(
+        `the front matter uses the alias *${node.source}`,
+        "write the value out",
+        line + LINES_ABOVE,
+        col,
+      );
+    },
+  });
+}
+
+/** front-matter-3. Puts the plain texts of top-level fields in quotes where they hold what YAML reads as more than text. */
+function quoteTexts(yaml: string, repaired: Set<string>): string {
+  return yaml
+    .split("\n")
+    .map((line) => {
+      const [, name, value] = /^([A-Za-z][\w-]*):[ \t]+([^\s"'[\]{}|>&*!%@`#].*)$/.exec(line) ?? [];
+      if (name === undefined || value === undefined || !/:(\s|$)| #/.test(value)) return line;
+      repaired.add(name);
+      return `${name}: ${JSON.stringify(value.trimEnd())}`;
+    })
+    .join("\n");
+}
+
+function lineOf(document: Document.Parsed, counter: LineCounter, path: readonly string[]): number | null {
+  const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
+  const items = (parent as { items?: unknown } | null)?.items;
+  if (!Array.isArray(items)) return null;
+  for (const { key } of items as { key?: { value?: unknown; range?: readonly number[] } }[]) {
+    if (String(key?.value) === path.at(-1)) return counter.linePos(key?.range?.[0] ?? 0).line + LINES_ABOVE;
+  }
+  return null;
+}

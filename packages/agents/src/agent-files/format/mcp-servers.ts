@@ -1,0 +1,72 @@
+// MCP servers as other tools write them: in front matter and in `.mcp.json`.
+
+import { z } from "zod";
+import type { McpServer } from "../agent-record.ts";
+import type { AgentDraft } from "./agent-draft.ts";
+import { HONOURED, type Ruling } from "./fields.ts";
+import type { FieldReport } from "./field-report.ts";
+
+const texts = z.record(z.string(), z.string());
+const stdio = z.strictObject({
+  type: z.enum(["stdio", "local"]).optional(),
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: texts.default({}),
+});
+const http = z.strictObject({
+  type: z.enum(["http", "streamable-http", "remote"]).optional(),
+  url: z.url({ protocol: /^https?$/ }),
+  headers: texts.default({}),
+});
+
+/** The fields of one server, which may have fields of its tool that Holdfast does not use. */
+export const mcpServerValue = z.record(z.string(), z.unknown());
+
+/** Fields of other tools that restrict nothing. */
+const UNUSED = new Set(
+  "timeout trust description cwd startup_timeout_sec tool_timeout_sec alwaysAllow required".split(" "),
+);
+
+/** Reads one server. @returns the server, or the reason why there is none. */
+function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | string {
+  const { httpUrl, enabled: _enabled, disabled: _disabled, ...rest } = given;
+  const known = Object.entries(rest).filter(([name]) => !UNUSED.has(name));
+  const fields = Object.fromEntries(httpUrl === undefined ? known : [...known, ["url", httpUrl]]);
+  if (fields["type"] === "sse")
+    return "Holdfast does not speak the transport sse, which MCP has deprecated; use http";
+  const isProgram = "command" in fields;
+  const read = (isProgram ? stdio : http).safeParse(fields);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const place = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")}: `;
+    return `${place}${issue?.message ?? "it does not fit"}`;
+  }
+  return { ...read.data, type: isProgram ? "stdio" : "http" } as McpServer;
+}
+
+/** Reads servers by name, each with verdicts of its own. A text names a configured server. */
+export function takeServers(
+  servers: readonly (readonly [name: string, given: Readonly<Record<string, unknown>> | string])[],
+  path: string,
+  draft: AgentDraft,
+  report: FieldReport,
+): Ruling {
+  for (const [name, given] of servers) {
+    if (typeof given !== "string") {
+      for (const unused of Object.keys(given).filter((one) => UNUSED.has(one)))
+        report.add(
+          [path, name, unused],
+          "ignored",
+          "Holdfast has its own time-outs, folders and questions for MCP servers",
+        );
+      if (given["disabled"] === true || given["enabled"] === false) {
+        report.add([path, name], "ignored", "the server is switched off");
+        continue;
+      }
+    }
+    const server = typeof given === "string" ? given : readMcpServer(given);
+    if (typeof server === "string" && typeof given !== "string") report.add([path, name], "refused", server);
+    else draft.mcpServers = { ...draft.mcpServers, [name]: server };
+  }
+  return HONOURED;
+}

@@ -1,0 +1,70 @@
+// `readInstructions`: the text of the `AGENTS.md` files that hold for a folder.
+//
+//   instructions-1. The files from the root down to the folder hold, and a nearer file goes before one that is further away. It
+//       stands last in the text, and the furthest files are left out first when the text would be too long.
+//   instructions-2. A file outside the root is not read, also not through a link.
+
+import { existsSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { realPath } from "./agent-places.ts";
+import { FileProblem, readText } from "./format/front-matter.ts";
+
+export interface Instructions {
+  /** Empty when there is no file. */
+  readonly text: string;
+  /** The files of the text, the nearest last. */
+  readonly files: readonly string[];
+  /** The files that were left out, each with the reason. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+}
+
+const FILE = "AGENTS.md";
+/** The longest text in UTF-16 code units. */
+const INSTRUCTIONS_CHARS_MAX = 64 * 1024;
+
+/**
+ * The instructions for work in a folder.
+ *
+ * @param folder the folder, such as a workspace.
+ * @param root the uppermost folder that is looked into, by default the root of the git repository of the folder, or the folder itself.
+ */
+export function readInstructions(folder: string, root: string = rootOf(folder)): Instructions {
+  const leftOut: { path: string; reason: string }[] = [];
+  const parts: { path: string; text: string }[] = [];
+  let chars = 0;
+  for (const path of candidates(resolve(folder), resolve(root))) {
+    try {
+      if (!realPath(path).startsWith(`${realPath(root)}${sep}`))
+        throw new FileProblem("it is a link that leads out of the project", "");
+      const text = readText(path).trim();
+      if (text === "") continue;
+      const part = `Instructions of ${relative(root, path)}:\n\n${text}`;
+      if (chars + part.length > INSTRUCTIONS_CHARS_MAX)
+        throw new FileProblem(`the text would be longer than ${INSTRUCTIONS_CHARS_MAX} characters`, "");
+      chars += part.length;
+      parts.unshift({ path, text: part });
+    } catch (error) {
+      if (!(error instanceof FileProblem)) throw error;
+      leftOut.push({ path, reason: error.message });
+    }
+  }
+  return { text: parts.map(({ text }) => text).join("\n\n"), files: parts.map(({ path }) => path), leftOut };
+}
+
+/** The files that there are, the nearest first. */
+function candidates(folder: string, root: string): readonly string[] {
+  const folders: string[] = [];
+  for (let at = folder; ; at = dirname(at)) {
+    folders.push(at);
+    if (at === root || at === dirname(at)) break;
+  }
+  return folders.map((at) => join(at, FILE)).filter((path) => existsSync(path));
+}
+
+function rootOf(folder: string): string {
+  const start = resolve(folder);
+  for (let at = start; ; at = dirname(at)) {
+    if (existsSync(join(at, ".git"))) return at;
+    if (at === dirname(at)) return start;
+  }
+}

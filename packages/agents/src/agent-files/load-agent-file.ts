@@ -1,0 +1,151 @@
+// Reads one agent file of any dialect into an agent record, with a verdict on each of its fields (`loadAgentFile`).
+//
+//   load-agent-file-1. A file with a problem or a refused field has no record. Nothing here throws for a wrong file, so that one broken
+//       file never breaks a list.
+//   load-agent-file-2. A file of a project is inside the project when links are followed.
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { basename, join, sep } from "node:path";
+import { isWritableByOthers } from "@holdfast/runtime/internal";
+import type { AgentRecord } from "./agent-record.ts";
+import { realPath, type DialectName, type FoundFile } from "./agent-places.ts";
+import { claude, holdfast } from "./dialects/claude.ts";
+import { codex, readCodexFile } from "./dialects/codex.ts";
+import { copilot } from "./dialects/copilot.ts";
+import { nameProblem, type Dialect } from "./dialects/dialect.ts";
+import { folder, FOLDER_FILES, readFolder } from "./dialects/folder.ts";
+import { gemini } from "./dialects/gemini.ts";
+import { opencode } from "./dialects/opencode.ts";
+import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
+import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
+import { readFields } from "./format/fields.ts";
+import { FileProblem, readFrontMatter, readText, type ParsedFile } from "./format/front-matter.ts";
+
+/** A file that was found, and the result of reading it. */
+export interface AgentFile extends FoundFile {
+  /** The name in the file, or of the file when it has none. */
+  readonly name: string;
+  /** `null` for a file that is not loaded: it has a problem or a refused field, or its folder is not trusted. */
+  readonly record: AgentRecord | null;
+  readonly verdicts: readonly FieldVerdict[];
+  /** The reason why the file as a whole cannot be used. */
+  readonly problem: AgentFileProblem | null;
+}
+
+export type AgentFileProblem = Pick<FileProblem, "message" | "fix" | "line" | "column">;
+
+const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
+  holdfast,
+  claude,
+  opencode,
+  codex,
+  gemini,
+  copilot,
+  folder,
+};
+
+export function loadAgentFile(found: FoundFile): AgentFile {
+  const report: { current: FieldReport } = { current: new FieldReport() };
+  const draft = newDraft(stemOf(found), "");
+  try {
+    checkPlace(found);
+    const dialect = DIALECTS[found.dialect];
+    const parsed = parse(found);
+    report.current = new FieldReport(parsed.lineOf);
+    readDialect(dialect, parsed, draft, report.current);
+    const { verdicts } = report.current;
+    const isRefused = verdicts.some(({ verdict }) => verdict === "refused");
+    const source = { path: found.path, dialect: found.dialect, scope: found.scope, hash: hashOf(found) };
+    return {
+      ...found,
+      name: draft.name,
+      record: isRefused ? null : { ...draft, source },
+      verdicts,
+      problem: null,
+    };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    const { message, fix, line, column } = error;
+    return {
+      ...found,
+      name: draft.name,
+      record: null,
+      verdicts: [],
+      problem: { message, fix, line, column },
+    };
+  }
+}
+
+/** A file that is listed and not read. */
+export function unreadFile(found: FoundFile): AgentFile {
+  return { ...found, name: stemOf(found), record: null, verdicts: [], problem: null };
+}
+
+function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, report: FieldReport): void {
+  draft.prompt = parsed.body;
+  for (const name of parsed.repaired)
+    report.add([name], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
+  readFields(parsed.values, dialect.table, draft, report);
+  if (parsed.values["name"] === undefined) {
+    const problem = nameProblem(draft.name);
+    if (problem === undefined) report.add(["name"], "mapped", `${draft.name}, as the file is named`);
+    else report.add(["name"], "refused", `it is missing, and ${problem}`);
+  }
+  if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
+    report.add(["description"], "refused", "it is missing: say in a sentence when to use the agent");
+  if (draft.prompt === "" && dialect.mayLackPrompt !== true)
+    report.add(
+      [dialect.promptField ?? "prompt"],
+      "refused",
+      "the system prompt is missing: write it below the front matter",
+    );
+}
+
+function parse({ path, dialect }: FoundFile): ParsedFile {
+  switch (dialect) {
+    case "codex":
+      return readCodexFile(path);
+    case "folder":
+      return readFolder(path);
+    case "holdfast":
+    case "claude":
+    case "opencode":
+    case "gemini":
+    case "copilot":
+      return readFrontMatter(readText(path));
+  }
+}
+
+/** load-agent-file-2. @throws FileProblem */
+function checkPlace({ path, within, scope }: FoundFile): void {
+  const real = realPath(path);
+  if (within !== null && !real.startsWith(`${within}${sep}`))
+    throw new FileProblem(
+      `the file is a link that leads out of the project, to ${real}`,
+      "put the file itself into the project",
+    );
+  if (scope === "path" || !existsSync(real)) return;
+  const stats = statSync(real);
+  if (isWritableByOthers(stats))
+    throw new FileProblem(
+      `other users may write it (owner ${stats.uid}, mode ${(stats.mode & 0o7777).toString(8)})`,
+      "run chmod go-w on it, or make a copy that this user owns",
+    );
+}
+
+function stemOf({ path }: FoundFile): string {
+  return basename(path).replace(/(\.agent)?\.(md|toml)$/, "");
+}
+
+function hashOf({ path, dialect }: FoundFile): string {
+  const hash = createHash("sha256");
+  if (dialect !== "folder") return hash.update(readFileSync(path)).digest("hex");
+  for (const name of FOLDER_FILES) {
+    const file = join(path, name);
+    // A length before each content: no text can move from one file to the next unseen.
+    const content = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
+    hash.update(`${name} ${content.length}\n`).update(content);
+  }
+  return hash.digest("hex");
+}

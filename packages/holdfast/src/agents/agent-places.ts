@@ -1,0 +1,32 @@
+// `agentPlaces`: where this call looks for agent files. `shownPath` shows a path as a person would write it.
+
+import { isAbsolute, join, relative } from "node:path";
+import type { AgentPlaces } from "@holdfast/agents";
+import type { Io } from "../frame/command.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
+import { findProject } from "../place/project.ts";
+
+export function agentPlaces(
+  io: Pick<Io, "cwd" | "env">,
+  {
+    project = findProject(io.cwd),
+    trustsProject = false,
+  }: { readonly project?: string; readonly trustsProject?: boolean } = {},
+): AgentPlaces {
+  const { HOME: home } = io.env;
+  return {
+    project,
+    home: home !== undefined && isAbsolute(home) ? home : undefined,
+    env: io.env,
+    trustFile: join(dataFolder(io), "trusted-folders.json"),
+    trustsProject,
+  };
+}
+
+/** The path from the current folder, or from the home folder, or the whole of it. */
+export function shownPath(path: string, { cwd, env }: Pick<Io, "cwd" | "env">): string {
+  const here = relative(cwd, path);
+  if (!here.startsWith("..") && !isAbsolute(here)) return here;
+  const fromHome = env["HOME"] === undefined ? ".." : relative(env["HOME"], path);
+  return fromHome.startsWith("..") || isAbsolute(fromHome) ? path : `~/${fromHome}`;
+}

@@ -1,0 +1,115 @@
+// `holdfast agents list`, `show` and `trust`.
+
+import { resolve } from "node:path";
+import {
+  distrustFolder,
+  findAgent,
+  findAgentFiles,
+  listAgents,
+  trustFolder,
+  type AgentRecord,
+  type ListedAgent,
+} from "@holdfast/agents";
+import { NotFoundError } from "@holdfast/core";
+import type { Arguments, Io } from "../frame/command.ts";
+import { isFolder } from "../frame/given-file.ts";
+import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
+import { agentPlaces, shownPath } from "./agent-places.ts";
+
+const DESCRIPTION_CHARS = 60;
+
+export async function showAgents(args: Arguments, io: Io): Promise<number> {
+  const listed = listAgents(agentPlaces(io, { trustsProject: args.has("trust") }));
+  const rows = listed.map((agent) => [
+    plainLine(agent.name, 40),
+    agent.status,
+    agent.dialect,
+    shownPath(agent.path, io),
+    plainLine(agent.record?.description ?? reasonOf(agent, io), DESCRIPTION_CHARS, io.results.symbols.cut),
+  ]);
+  const lines = table([["NAME", "STATUS", "FORMAT", "FILE", ""], ...rows]);
+  const text =
+    rows.length === 0
+      ? "no agent files: `holdfast agents new NAME` writes one"
+      : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
+  io.show(
+    listed.map(({ name, status, dialect, scope, path, others, record }) => ({
+      name,
+      status,
+      dialect,
+      scope,
+      path,
+      others,
+      description: record?.description ?? null,
+    })),
+    text,
+  );
+  const untrusted = listed.filter(({ status }) => status === "untrusted").length;
+  if (untrusted > 0)
+    io.note(
+      `${io.notes.symbols.warn} ${count(untrusted, "file")} of this project ${untrusted === 1 ? "is" : "are"} not loaded: read ${untrusted === 1 ? "it" : "them"} (\`${io.call("agents check")}\`), then \`${io.call("agents trust")}\``,
+    );
+  return 0;
+}
+
+function reasonOf({ status, problem, verdicts, others }: ListedAgent, io: Io): string {
+  if (status === "hidden" || status === "doubled")
+    return `also in ${others.map((path) => shownPath(path, io)).join(", ")}`;
+  if (problem !== null) return problem.message;
+  const first = verdicts.find(({ verdict }) => verdict === "refused");
+  return first === undefined ? "" : `${first.field}: ${first.text}`;
+}
+
+export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
+  const record = findAgent(nameOrPath, agentPlaces(io, { trustsProject: args.has("trust") }), io.cwd);
+  io.show(record, recordText(record));
+  return 0;
+}
+
+/** The fields that differ from those of an empty file, and the prompt. */
+function recordText({ prompt, source, permissions, ...fields }: AgentRecord): string {
+  const rules = permissions.map(
+    ({ decision, tool, pattern }) => `${decision} ${tool}${pattern === null ? "" : `(${pattern})`}`,
+  );
+  const rows = Object.entries({ ...fields, permissions: rules })
+    .filter(([, value]) => value !== null && value !== false && !isEmpty(value))
+    .map(([name, value]) => [name, typeof value === "string" ? value : shortJson(value)]);
+  const origin = [
+    ["file", source.path],
+    ["format", source.dialect],
+    ["version", source.hash],
+  ];
+  return [...table([...rows, ...origin]), "", prompt].join("\n");
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function shortJson(value: unknown): string {
+  return Array.isArray(value) && value.every((item) => typeof item === "string")
+    ? value.join(", ")
+    : JSON.stringify(value);
+}
+
+export async function trustProject(path: string | undefined, args: Arguments, io: Io): Promise<number> {
+  const places = agentPlaces(io, path === undefined ? {} : { project: resolve(io.cwd, path) });
+  const { project, trustFile } = places;
+  if (!isFolder(project))
+    throw new NotFoundError("file_not_found", "there is no such folder", {
+      at: project,
+      fix: "name the folder of a project, or leave it out for the current one",
+    });
+  if (args.has("remove")) {
+    const wasTrusted = distrustFolder(trustFile, project);
+    io.show({ folder: project, trusted: false }, `${project} is ${wasTrusted ? "no longer" : "not"} trusted`);
+    return 0;
+  }
+  const folder = trustFolder(trustFile, project);
+  const files = findAgentFiles(places).filter(({ scope }) => scope === "project").length;
+  io.show(
+    { folder, trusted: true, files },
+    `${folder} is trusted: its ${count(files, "agent file")} can be used`,
+  );
+  return 0;
+}

@@ -1,0 +1,76 @@
+import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Arguments, Command } from "../frame/command.ts";
+
+/** The options of each action. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  list: ["trust"],
+  show: ["trust"],
+  check: [],
+  new: ["user"],
+  trust: ["remove"],
+};
+
+export const agents: Command = {
+  name: "agents",
+  summary: "List, check and write agent files",
+  usage:
+    "agents list [--trust] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents trust [PATH] [--remove]",
+  description:
+    "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
+    "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
+    "mapped, ignored or refused, and why; a refused field refuses its file. Files of a project that you have not trusted are listed and not " +
+    "loaded. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
+  options: {
+    trust: { help: "also load the files of this project when you have not trusted it, for this call" },
+    user: { help: "write the file into your home folder, for all projects" },
+    remove: { help: "trust the project no longer" },
+  },
+  examples: [
+    ["agents list", "all agents of the project and of yours, and which of them can be used"],
+    ["agents check", "each field of each file, and what becomes of it"],
+    ["agents check .claude/agents/reviewer.md", "one file"],
+    ["agents new reviewer", "writes .holdfast/agents/reviewer.md"],
+    ["agents trust", "load the files of this project from now on"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    refuseForeignOptions(action, args);
+    switch (action) {
+      case "list":
+        takeNothing(rest, agents.usage);
+        return (await import("../agents/list-agents.ts")).showAgents(args, io);
+      case "show":
+        return (await import("../agents/list-agents.ts")).showAgent(
+          takeOnly(rest, "the name", agents.usage),
+          args,
+          io,
+        );
+      case "check":
+        return (await import("../agents/check-agents.ts")).checkAgents(rest, io);
+      case "new":
+        return (await import("../agents/new-agent.ts")).newAgent(
+          takeOnly(rest, "the name", agents.usage),
+          args.has("user"),
+          io,
+        );
+      case "trust":
+        if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
+        return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
+      default:
+        throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);
+    }
+  },
+};
+
+function refuseForeignOptions(action: string | undefined, args: Arguments): void {
+  const known = OPTIONS_OF[action ?? ""];
+  const foreign = Object.values(OPTIONS_OF)
+    .flat()
+    .find((name) => args.has(name) && known?.includes(name) === false);
+  if (foreign === undefined) return;
+  throw refuse(`agents ${action ?? ""} has no option --${foreign}`, agents.usage, {
+    got: `--${foreign}`,
+    fix: "leave it out",
+  });
+}
