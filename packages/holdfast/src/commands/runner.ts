@@ -11,7 +11,7 @@ export const runner: Command = {
   name: "runner",
   summary: "Run sessions of this machine for a coordinator",
   usage:
-    "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v]",
+    "runner [-c URL] [-p DIR] [--name NAME] [--agents FILE...] [--tasks FILE...] [-x NAME | -e PATH] [--label NAME=VALUE...] [--max-runs N] [-v] | runner --ipc [--db PATH | -c URL] --agents FILE...",
   description:
     "Registers at the coordinator, then waits for sessions of the agents that FILE exports and runs them until it is stopped. An " +
     "executor is a program that carries out sessions: -x names one of `executors/` or `profiles/` in the project, and its agent has " +
@@ -20,7 +20,9 @@ export const runner: Command = {
     "--kind registration`): in HOLDFAST_TOKEN, with --token-file FILE, or - for standard input; never as an argument, which others " +
     "can see. In exchange the runner receives its own token and keeps it in your data folder, for this coordinator and project. " +
     "After Ctrl-C the runner takes no more sessions, finishes what ends within the grace, and releases the rest. Other runners " +
-    "continue the rest, or this runner when it is started again. Ctrl-C does the same after `holdfast runners drain`. Environment: " +
+    "continue the rest, or this runner when it is started again. Ctrl-C does the same after `holdfast runners drain`. With --ipc a program " +
+    "holds the runner by its standard input and output, one JSON message a line (docs/ipc.md). Without -c and HOLDFAST_URL it then needs no " +
+    "coordinator: sessions are in the project's database. Environment: " +
     "HOLDFAST_URL or AGENT_ORCHESTRATOR_API_URL, HOLDFAST_TOKEN, PROJECT_DIR, AGENT_EXECUTOR_PATH (in the project), and in seconds " +
     "POLL_TIMEOUT (at most 30) and HEARTBEAT_INTERVAL, how often claims are renewed (lowered to a third of the coordinator's lease). Exit codes: 0 drained, 2 an " +
     "option is wrong, 3 a file is wrong, 5 the token is not valid, 6 this runner is already running, 11 another protocol, 130 " +
@@ -71,6 +73,10 @@ export const runner: Command = {
       help: "a JSON file with what this runner may do, whatever its coordinator asks for (default: holdfast/runner-policy.json in your configuration folder)",
       value: "FILE",
     },
+    ipc: {
+      help: "be held by the program that started it: requests on standard input, messages on standard output, the log on standard error",
+      excludes: ["json", "supervised", "executor-list", "check-executor", "secret-stdin"],
+    },
     "max-runs": { help: "sessions held at once (default: 32)", value: "N" },
     name: {
       help: "a name for people (default: the host's name); distinguishes runners of one project on one machine",
@@ -99,13 +105,18 @@ export const runner: Command = {
       "also for sessions that demand a GPU",
     ],
     ["runner -x test-executor", "sessions of an executor, here the deterministic one"],
+    ["runner --ipc --agents agents.ts", "for an editor that starts it, over the database of the project"],
     ["runner --tasks tasks.ts --max-runs 4", "do tasks of other runners' sessions, four at once"],
   ],
 
   async run(args, io) {
     takeNothing(args.positionals, runner.usage);
+    if (args.has("ipc")) return (await import("../ipc/ipc-run.ts")).runIpc(args, io, runner.usage);
     if (args.has("db"))
-      throw refuse("a runner has no option --db", runner.usage, { got: "--db", fix: "leave it out" });
+      throw refuse("a runner has no option --db", runner.usage, {
+        got: "--db",
+        fix: "leave it out; with --ipc a runner needs no coordinator",
+      });
     return (await import("../run/runner-run.ts")).runRunner(args, io);
   },
 };

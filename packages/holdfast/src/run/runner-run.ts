@@ -1,7 +1,7 @@
 // `holdfast runner`: files, options and the environment in, lines for people or programs out. Running is the runner's.
 
 import { parseDuration } from "@holdfast/core/internal";
-import { NotFoundError, UsageError, type TraceEvent } from "@holdfast/core";
+import { NotFoundError, UsageError, type HoldfastError, type TraceEvent } from "@holdfast/core";
 import {
   compositeTracer,
   declaredSecretsOf,
@@ -16,7 +16,7 @@ import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../ex
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
-import { readRunnerPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
+import { readRunnerPolicy, type FoundPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
 import { findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
@@ -59,46 +59,71 @@ export async function runRunner(args: Arguments, io: Io): Promise<number> {
 
 async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | undefined): Promise<number> {
   const executors = new RunnerExecutors(args, io);
-  const options = await optionsOf(args, io, supervised, executors);
-  process.chdir(options.workspace); // Where agents work: files they name are looked for there.
-  const tracer = await wantedTracer(findTraces(args, io), io);
+  const { code: _, ...options } = await runnerOptions(args, io, supervised, executors);
+  const wanted = await wantedTracer(findTraces(args, io), io);
   const watcher = { trace: (event: TraceEvent) => logTrace(event, io, args.has("verbose")) };
-  const giveUp = new AbortController();
   const stopped = Promise.withResolvers<StopSignal>();
   const release = io.onStop(
-    stopper(io, "its sessions are finished or released", (signal) => {
-      stopped.resolve(signal);
-      giveUp.abort();
-    }),
+    stopper(io, "its sessions are finished or released", (signal) => stopped.resolve(signal)),
   );
-  void supervised?.gone.then(() => {
-    stopped.resolve("SIGTERM");
-    giveUp.abort();
-  });
-  const watchdog = isDebugged() ? undefined : await watchdogOf(options, io);
+  void supervised?.gone.then(() => stopped.resolve("SIGTERM"));
   try {
-    const runner = await started(
-      {
-        ...options,
-        signal: giveUp.signal,
-        log: (event) => {
-          logEvent(event, io);
-          if (event.type === "registered" || event.type === "started") supervised?.report(event);
-        },
-        tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
-        ...(watchdog === undefined ? {} : { watchdog }),
+    const end = await keepRunner({
+      options: { ...options, tracer: wanted === undefined ? watcher : compositeTracer([watcher, wanted]) },
+      io,
+      log: (event) => {
+        logEvent(event, io);
+        if (event.type === "registered" || event.type === "started") supervised?.report(event);
       },
-      stopped.promise,
-    );
-    if (typeof runner === "string") return STOP_EXIT[runner];
-    const end = await Promise.race([stopped.promise, runner.ended]);
-    if (typeof end === "string") await runner.stop();
-    const error = await runner.ended;
-    if (error !== undefined) return io.complain(error);
-    return typeof end === "string" ? STOP_EXIT[end] : 0;
+      until: stopped.promise,
+    });
+    if (end === undefined) return 0;
+    return typeof end === "string" ? STOP_EXIT[end] : io.complain(end);
   } finally {
     release();
     await executors.close();
+  }
+}
+
+/** A runner of a coordinator, until its command ends or the coordinator ends it. */
+export interface KeptRunner<T> {
+  readonly options: RunnerOptions;
+  readonly io: Io;
+  readonly log: (event: RunnerEvent) => void;
+  /** Resolves when the command ends. */
+  readonly until: Promise<T>;
+  /** Called once the runner is registered. */
+  readonly begun?: (runner: Runner) => void;
+  /** Called at the end of the command, before the runner stops. */
+  readonly ending?: () => Promise<void>;
+}
+
+/** @returns what `until` gives; otherwise the error with which the coordinator refused the runner, or nothing after a drain. */
+export async function keepRunner<T extends {}>({
+  options,
+  io,
+  log,
+  until,
+  begun,
+  ending,
+}: KeptRunner<T>): Promise<T | HoldfastError | undefined> {
+  process.chdir(options.workspace); // Where agents work: files they name are looked for there.
+  const giveUp = new AbortController();
+  void until.then(() => giveUp.abort());
+  const watchdog = isDebugged() ? undefined : await watchdogOf(options, io);
+  try {
+    const started = await startedRunner(
+      { ...options, signal: giveUp.signal, log, ...(watchdog === undefined ? {} : { watchdog }) },
+      until,
+    );
+    if ("gaveUp" in started) return started.gaveUp;
+    const { runner } = started;
+    begun?.(runner);
+    const end = await Promise.race([until.then((by) => ({ by })), runner.ended.then(() => undefined)]);
+    await ending?.();
+    if (end !== undefined) await runner.stop();
+    return (await runner.ended) ?? end?.by;
+  } finally {
     await watchdog?.close();
   }
 }
@@ -114,42 +139,38 @@ function runnersFolder(io: Io): string {
   return join(dataFolder(io), "runners");
 }
 
-/** The runner, or the process signal that came before it was registered. */
-async function started(options: RunnerOptions, stopped: Promise<StopSignal>): Promise<Runner | StopSignal> {
+/** The runner, or what ended its command before it was registered. */
+async function startedRunner<T>(
+  options: RunnerOptions,
+  until: Promise<T>,
+): Promise<{ readonly runner: Runner } | { readonly gaveUp: T }> {
   try {
-    return await startRunner(options);
+    return { runner: await startRunner(options) };
   } catch (error) {
     if (options.signal?.aborted !== true) throw error;
-    return stopped;
+    return { gaveUp: await until };
   }
 }
 
-async function optionsOf(
+/** The options of a runner from its command line, with the code that it has loaded. */
+export async function runnerOptions(
   args: Arguments,
   io: Io,
   supervised: SupervisorLink | undefined,
   executors: RunnerExecutors,
-): Promise<RunnerOptions> {
+): Promise<RunnerOptions & { readonly url: string; readonly code: RunnerCode }> {
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), userPolicyFile(io) ?? []].flat();
   supervised?.report({ type: "files", files: settings });
-  const { policy, executorsFolder } = readRunnerPolicy(args, io, workspace);
-  const cwd = io.cwd;
-  const onSlow = (): void => io.note("a file is still loading");
+  const policyFile = readRunnerPolicy(args, io, workspace);
+  const { policy } = policyFile;
   const imported = supervised === undefined ? () => [] : watchImports();
-  const agents: Agent[] = [];
-  const tasks: TaskDefinition[] = [];
-  try {
-    for (const file of args.texts("agents")) agents.push(...(await loadAgents(file, { cwd, onSlow })));
-    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
-  } finally {
-    supervised?.report({ type: "files", files: [...settings, ...imported()] });
-  }
-  agents.push(
-    ...executors.agents({ workspace, executorsFolder }, agents.length + tasks.length === 0, policy),
+  const code = await loadCode(args, io, workspace, policyFile, executors, () =>
+    supervised?.report({ type: "files", files: [...settings, ...imported()] }),
   );
+  const { agents, tasks } = code;
   const stage = findStage(io);
   const wanted = numberOf(args, "max-runs", 1);
   const { concurrency = Infinity } = policy;
@@ -175,6 +196,7 @@ async function optionsOf(
   const renewMs = secondsOf(io, "HEARTBEAT_INTERVAL", RENEW_SECONDS_MAX);
   const pollTimeoutMs = secondsOf(io, "POLL_TIMEOUT", POLL_SECONDS_MAX);
   return {
+    code,
     url: given?.url ?? url ?? URL_DEFAULT,
     ...(supervised === undefined ? { stateFolder: runnersFolder(io) } : {}),
     workspace,
@@ -191,6 +213,43 @@ async function optionsOf(
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
   };
+}
+
+/** The agents and tasks of a runner. */
+export interface RunnerCode {
+  readonly agents: readonly Agent[];
+  readonly tasks: readonly TaskDefinition[];
+  /** The files of the agents that came from one. */
+  readonly files: ReadonlyMap<Agent, string>;
+}
+
+/**
+ * Loads the files that the command line names, and the agent of its executor.
+ *
+ * @param imported is called when the files were loaded, also when one of them cannot be.
+ */
+export async function loadCode(
+  args: Arguments,
+  io: Io,
+  workspace: string,
+  { policy, executorsFolder }: FoundPolicy,
+  executors: RunnerExecutors,
+  imported = (): void => {},
+): Promise<RunnerCode> {
+  const { cwd } = io;
+  const onSlow = (): void => io.note("a file is still loading");
+  const files = new Map<Agent, string>();
+  const tasks: TaskDefinition[] = [];
+  try {
+    for (const path of args.texts("agents"))
+      for (const agent of await loadAgents(path, { cwd, onSlow })) files.set(agent, resolve(cwd, path));
+    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
+  } finally {
+    imported();
+  }
+  const isAlone = files.size + tasks.length === 0;
+  const executor = executors.agents({ workspace, executorsFolder }, isAlone, policy);
+  return { agents: [...files.keys(), ...executor], tasks, files };
 }
 
 /** @throws UsageError that names the flag or the variable. */
@@ -221,7 +280,8 @@ function secondsOf(io: Io, variable: string, max: number): number | undefined {
   });
 }
 
-function workspaceOf(args: Arguments, io: Io): string {
+/** The project's folder. @throws NotFoundError when there is no such folder. */
+export function workspaceOf(args: Arguments, io: Io): string {
   const given = args.text("project") ?? nonEmpty(io.env["PROJECT_DIR"]);
   const folder = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
   if (!isFolder(folder)) {
@@ -242,7 +302,8 @@ async function tokenOf(args: Arguments, io: Io): Promise<string | undefined> {
 /** Never from the command line, which others can see. */
 async function givenToken(args: Arguments, io: Io): Promise<string | undefined> {
   const file = args.text("token-file");
-  if (file === undefined) return nonEmpty(io.env["HOLDFAST_TOKEN"]);
+  // With --ipc the variable is the host's own token, for its requests.
+  if (file === undefined) return args.has("ipc") ? undefined : nonEmpty(io.env["HOLDFAST_TOKEN"]);
   if (file === "-") return nonEmpty((await readAll(io.stdin)).trim());
   const path = resolve(io.cwd, file);
   checkTrusted(path, (warning) => io.note(`${io.notes.symbols.warn} ${warning}`));
@@ -284,7 +345,8 @@ function nonEmpty(text: string | undefined): string | undefined {
 
 // ---- what is shown -----------------------------------------------------------------------------------------------
 
-function logEvent(event: RunnerEvent, io: Io): void {
+/** Shows an event of the runner, on standard error or as JSON. */
+export function logEvent(event: RunnerEvent, io: Io): void {
   if (io.isJson) return io.result(jsonOf(event), "");
   const { paint, symbols } = io.notes;
   switch (event.type) {

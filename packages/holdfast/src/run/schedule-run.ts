@@ -16,29 +16,19 @@ import {
   type StorageReader,
   type TraceEvent,
 } from "@holdfast/core";
-import {
-  compositeTracer,
-  createRuntime,
-  limitProcessMemory,
-  Watchdog,
-  type Agent,
-  type Firing,
-} from "@holdfast/runtime";
+import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@holdfast/runtime";
 import { acrossOwners } from "../place/across-owners.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { readInPlaceOf } from "@holdfast/core/internal";
-import { isDebugged, stopper } from "./drive.ts";
+import { stopper } from "./drive.ts";
+import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
 import type { GuardedStorage } from "../place/owner-guard.ts";
 import { count, localTime, plainLine } from "../frame/plain-text.ts";
-import { findDatabase, findTraces, leaseOf, suspectsFile, type Database } from "../place/project.ts";
+import { findDatabase, findTraces, type Database } from "../place/project.ts";
 import { LATE_MS, scheduleJson } from "../view/schedule-text.ts";
 import { wantedTracer } from "../tracing/wanted-tracer.ts";
 
-/** How often it is looked whether the owner lives, because nothing tells. */
-const LOOK_MS = 250;
-/** How often it is looked for sessions that another process left behind. */
-const RECOVER_MS = 5_000;
 const MESSAGE_CHARS = 300;
 
 /** @returns the exit code. */
@@ -88,36 +78,21 @@ async function keep({
   const schedules = await storage.reader.schedules();
   const known = await agents.ofSchedules(schedules, storage.reader);
   showSchedules(schedules, io);
-  const watchdog = isDebugged() ? undefined : new Watchdog({ path: suspectsFile(database) });
   const watcher: AgentTracer = { trace: (event) => logEvent(event, io) };
-  const runtime = createRuntime({
-    storage,
-    agents: known,
-    ...leaseOf(database),
-    ...(watchdog === undefined ? {} : { watchdog }),
-    tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
-    schedules: {
-      findAgent: (ref) => agents.find(ref),
-      onFired: (firing) => void logFiring(firing, storage.reader, io),
+  return keepRuntime({
+    database,
+    owner,
+    runtime: {
+      storage,
+      agents: known,
+      tracer: tracer === undefined ? watcher : compositeTracer([watcher, tracer]),
+      schedules: {
+        findAgent: (ref) => agents.find(ref),
+        onFired: (firing) => void logFiring(firing, storage.reader, io),
+      },
     },
+    until: stopped,
   });
-  const gone = Promise.withResolvers<undefined>();
-  const look = async (): Promise<void> => {
-    if (owner !== undefined && !(await owner.look())) gone.resolve(undefined);
-  };
-  // The next timer tries again after a failure.
-  const timers = [
-    setInterval(() => void look().catch(() => {}), LOOK_MS),
-    setInterval(() => void runtime.recover().catch(() => {}), RECOVER_MS),
-  ];
-  try {
-    await runtime.recover();
-    return await Promise.race([stopped, gone.promise]);
-  } finally {
-    for (const timer of timers) clearInterval(timer);
-    await runtime.close();
-    await watchdog?.close();
-  }
 }
 
 /** Agents by the files they came from. Each file is loaded once; one that could not be is tried again. */

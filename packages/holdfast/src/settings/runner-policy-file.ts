@@ -15,7 +15,8 @@ import { checkTrusted } from "../frame/given-file.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readBounded, userConfigFile } from "./config.ts";
 
-interface FoundPolicy {
+/** The policy of a runner, and where its executors are. */
+export interface FoundPolicy {
   readonly policy: RunnerPolicy;
   /** The folder whose `executors` and `profiles` count: the project's, or with names in the policy the policy's own. */
   readonly executorsFolder: string;

@@ -164,9 +164,13 @@ export class HoldfastProcess {
       const said = this.stdout + this.stderr;
       return typeof text === "string" ? said.includes(text) : text.test(said);
     };
-    while (!isSaid()) {
-      if (this.#isOver)
-        throw new Error(`it ended without saying ${String(text)}:\n${this.stdout}${this.stderr}`);
+    await this.until(isSaid, String(text));
+  }
+
+  /** Resolves when something is true of what it has said. */
+  async until(isTrue: () => boolean, what: string): Promise<void> {
+    while (!isTrue()) {
+      if (this.#isOver) throw new Error(`it ended without saying ${what}:\n${this.stdout}${this.stderr}`);
       await this.#changed.promise;
     }
   }

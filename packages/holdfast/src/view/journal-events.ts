@@ -89,13 +89,15 @@ export class JournalTail {
   readonly #sessionId: string;
   readonly #tasks = new Map<number, OpenTask>();
   readonly #waits = new Map<number, { readonly name?: string; readonly prompt?: string }>();
-  #nextSeq = 0;
+  #nextSeq: number;
   #nextEntry = 0;
   #lastAt: number | undefined;
 
-  constructor(reader: StorageReader, sessionId: string) {
+  /** @param fromSeq the position to begin at: the beginning of the journal, or a checkpoint. */
+  constructor(reader: StorageReader, sessionId: string, fromSeq = 0) {
     this.#reader = reader;
     this.#sessionId = sessionId;
+    this.#nextSeq = fromSeq;
   }
 
   /** Read to the present end, so that later events can name the records that they refer to. */
@@ -104,12 +106,15 @@ export class JournalTail {
     await this.advance(() => {});
   }
 
-  /** Hand over every event that was committed since. */
-  async advance(onEvent: (event: JournalEvent) => void): Promise<void> {
+  /** Hand over every event that was committed since, as fast as they are taken. */
+  async advance(onEvent: (event: JournalEvent) => void | Promise<void>): Promise<void> {
     for (;;) {
       const records = await this.#reader.journal(this.#sessionId, this.#nextSeq, PAGE_RECORDS);
       const contents = await this.#contents(records);
-      for (const record of records) onEvent(this.#event(record, contents));
+      for (const record of records) {
+        const taken = onEvent(this.#event(record, contents));
+        if (taken !== undefined) await taken;
+      }
       this.#nextSeq = (records.at(-1)?.seq ?? this.#nextSeq - 1) + 1;
       if (records.length < PAGE_RECORDS) return;
     }

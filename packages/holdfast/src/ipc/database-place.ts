@@ -1,0 +1,184 @@
+// `runOverDatabase`: a runner with `--ipc` over a database, which this process opens or reaches through its owner.
+//
+//   database-place-1. It needs no coordinator, and all other commands of Holdfast work on the same database meanwhile.
+//   database-place-2. At its end it accepts nothing, gives running work a short grace, and aborts the rest. Every session
+//       stays as its last commit left it, and the next runner continues it.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { ConflictError, encodeJson, HoldfastError, validate, type AgentTracer } from "@holdfast/core";
+import type { Agent, Runtime, SecretSource } from "@holdfast/runtime";
+import type { Io } from "../frame/command.ts";
+import { acrossOwners } from "../place/across-owners.ts";
+import type { Database } from "../place/project.ts";
+import { everyAgent } from "../run/agent-tree.ts";
+import { keepRuntime } from "../run/keep-runtime.ts";
+import type { RunnerCode } from "../run/runner-run.ts";
+import type { RequestOf } from "./ipc-messages.ts";
+import type { IpcEnd, IpcPlace, IpcPlaceHost } from "./ipc-place.ts";
+
+/** How often it is looked whether another process has committed, because nothing tells. */
+const LOOK_MS = 250;
+/** The default grace: work between two commits finishes, and longer work is aborted. */
+const WORK_MS = 1_000;
+const DRAIN_LOOK_MS = 10;
+
+export interface DatabaseRunner {
+  readonly database: Database;
+  readonly code: RunnerCode;
+  readonly secrets: SecretSource;
+  readonly strictBounds: boolean;
+  /** How long running work may take to finish at the end, and aborted work to end. */
+  readonly graceMs: number | undefined;
+  readonly tracer: AgentTracer;
+  readonly host: IpcPlaceHost;
+  readonly until: Promise<IpcEnd>;
+}
+
+export async function runOverDatabase(runner: DatabaseRunner, io: Io): Promise<IpcEnd> {
+  const { database, code, secrets, strictBounds, graceMs, tracer, host, until } = runner;
+  const { modelPrices } = await import("@holdfast/agents/prices");
+  const prices = modelPrices();
+  return acrossOwners(database, io, (storage, owner) => {
+    const closed = new AbortController();
+    const news = new NewsByTrace(tracer);
+    const lost = storage.lost?.then((error) => Promise.reject(error));
+    return keepRuntime({
+      database,
+      owner,
+      runtime: {
+        storage,
+        agents: code.agents,
+        tasks: code.tasks,
+        secrets,
+        strictBounds,
+        prices,
+        tracer: news,
+      },
+      until: lost === undefined ? until : Promise.race([until, lost]),
+      begun: (runtime, resumed) => {
+        const place = databasePlace({
+          runtime,
+          at: database.path,
+          code,
+          news,
+          closed: closed.signal,
+          reader: storage.reader,
+        });
+        host.opened(place, resumed);
+      },
+      ending: async (runtime) => {
+        await host.ending();
+        closed.abort();
+        return drained(runtime, graceMs);
+      },
+    }).finally(() => closed.abort());
+  });
+}
+
+/** Waits until sessions only wait or the grace is over (database-place-2). @returns the rest of a given grace. */
+async function drained(runtime: Runtime, graceMs: number | undefined): Promise<number | undefined> {
+  const begunAt = performance.now();
+  const workMs = graceMs === undefined ? WORK_MS : graceMs / 2;
+  for (;;) {
+    runtime.releaseWaiting();
+    const passedMs = performance.now() - begunAt;
+    if (runtime.live === 0 || passedMs >= workMs)
+      return graceMs === undefined ? undefined : Math.max(0, graceMs - passedMs);
+    await delay(DRAIN_LOOK_MS);
+  }
+}
+
+interface PlaceParts extends Pick<IpcPlace, "at" | "closed" | "reader"> {
+  readonly runtime: Runtime;
+  readonly code: RunnerCode;
+  readonly news: NewsByTrace;
+}
+
+function databasePlace({ runtime, code, news, ...place }: PlaceParts): IpcPlace {
+  return {
+    ...place,
+    type: "database",
+    requests: runtime,
+    get live() {
+      return runtime.live;
+    },
+    async start(request, sessionId) {
+      const { agent, file } = agentNamed(request.agent, code);
+      await refuseOther(request, sessionId, agent, place.reader);
+      const { budget, timeoutMs, persistence } = request;
+      await runtime.start(agent, request.input, {
+        sessionId,
+        ...(file === undefined ? {} : { file }),
+        ...(budget === undefined ? {} : { budget }),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(persistence === undefined ? {} : { persistence }),
+      });
+    },
+    watch(sessionId, onNews) {
+      const timer = setInterval(onNews, LOOK_MS);
+      const forget = news.listen(sessionId, onNews);
+      return () => {
+        clearInterval(timer);
+        forget();
+      };
+    },
+  };
+}
+
+/** @throws HoldfastError `agent_not_found`. */
+function agentNamed(name: string, { agents, files }: RunnerCode): { agent: Agent; file: string | undefined } {
+  for (const top of agents)
+    for (const agent of everyAgent(top)) if (agent.name === name) return { agent, file: files.get(top) };
+  throw new HoldfastError("agent_not_found", `the runner has no agent "${name.slice(0, 100)}"`, {
+    at: "/agent",
+    expected: agents.map((agent) => agent.name).join(", "),
+    fix: "name an agent of `ready`, or start the runner with the agent's file",
+  });
+}
+
+/** The same start under the same id finds the session. @throws ConflictError for another one. */
+async function refuseOther(
+  { input }: RequestOf<"start">,
+  sessionId: string,
+  agent: Agent,
+  reader: IpcPlace["reader"],
+): Promise<void> {
+  const found = await reader.session(sessionId);
+  if (found === undefined) return;
+  const what = `input of agent "${agent.name}"`;
+  const text = encodeJson(await validate(agent.input, input, what, "invalid_input"), what);
+  if (found.agent.name === agent.name && found.input === text) return;
+  throw new ConflictError("session_exists", `session ${sessionId} was started with another agent or input`, {
+    expected: `agent "${found.agent.name}" with its input`,
+    fix: "choose another id, or leave sessionId out",
+  });
+}
+
+/** A tracer that passes events on, and tells listeners of a session that something was committed here. */
+class NewsByTrace implements AgentTracer {
+  readonly #tracer: AgentTracer;
+  readonly #listeners = new Map<string, Set<() => void>>();
+
+  constructor(tracer: AgentTracer) {
+    this.#tracer = tracer;
+  }
+
+  trace(event: Parameters<AgentTracer["trace"]>[0]): void {
+    if (event.type === "committed" || event.type === "session_ended")
+      for (const listener of this.#listeners.get(event.sessionId) ?? []) listener();
+    this.#tracer.trace(event);
+  }
+
+  traceparent(...asked: Parameters<NonNullable<AgentTracer["traceparent"]>>): string | undefined {
+    return this.#tracer.traceparent?.(...asked);
+  }
+
+  listen(sessionId: string, listener: () => void): () => void {
+    const listeners = this.#listeners.get(sessionId) ?? new Set();
+    this.#listeners.set(sessionId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listeners.delete(sessionId);
+    };
+  }
+}

@@ -1,0 +1,14 @@
+// `ipcError`: an error as a host receives it, with its details and the advice for a person.
+
+import { definedOf, reportedError } from "../frame/command-error.ts";
+
+export interface IpcError {
+  readonly [detail: string]: unknown;
+  readonly code: string;
+  readonly message: string;
+}
+
+export function ipcError(thrown: unknown): IpcError {
+  const { code, message, ...details } = reportedError(thrown);
+  return { code, message, ...definedOf(details) };
+}
