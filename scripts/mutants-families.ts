@@ -2,7 +2,33 @@
 
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 
+const CALLBACKS = "packages/runner/src/executors/callbacks.test.ts";
+
 export const FAMILY_MUTANTS = [
+  {
+    name: "X21: a session with callbacks to come does not complete",
+    marker: "callback-given-up",
+    part: "!expectsCallbacks(ctx, children)",
+    becomes: "true",
+    tests: [CALLBACKS],
+    test: "a hostile result stays in its part of the prompt",
+  },
+  {
+    name: "X21: a child cannot leave its part of the prompt",
+    marker: "callback-unescaped",
+    part: "markupText(text)",
+    becomes: "text",
+    tests: ["packages/runner/src/executors/callback-text.test.ts"],
+    test: "stays in its part, alone and among others",
+  },
+  {
+    name: "X22: a task reads no session but its own and those below it",
+    marker: "foreign-session-read-by-task",
+    part: "row?.parent?.sessionId === this.sessionId",
+    becomes: "true",
+    tests: ["packages/runtime/src/behaviour/session-signals-of-tasks.test.ts"],
+    test: "a task reads its own session and the children of that, and no other session",
+  },
   {
     name: "S4c: an end calls back",
     marker: "callback-unsent",

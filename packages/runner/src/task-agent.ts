@@ -166,10 +166,19 @@ class AskedContext implements TaskContext {
   }
 
   signalSession(): Promise<void> {
-    return Promise.reject(
-      new UsageError(`task ${this.taskId} was queued by another process and cannot signal its session`, {
+    return Promise.reject(this.#isElsewhere("signal"));
+  }
+
+  readSession(): Promise<undefined> {
+    return Promise.reject(this.#isElsewhere("read"));
+  }
+
+  #isElsewhere(what: string): UsageError {
+    return new UsageError(
+      `task ${this.taskId} was queued by another process and cannot ${what} its session`,
+      {
         fix: "register the task at the runner that has its agent",
-      }),
+      },
     );
   }
 

@@ -108,6 +108,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
   const checkLease = (): void => leases.check();
   const { executor, local } = executorsOf(options, clock, limits.payloadChars, {
     checkLease,
+    read: (sessionId) => options.storage.reader.session(sessionId),
     signal: (...asked) => requests.signal(...asked),
   });
   const world: DriverWorld = makeWorld(options, ports, {

@@ -110,6 +110,7 @@ async function ask(
     signal: new AbortController().signal,
     secret: () => "",
     signalSession: async () => {},
+    readSession: async () => undefined,
     streamToken: (text) => seen.tokens.push(text),
     progress: () => {},
     reportUsage: (usage) => seen.usage.push(usage),

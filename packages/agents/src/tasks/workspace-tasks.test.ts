@@ -40,6 +40,7 @@ async function attempt<I, O>(
     signal: new AbortController().signal,
     secret: () => "",
     signalSession: async () => {},
+    readSession: async () => undefined,
     streamToken: () => {},
     progress: () => {},
     reportUsage: () => {},

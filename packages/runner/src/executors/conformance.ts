@@ -24,7 +24,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ExecutorProcess, SHUTDOWN, type ProcessOptions } from "./executor-process.ts";
 import { invocationOf, newestVersionIn, type TurnRequest } from "./invocation.ts";
 import type { ExecutorProfile } from "./profile.ts";
-import type { StoredReport } from "./turn-reports.ts";
+import { AgentAnswers, type StoredReport } from "./turn-reports.ts";
 
 export interface CheckedClause {
   readonly clause: string;
@@ -264,7 +264,8 @@ class Check {
   #processOptions(): ProcessOptions {
     const { environment, projectDir: cwd } = this.#options;
     const [profile, version, supervisor] = [this.#profile, this.#version, this.#supervisor];
-    return { profile, version, supervisor, environment, cwd, network: { allow: [] } };
+    const answers = new AgentAnswers(); // No agent answers a request here.
+    return { profile, version, supervisor, environment, answers, cwd, network: { allow: [] } };
   }
 
   #request(mode: TurnRequest["mode"], turn: number): TurnRequest {
@@ -303,6 +304,7 @@ class Recorder {
         throw new Error(`the secret ${name} of executor ${executor} is not in the environment`);
       },
       signalSession: async (_name, report) => void this.reports.push(report as StoredReport),
+      readSession: async () => undefined,
       streamToken: () => {},
       progress: () => {},
       reportUsage: () => {},

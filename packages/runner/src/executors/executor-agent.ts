@@ -7,10 +7,19 @@
 //   executor-agent-2. Everything that the executor reported before its turn ended is in the session before the turn's end
 //       (turn-reports-2). A report of a lost attempt counts as well.
 //   executor-agent-3. A turn that ends without a result and without a message of the executor has failed.
+//   executor-agent-4. A session with callbacks to come does not complete, and does not time out: the next callback starts its
+//       next turn. A session whose parent waits for its end completes with its first turn that expects no callback.
 
-import { HoldfastError } from "@holdfast/core";
+import { CHILD_ENDED, HoldfastError } from "@holdfast/core";
 import { defineAgent, defineTask, type Agent, type AgentContext, type TurnResult } from "@holdfast/runtime";
 
+import {
+  answerTask,
+  expectsCallbacks,
+  ExecutorChildren,
+  takeCallbacks,
+  type KnownChild,
+} from "./executor-children.ts";
 import type { ExecutorHost } from "./executor-host.ts";
 import { readInput, readPrompt, type ExecutorInput, type TurnRequest } from "./invocation.ts";
 import { secretsOf, type ExecutorProfile } from "./profile.ts";
@@ -36,6 +45,7 @@ interface State {
   /** Attempts in a row that were lost. */
   readonly lost: number;
   readonly result: ExecutorResult | null;
+  readonly children: readonly KnownChild[];
 }
 
 type Context = AgentContext<unknown, State>;
@@ -53,10 +63,12 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     endLost: (request) => host.endLost((request as TurnRequest).sessionId),
   });
 
+  const answers = answerTask(profile.name, host.answers);
+
   /** One run of the program, with everything that it reports. */
   async function work(ctx: Context, state: State): Promise<Turn> {
     const { request } = state;
-    const received = new TurnReports(ctx, request);
+    const received = new ReceivedReports(ctx, request, new ExecutorChildren(ctx, answers, state.children));
     const run = ctx.scheduleTask(task, { ...request, sessionId: ctx.sessionId });
     const ended = run.then(
       ({ reports }) => ({ reports }),
@@ -76,8 +88,8 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
     }
   }
 
-  function finished(ctx: Context, state: State, received: TurnReports): Turn {
-    const { result } = received;
+  function finished(ctx: Context, state: State, received: ReceivedReports): Turn {
+    const { result, children } = received;
     // executor-agent-3.
     if (result === null)
       throw new HoldfastError("invalid_output", `executor ${profile.name} ended its turn without a result`, {
@@ -85,15 +97,19 @@ export function executorAgent(profile: ExecutorProfile, host: ExecutorHost): Age
         fix: "report a result before the turn ends",
       });
     ctx.reportProgress({ turn: state.request.turn, ...result });
-    if (profile.conversationTtlMs === 0) return { done: result };
+    // executor-agent-4.
+    const isConversation = profile.conversationTtlMs > 0 && (ctx.parentNotice ?? "events") === "events";
+    // mutant: callback-given-up
+    if (!isConversation && !expectsCallbacks(ctx, children) && !ctx.hasSignal(CHILD_ENDED))
+      return { done: result };
     const request = { ...state.request, executorSessionId: received.executorSessionId };
-    return { state: { request, isWaiting: true, lost: 0, result } };
+    return { state: { request, isWaiting: true, lost: 0, result, children } };
   }
 
   return defineAgent<unknown, ExecutorResult, State>({
     name: profile.name,
     description: `Sessions of the executor ${profile.name}.`,
-    tasks: [task],
+    tasks: [task, answers],
     secrets: secretsOf(profile),
     initial: (input) => firstState(readInput(input)),
     turn: async (ctx, state) =>
@@ -107,12 +123,13 @@ function firstState(input: ExecutorInput): State {
     isWaiting: false,
     lost: 0,
     result: null,
+    children: [],
   };
 }
 
 /** executor-agent-1. */
-function cutOff(ctx: Context, state: State, received: TurnReports, error: unknown): Turn {
-  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) received.take(payload);
+function cutOff(ctx: Context, state: State, received: ReceivedReports, error: unknown): Turn {
+  for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) received.takeLate(payload);
   const lost = state.lost + 1;
   if (!isLost(error) || lost > LOST_MAX) throw error;
   const { request } = state;
@@ -124,7 +141,7 @@ function cutOff(ctx: Context, state: State, received: TurnReports, error: unknow
     parameters:
       state.lost > 0 ? request.parameters : { ...request.parameters, prompt: cutOffPrompt(request) },
   };
-  return { state: { ...state, request: again, lost } };
+  return { state: { ...state, request: again, lost, children: received.children } };
 }
 
 function isLost(error: unknown): boolean {
@@ -142,45 +159,47 @@ function cutOffPrompt({ parameters }: Prepared): string {
   );
 }
 
-/** Waits for the next prompt; the session completes when none comes in time. */
+/** Waits for the next prompt or callback; the session completes when none comes in time (executor-agent-4). */
 async function next(ctx: Context, state: State, ttlMs: number): Promise<Turn> {
-  const { request, result } = state;
+  const { request, result, children } = state;
   const done = { done: result ?? { result_text: null, result_data: null } };
   const deadline = ctx.now() + ttlMs;
+  const resumed = (parameters: Prepared["parameters"], known: readonly KnownChild[]): Turn => {
+    const again: Prepared = { ...request, parameters, mode: "resume", turn: request.turn + 1 };
+    return { state: { ...state, isWaiting: false, request: again, children: known } };
+  };
   for (;;) {
-    const given = await ctx.waitForSignal(NEXT_INPUT, { timeoutMs: Math.max(1, deadline - ctx.now()) }).then(
-      (payload) => ({ payload }),
-      (error: unknown) => {
+    const callbacks = takeCallbacks(ctx, children);
+    if (callbacks !== undefined) return resumed({ prompt: callbacks.prompt }, callbacks.children);
+    const patience = expectsCallbacks(ctx, children) ? {} : { timeoutMs: Math.max(1, deadline - ctx.now()) };
+    const first = await ctx
+      .select({ input: ctx.waitForSignal(NEXT_INPUT, patience), callback: ctx.signalReady(CHILD_ENDED) })
+      .catch((error: unknown) => {
         if ((error as Error).name === "WaitTimeoutError") return undefined;
         throw error;
-      },
-    );
-    if (given === undefined) return done;
-    const parameters = readPrompt(given.payload);
-    if (parameters !== undefined)
-      return {
-        state: {
-          ...state,
-          isWaiting: false,
-          request: { ...request, parameters, mode: "resume", turn: request.turn + 1 },
-        },
-      };
+      });
+    if (first === undefined) return done;
+    if (first.key === "callback") continue;
+    const parameters = readPrompt(first.value);
+    if (parameters !== undefined) return resumed(parameters, children);
     ctx.appendEntry({ role: "system", content: "a next_input without a prompt was ignored" });
   }
 }
 
 /** The reports of the executor in this turn, as entries of the conversation and as the turn's result. */
-class TurnReports {
+class ReceivedReports {
   executorSessionId: string | null;
   /** Reports of this turn. */
   count = 0;
   readonly #ctx: Context;
   readonly #turn: number;
+  readonly #children: ExecutorChildren;
   #result: ExecutorResult | null = null;
   #lastMessage: string | null = null;
 
-  constructor(ctx: Context, request: Prepared) {
+  constructor(ctx: Context, request: Prepared, children: ExecutorChildren) {
     this.#ctx = ctx;
+    this.#children = children;
     this.#turn = request.turn;
     this.executorSessionId = request.executorSessionId;
     ctx.appendEntry({ role: "user", content: request.parameters["prompt"] ?? request.parameters });
@@ -192,12 +211,22 @@ class TurnReports {
     return { result_text: this.#lastMessage, result_data: null };
   }
 
+  get children(): readonly KnownChild[] {
+    return this.#children.known;
+  }
+
   take(report: StoredReport | undefined): void {
     if (report === undefined) return;
     const isOwn = report.turn === this.#turn;
     if (isOwn) this.count++;
     if (report.type === "bind") this.executorSessionId = report.executorSessionId;
-    else this.#takeEvent(report.event, isOwn);
+    else if (report.type === "event") this.#takeEvent(report.event, isOwn);
+    else if (isOwn) this.#children.carryOut(report.id, report); // executor-children-2.
+  }
+
+  /** A report that comes after its turn was lost. executor-children-2. */
+  takeLate(report: StoredReport): void {
+    if (report.type === "bind" || report.type === "event") this.take(report);
   }
 
   #takeEvent(event: Readonly<Record<string, unknown>>, isOwn: boolean): void {

@@ -19,6 +19,7 @@ import { requireExecutor, requireFolder, type RunnerPolicy } from "../policy/run
 import { ExecutorProcess, tagOf } from "./executor-process.ts";
 import { newestVersionIn, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import { isBuiltIn, type ExecutorProfile } from "./profile.ts";
+import { AgentAnswers } from "./turn-reports.ts";
 
 export interface ExecutorHostOptions {
   /** The environment of this process; executors get only PATH, HOME, LANG, TERM and TMPDIR of it. */
@@ -52,6 +53,8 @@ interface Warm {
 }
 
 export class ExecutorHost {
+  /** Where the sessions' agents answer the requests of their executors. */
+  readonly answers = new AgentAnswers();
   readonly #options: ExecutorHostOptions;
   readonly #supervisor: ProcessSupervisor;
   readonly #profiles = new Set<ExecutorProfile>();
@@ -149,6 +152,7 @@ export class ExecutorHost {
         version,
         supervisor: this.#supervisor,
         environment,
+        answers: this.answers,
         cwd,
         network: this.#options.policy?.network ?? { allow: [] },
       },

@@ -22,10 +22,11 @@ import {
 import type { NetworkPolicy } from "../gateway/network-policy.ts";
 import { namedProviders } from "../gateway/provider-proxy.ts";
 import { startRunGateway, type RunGateway } from "../gateway/run-gateway.ts";
+import { childRoutes } from "./child-routes.ts";
 import { invocationOf, promptOf, type SchemaVersion, type TurnRequest } from "./invocation.ts";
 import { MessageLines, type Message } from "./message-lines.ts";
 import type { ExecutorProfile } from "./profile.ts";
-import { reportRoutes, TurnReports, type ReportTarget } from "./turn-reports.ts";
+import { reportRoutes, TurnReports, type AgentAnswers, type ReportTarget } from "./turn-reports.ts";
 
 /** Output kept of one process, both streams together. */
 const OUTPUT_BYTES = 256 * 1024;
@@ -45,6 +46,8 @@ export interface ProcessOptions {
   /** The environment from which PATH, HOME and their like are taken. */
   readonly environment: Environment;
   readonly cwd: string;
+  /** The answers of the session's agent to requests of the executor. */
+  readonly answers: AgentAnswers;
   /** Hosts that the executor may connect to. */
   readonly network: NetworkPolicy;
 }
@@ -80,17 +83,17 @@ export class ExecutorProcess {
     request: TurnRequest,
     task: TaskContext,
   ): Promise<ExecutorProcess> {
-    const { profile, version, supervisor, environment, cwd, network } = options;
+    const { profile, version, supervisor, environment, cwd, network, answers } = options;
     const secrets = Object.fromEntries(profile.secrets.map((name) => [name, task.secret(name)]));
     const target = {
-      reports: new TurnReports(task, request.turn),
+      reports: new TurnReports(task, request.turn, answers),
       executorSessionId: request.executorSessionId,
       projectDir: cwd,
       executor: profile.name,
     };
     const gateway = await startRunGateway({
       run: { sessionId: task.sessionId, runId: task.taskId },
-      routes: reportRoutes(() => target),
+      routes: { ...reportRoutes(() => target), ...childRoutes(() => target) },
       redactor: new Redactor(Object.values(secrets)),
       providers: namedProviders(profile.providers, environment, (name) => task.secret(name)),
       network,
@@ -132,7 +135,7 @@ export class ExecutorProcess {
   async nextTurn(request: TurnRequest, task: TaskContext): Promise<boolean> {
     this.#turnEnd = Promise.withResolvers<TurnEnd>();
     this.#turnId = String(request.turn);
-    this.#target.reports = new TurnReports(task, request.turn);
+    this.#target.reports = new TurnReports(task, request.turn, this.#options.answers);
     const { parameters } = request;
     const turn = { type: "turn", turn_id: this.#turnId, prompt: promptOf(parameters), parameters };
     return this.#process.write(`${JSON.stringify(turn)}\n`);

@@ -2,6 +2,8 @@
 //
 //   turn-reports-1. A report is stored as a signal of the session before the executor gets its answer.
 //   turn-reports-2. The turn ends after every report that was received, and tells how many there are.
+//   turn-reports-3. A request is a report that the session's agent answers, by a task. Its request waits in this process: an
+//       answer for a process that has gone is dropped.
 
 import { HoldfastError } from "@holdfast/core";
 import type { TaskContext } from "@holdfast/runtime";
@@ -14,40 +16,107 @@ export const REPORT_SIGNAL = "executor.report";
 export type Report =
   /** The executor names its own session, by which it finds the conversation again. */
   | { readonly type: "bind"; readonly executorSessionId: string }
-  | { readonly type: "event"; readonly event: Readonly<Record<string, unknown>> };
+  | { readonly type: "event"; readonly event: Readonly<Record<string, unknown>> }
+  | AgentRequest;
+
+/** turn-reports-3. The answer to each is the id of the child. */
+export type AgentRequest =
+  | {
+      readonly type: "start_child";
+      readonly agent: string;
+      readonly input: unknown;
+      readonly mode: "sync" | "async_poll" | "async_callback";
+      /** A second request with this key means the child of the first. */
+      readonly idempotencyKey: string | undefined;
+      /** How long the child may take. Milliseconds; no limit when absent. */
+      readonly timeoutMs: number | undefined;
+    }
+  /** Answered when the child has ended. */
+  | { readonly type: "await_child"; readonly childId: string };
 
 /** The payload of a signal. */
 export type StoredReport = Report & {
   /** The turn of the session. */
   readonly turn: number;
+  /** Names the report among all of the session. */
+  readonly id: string;
 };
 
 const EXECUTOR_SESSION_ID_CHARS = 500;
 const EVENT_TYPE_CHARS = 100;
 
+/** turn-reports-3. The requests that wait in this process, by the ids of their reports. */
+export class AgentAnswers {
+  readonly #waiting = new Map<string, (answer: string) => void>();
+
+  give(reportId: string, answer: string): void {
+    this.#waiting.get(reportId)?.(answer);
+  }
+
+  /** Rejects with the reason of the signal. */
+  async wait(reportId: string, signal: AbortSignal): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const onAbort = (): void => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    this.#waiting.set(reportId, resolve);
+    try {
+      return await promise;
+    } finally {
+      this.#waiting.delete(reportId);
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+}
+
+type Task = Pick<TaskContext, "taskId" | "signalSession" | "readSession">;
+
 export class TurnReports {
-  readonly #task: Pick<TaskContext, "taskId" | "signalSession">;
+  readonly #task: Task;
   readonly #turn: number;
+  readonly #answers: AgentAnswers;
   readonly #underWay = new Set<Promise<void>>();
+  readonly #over = new AbortController();
   #received = 0;
   #stored = 0;
-  #isOver = false;
 
-  constructor(task: Pick<TaskContext, "taskId" | "signalSession">, turn: number) {
+  constructor(task: Task, turn: number, answers: AgentAnswers) {
     this.#task = task;
     this.#turn = turn;
+    this.#answers = answers;
   }
 
   /** @throws HoldfastError when the turn is over, or the report cannot be stored. */
   async add(report: Report): Promise<void> {
-    if (this.#isOver)
-      throw new HoldfastError("run_terminal", "no turn of this session is under way", {
-        fix: "report before the turn ends",
-      });
-    const number = ++this.#received;
-    const stored: StoredReport = { ...report, turn: this.#turn };
+    await this.#store(this.#nextId(), report);
+  }
+
+  /**
+   * turn-reports-3. @returns the answer of the session's agent.
+   *
+   * @throws HoldfastError when the turn is over before that, or the reason of the signal.
+   */
+  async ask(request: AgentRequest, signal: AbortSignal): Promise<string> {
+    const id = this.#nextId();
+    const answer = this.#answers.wait(id, AbortSignal.any([signal, this.#over.signal]));
+    const [, given] = await Promise.all([this.#store(id, request), answer]);
+    return given;
+  }
+
+  /** The row of the session, or of a child. */
+  readSession(sessionId?: string): ReturnType<Task["readSession"]> {
+    return this.#task.readSession(sessionId);
+  }
+
+  #nextId(): string {
+    this.#over.signal.throwIfAborted();
+    return `${this.#task.taskId}/${++this.#received}`;
+  }
+
+  async #store(id: string, report: Report): Promise<void> {
+    const stored: StoredReport = { ...report, turn: this.#turn, id };
     const storing = this.#task
-      .signalSession(REPORT_SIGNAL, stored, { dedupKey: `${this.#task.taskId}/${number}` })
+      .signalSession(REPORT_SIGNAL, stored, { dedupKey: id })
       .then(() => void this.#stored++);
     this.#underWay.add(storing);
     try {
@@ -59,7 +128,7 @@ export class TurnReports {
 
   /** turn-reports-2. @returns the number of stored reports. */
   async end(): Promise<number> {
-    this.#isOver = true;
+    this.#over.abort(turnIsOver());
     await Promise.allSettled(this.#underWay);
     return this.#stored;
   }
@@ -107,7 +176,6 @@ export function reportRoutes(target: () => ReportTarget): GatewayRoutes {
     "PATCH /metadata": metadata,
     "PATCH /sessions/{sessionId}/metadata": metadata,
     "GET /sessions/{sessionId}/affinity": affinity,
-    "GET /sessions/{sessionId}/status": async () => ({ body: { status: "running" } }),
   };
 }
 
@@ -118,9 +186,18 @@ async function bound(target: ReportTarget, id: unknown): Promise<void> {
   target.executorSessionId = id;
 }
 
-function wrongField(name: string, expected: string): HoldfastError {
+function turnIsOver(): HoldfastError {
+  return new HoldfastError("run_terminal", "no turn of this session is under way", {
+    fix: "report before the turn ends",
+  });
+}
+
+const GOT_CHARS = 200;
+
+export function wrongField(name: string, expected: string, got?: unknown): HoldfastError {
   return new HoldfastError("validation", `the field ${name} is missing or wrong`, {
     at: `/${name}`,
+    ...(got === undefined ? {} : { got: JSON.stringify(got).slice(0, GOT_CHARS) }),
     expected,
   });
 }

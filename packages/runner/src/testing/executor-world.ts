@@ -31,7 +31,12 @@ export interface World {
   shell(script: string, changes?: Partial<ExecutorProfile>): Promise<ExecutorProfile>;
   /** A profile of a program for Node; a one-shot program has its invocation in \`inv\`. */
   node(body: string, changes?: Partial<ExecutorProfile>): Promise<ExecutorProfile>;
-  open(profile: ExecutorProfile, options?: Partial<ExecutorHostOptions>): Opened;
+  /** @param others agents that sessions of the executor may start. */
+  open(
+    profile: ExecutorProfile,
+    options?: Partial<ExecutorHostOptions>,
+    others?: readonly (Agent | ExecutorProfile)[],
+  ): Opened;
   close(): Promise<void>;
 }
 
@@ -68,10 +73,13 @@ export async function openWorld(): Promise<World> {
     shell: (script, changes = {}) => write(`#!/bin/sh\n${script}\n`, changes),
     node: (body, changes = {}) =>
       write(PREAMBLE + (changes.lifecycle === "persistent" ? "" : ONE_SHOT) + body, changes),
-    open: (profile, options = {}) => {
+    open: (profile, options = {}, others = []) => {
       const host = new ExecutorHost({ environment: process.env, projectDir: folder, ...options });
       const agent = executorAgent(profile, host) as Agent;
-      const runtime = createRuntime({ storage, agents: [agent], development: false, warmMs: 10 });
+      const more = others.map((other) =>
+        "command" in other ? (executorAgent(other, host) as Agent) : other,
+      );
+      const runtime = createRuntime({ storage, agents: [agent, ...more], development: false, warmMs: 10 });
       const each = { runtime, agent, host };
       opened.push(each);
       return each;

@@ -7,6 +7,7 @@ import {
   type AgentMode,
   type EffectClass,
   type RetryPolicy,
+  type Session,
   type StandardSchemaV1,
   type StateDefinition,
   type TaskCost,
@@ -51,6 +52,12 @@ export interface TaskContext {
    * process queued.
    */
   signalSession(name: string, payload?: unknown, options?: { readonly dedupKey?: string }): Promise<void>;
+  /**
+   * The stored row of the session of this task, or of one of its children; `undefined` for any other session.
+   *
+   * @throws UsageError for a task that another process queued.
+   */
+  readSession(sessionId?: string): Promise<Session | undefined>;
   /** Show text while it is made. Provisional: only the output is recorded. */
   streamToken(text: string): void;
   /** Show the progress of the task. Provisional. */

@@ -1,4 +1,4 @@
-// `task.signalSession`: the durable messages of a task to its own session.
+// `task.signalSession` and `task.readSession`: the durable messages of a task to its own session, and its sight of it.
 
 import { gate, releaseClaim, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
@@ -84,4 +84,23 @@ test("an attempt that has ended signals nothing", async () => {
   expect(await handle.result()).toEqual({ end: "done", received: [] });
   await until(() => late !== undefined, "the late signal");
   expect(await late).toMatchObject({ name: "AbortError" });
+});
+
+test("a task reads its own session and the children of that, and no other session", async () => {
+  const { agent, storage, open } = world(async (task) => {
+    const rows = ["own-child", "stranger", "nobody"].map((id) => task.readSession(id));
+    return [await task.readSession(), ...(await Promise.all(rows))].map((row) => row?.sessionId ?? null);
+  });
+  const runtime = open("a");
+  const child = { agent: { name: "other", version: "1" }, input: undefined, seed: 1, flags: 0, format: 1 };
+  const parent = { sessionId: "own", child: 9, onEnd: "leave" } as const;
+  await storage.commit(
+    [
+      { ...child, type: "create_session", sessionId: "own-child", parent },
+      { ...child, type: "create_session", sessionId: "stranger" },
+    ],
+    0,
+  );
+  const handle = await runtime.start(agent, undefined, { sessionId: "own" });
+  expect(await handle.result()).toMatchObject({ end: ["own", "own-child", null, null] });
 });

@@ -26,6 +26,7 @@ import {
   type Clock,
   type LostAttempt,
   type RunningAttempt,
+  type Session,
   type SignalReceipt,
   type TaskAttempt,
   type TaskExecutor,
@@ -50,6 +51,8 @@ export interface LocalTaskExecutorOptions {
   readonly checkLease?: () => void;
   /** Values of declared secrets; none by default. */
   readonly secrets?: SecretSource;
+  /** Reads the row of a session, for `readSession`; without it there is none. */
+  readonly read?: (sessionId: string) => Promise<Session | undefined>;
   /** Stores a signal to a session, for `signalSession`; without it there is none. */
   readonly signal?: (
     sessionId: string,
@@ -86,6 +89,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     clock,
     checkLease = () => {},
     secrets = new Map(),
+    read,
     signal,
   }: LocalTaskExecutorOptions) {
     this.#secrets = new DeclaredSecrets(secrets);
@@ -95,6 +99,7 @@ export class LocalTaskExecutor implements TaskExecutor {
       clock,
       payloadChars,
       checkLease,
+      read,
       signal,
       heeding: this.#heeding,
       secrets: this.#secrets,
@@ -182,6 +187,7 @@ interface AttemptHost {
   readonly clock: Clock;
   readonly payloadChars: number;
   readonly checkLease: () => void;
+  readonly read: LocalTaskExecutorOptions["read"];
   readonly signal: LocalTaskExecutorOptions["signal"];
   readonly heeding: Set<UnsettledTask>;
   readonly secrets: DeclaredSecrets;
@@ -275,6 +281,14 @@ class Attempt implements RunningAttempt, TaskContext {
     const shown = payload === undefined ? undefined : this.#host.secrets.redactor.shown(payload);
     const receipt = await this.#host.signal(this.sessionId, name, shown, options);
     if (receipt.status === "refused") throw new HoldfastError("session_ended", receipt.reason);
+  }
+
+  async readSession(sessionId = this.sessionId): Promise<Session | undefined> {
+    if (this.#host.read === undefined) throw new UsageError("a task cannot read its session here");
+    const row = await this.#host.read(sessionId);
+    // mutant: foreign-session-read-by-task
+    const isNear = sessionId === this.sessionId || row?.parent?.sessionId === this.sessionId;
+    return isNear ? row : undefined;
   }
 
   streamToken(text: string): void {
