@@ -47,8 +47,8 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   agents: [
     ["models", "workspace", "agent-files/agent-record.ts"],
     ["tasks", "agent-files/format"],
-    ["coding-agent", "agent-files/dialects"],
-    ["agent-files"],
+    ["model-loop", "agent-files/dialects"],
+    ["coding-agent", "agent-files"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
   runner: [["secrets", "gateway"], ["policy"], ["executors"]],

@@ -58,6 +58,9 @@ export {
 export { modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 
+export { ModelLoop, type ModelLoopOptions } from "./model-loop/model-loop.ts";
+export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tool.ts";
+
 export { createCodingAgent } from "./coding-agent.ts";
 export {
   CODING_LIMITS,

@@ -58,6 +58,8 @@ export interface AgentRecord {
   readonly effects: Readonly<Record<string, EffectClass>>;
   /** The most turns (model calls with their tool calls) of one run; `null` for the default of the loop. */
   readonly turnsMax: number | null;
+  /** Until a person has approved a plan, only tools that read run. */
+  readonly planFirst: boolean;
   /** Names of the agents that the tool `delegate` may start. */
   readonly agents: readonly string[];
   /** Names of skills that the prompt lists; `null` for all that are found. */

@@ -6,7 +6,7 @@ import type { ModelSource } from "../models/model-task.ts";
 import type { WorkspaceSource } from "../tasks/workspace-source.ts";
 import type { finishInput, proposePlanInput } from "./coding-tools.ts";
 import type { RepositoryFacts } from "./inspect-repository.ts";
-import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
+import { FRESH_GUARD, type GuardState } from "../model-loop/loop-guard.ts";
 
 export interface CodingAgentOptions {
   /** One workspace for all sessions, or how to open the one a session names in its input `repo`. */

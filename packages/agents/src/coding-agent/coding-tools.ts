@@ -15,7 +15,9 @@ import {
   writeFileInput,
 } from "../tasks/file-tasks.ts";
 import { gitDiffInput } from "../tasks/git-tasks.ts";
-import { describeEnd, REPEATABLE, shellInput, type ShellOutput } from "../tasks/shell-task.ts";
+import { cutText, offer, parseArguments } from "../model-loop/tool.ts";
+import { renderCommand } from "../model-loop/workspace-tools.ts";
+import { REPEATABLE, shellInput } from "../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tools run in agents of any input and state.
@@ -40,9 +42,6 @@ export interface CodingTool {
   /** @throws HoldfastError `invalid_input` that tells the model what is wrong. */
   readonly prepare: (input: unknown) => ReadyCall;
 }
-
-/** The most characters of one result that a model reads. */
-const RESULT_CHARS_MAX = 24_000;
 
 export const proposePlanInput = z.strictObject({
   summary: z
@@ -165,36 +164,6 @@ export function codingTools(
   return new Map(tools.map((tool) => [tool.offered.name, tool]));
 }
 
-export function renderCommand({ end, stdout, stderr }: ShellOutput): string {
-  const parts = [
-    describeEnd(end),
-    stdout.trimEnd(),
-    stderr.trim() === "" ? "" : `stderr:\n${stderr.trimEnd()}`,
-  ];
-  return parts.filter((part) => part !== "").join("\n");
-}
-
-/** The middle is left out: errors stand at the beginning or at the end. */
-export function cutText(text: string, charsMax: number = RESULT_CHARS_MAX): string {
-  if (text.length <= charsMax) return text;
-  const half = Math.floor(charsMax / 2);
-  return `${text.slice(0, half)}\n[... ${text.length - 2 * half} characters left out ...]\n${text.slice(-half)}`;
-}
-
-/** The arguments of a call. @throws HoldfastError `invalid_input` */
-export function parseArguments<Schema extends z.ZodType>(
-  name: string,
-  schema: Schema,
-  input: unknown,
-): z.output<Schema> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw new HoldfastError(
-    "invalid_input",
-    `the arguments of ${name} are not right:\n${z.prettifyError(parsed.error)}`,
-  );
-}
-
 type Rendered = string | { readonly text: string; readonly written?: string };
 
 /** Schedules in the same turn of the event loop in which it is called, and waits for the result. */
@@ -258,9 +227,4 @@ function explainFailure(error: unknown): string {
     return "The command was cut off by a crash, and nobody knows whether it took effect. Find out before you repeat it.";
   }
   return cause?.message ?? error.message;
-}
-
-function offer(name: string, description: string, schema: z.ZodType): ModelTool {
-  const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: "input" });
-  return { name, description, inputSchema };
 }

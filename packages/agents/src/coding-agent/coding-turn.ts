@@ -27,18 +27,17 @@ import {
 } from "./coding-session.ts";
 import {
   codingTools,
-  cutText,
   FINISH,
   finishInput,
-  parseArguments,
   PROPOSE_PLAN,
   proposePlanInput,
-  renderCommand,
   type CodingTool,
   type ToolOutcome,
 } from "./coding-tools.ts";
 import type { inspectRepositoryTask, RepositoryFacts } from "./inspect-repository.ts";
-import { noteCall, noteIdleReply } from "./loop-guard.ts";
+import { noteCall, noteIdleReply } from "../model-loop/loop-guard.ts";
+import { cutText, parseArguments } from "../model-loop/tool.ts";
+import { renderCommand } from "../model-loop/workspace-tools.ts";
 import {
   ASK_FOR_PLAN,
   ASK_TO_CONTINUE,

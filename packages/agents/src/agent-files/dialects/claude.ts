@@ -46,6 +46,8 @@ function rulesWith(names: ToolNames): Readonly<Record<string, FieldRule>> {
             addRule(draft, "allow", "edit_file");
             return mapped("write_file and edit_file are allowed");
           case "plan":
+            draft.planFirst = true;
+            return mapped("only tools that read run until a person has approved a plan");
           case "dontAsk":
             return mapped(denyChanges(draft));
           case "bypassPermissions":

@@ -17,6 +17,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     permissions: [],
     effects: {},
     turnsMax: null,
+    planFirst: false,
     agents: [],
     skills: null,
     mcpServers: {},

@@ -1,0 +1,57 @@
+// Checks a value against a JSON Schema of an agent file, with messages that a model can correct itself by.
+
+import type { StandardSchemaV1 } from "@holdfast/core";
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+
+import type { JsonSchema } from "../agent-files/agent-record.ts";
+
+const compiled = new WeakMap<JsonSchema, ValidateFunction>();
+
+/** @returns what is wrong with the value, a line for each place, or `undefined` when it is right. */
+export function findProblems(schema: JsonSchema, value: unknown): string | undefined {
+  const validate = compile(schema);
+  if (validate(value)) return undefined;
+  return (validate.errors ?? []).map(describe).join("\n");
+}
+
+/** @throws Error when the schema itself is not right. */
+function compile(schema: JsonSchema): ValidateFunction {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  // A validator of its own for each schema: two agents may use one `$id`.
+  const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+/** A JSON Schema as a Standard Schema, for the input of an agent. */
+export function standardSchema<Value>(schema: JsonSchema): StandardSchemaV1<unknown, Value> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "ajv",
+      validate: (value) => {
+        const validate = compile(schema);
+        if (validate(value)) return { value: value as Value };
+        return {
+          issues: (validate.errors ?? []).map((error) => ({
+            message: messageOf(error),
+            path: error.instancePath.split("/").slice(1),
+          })),
+        };
+      },
+    },
+  };
+}
+
+function describe(error: ErrorObject): string {
+  return `${error.instancePath === "" ? "the value" : error.instancePath}: ${messageOf(error)}`;
+}
+
+function messageOf({ keyword, message = "is not right", params }: ErrorObject): string {
+  const values = (params as { readonly allowedValues?: readonly unknown[] }).allowedValues;
+  if (keyword === "enum" && values !== undefined)
+    return `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}`;
+  const extra = (params as { readonly additionalProperty?: string }).additionalProperty;
+  return extra === undefined ? message : `${message}: "${extra}"`;
+}

@@ -1,0 +1,93 @@
+// `ModelLoop` makes agents of records: a model that works with tools until the request is answered.
+//
+//   request ─► (model call → tool calls → results)* ─► answer ─► a conversation waits for the next request, another agent ends
+//
+// The agent has the turn form and uses the public SDK alone. A turn is one model call with the tool calls it asks for and their results,
+// and ends with a checkpoint.
+//
+//   model-loop-1. Every model call and every tool call is a durable task. The conversation is kept in entries and handed to the model by reference.
+//   model-loop-2. A session continues with the record and the workspace of its start, whatever happens to the files.
+//   model-loop-3. Nothing is changed without permission: a rule allows the call, or a person answers the question.
+//   model-loop-4. Every call of a tool gets a result. A call that was cut off by a crash gets one that says so.
+//   model-loop-5. A limit that is reached is a question to a person. The session's budget limits the cost.
+
+import type { Json, StandardSchemaV1 } from "@holdfast/core";
+import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { z } from "zod";
+
+import type { AgentRecord } from "../agent-files/agent-record.ts";
+import { modelTask, type ModelSource } from "../models/model-task.ts";
+import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
+import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { standardSchema } from "./json-schema.ts";
+import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
+import { FIRST_STATE, type ModelState } from "./model-state.ts";
+import { ModelTurn, type LoopParts } from "./model-turn.ts";
+import type { Tool } from "./tool.ts";
+import { readWorkspaceFacts } from "./workspace-facts.ts";
+import { workspaceTools } from "./workspace-tools.ts";
+
+export interface ModelLoopOptions {
+  /** Finds the provider of a model by its name, `provider/model` or an alias. */
+  readonly model: ModelSource;
+  /** Opens the workspace of a session by the path of its root. */
+  readonly workspace: WorkspaceSource;
+  /** The root of the workspace of sessions that start here. */
+  readonly root: string;
+  /** Tools beside the built-in ones. */
+  readonly tools?: readonly Tool[];
+}
+
+const textInput = z.union([
+  z.string().trim().min(1),
+  z.looseObject({ text: z.string().trim().min(1) }),
+  z.looseObject({ prompt: z.string().trim().min(1) }),
+]);
+
+/** Makes agents of records. The agents of one loop share their tasks, so one process can hold all of them. */
+export class ModelLoop {
+  readonly #options: ModelLoopOptions;
+  readonly #model: ReturnType<typeof modelTask>;
+  readonly #workspaceTasks: WorkspaceTasks;
+  readonly #tools: readonly Tool[];
+
+  constructor(options: ModelLoopOptions) {
+    this.#options = options;
+    this.#model = modelTask(options.model);
+    this.#workspaceTasks = defineWorkspaceTasks(options.workspace);
+    const { tools = [] } = options;
+    this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, ...tools];
+  }
+
+  /**
+   * Make an agent of a record. Its input is a text, or what its input schema asks for.
+   *
+   * @param agents the agents that its tool `delegate` may start.
+   */
+  agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
+    const { workspace, root } = this.#options;
+    const parts: LoopParts = {
+      model: this.#model,
+      tools: agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)],
+      // model-loop-2.
+      prepare: async ({ signal }) => ({
+        agent: record,
+        workspace: await readWorkspaceFacts(await pickWorkspace(workspace, root), signal),
+      }),
+    };
+    const input: StandardSchemaV1<unknown, unknown> =
+      record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
+    return defineAgent<unknown, Json, ModelState>({
+      name: record.name,
+      // The version of the loop and not of the record: a session has the record of its start in its state.
+      version: "1",
+      description: record.description,
+      input,
+      tasks: [this.#model, ...Object.values(this.#workspaceTasks)] as readonly TaskDefinition[],
+      agents,
+      secrets: record.secrets,
+      state: { version: 1, initial: () => FIRST_STATE },
+      turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
+    });
+  }
+}

@@ -1,0 +1,57 @@
+// The state of a session of the model loop, stored with each checkpoint.
+
+import type { Json } from "@holdfast/core";
+
+import type { AgentRecord } from "../agent-files/agent-record.ts";
+import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
+import type { WorkspaceFacts } from "./workspace-facts.ts";
+
+export interface ModelState {
+  /** The agent as it was when the session started: a later change of its file does not concern the session. `null` before the start. */
+  readonly agent: AgentRecord | null;
+  readonly workspace: WorkspaceFacts | null;
+  /** The request is answered, and the conversation waits for the next one. */
+  readonly isWaiting: boolean;
+  /** Model calls of the present request. */
+  readonly turns: number;
+  /** Outputs of the present request that did not match the output schema, in a row. */
+  readonly corrections: number;
+  readonly guard: GuardState;
+  /** The model that answered last, as `provider/model`; `null` before the first answer. */
+  readonly model: string | null;
+  readonly usage: SpentUsage;
+  /** The most tokens that the conversation can have, by `entryTokens`. */
+  readonly conversationTokens: number;
+  readonly todos: readonly Todo[];
+  /** The plan that a person approved, for an agent that plans first. */
+  readonly plan: string | null;
+  /** The answer to the last request. */
+  readonly answer: Json;
+}
+
+/** Tokens and cost of the model calls of a session. The cost is that of the calls whose price is known. */
+export interface SpentUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costMicroUsd: number;
+}
+
+export interface Todo {
+  readonly text: string;
+  readonly status: "pending" | "in_progress" | "done";
+}
+
+export const FIRST_STATE: ModelState = {
+  agent: null,
+  workspace: null,
+  isWaiting: false,
+  turns: 0,
+  corrections: 0,
+  guard: FRESH_GUARD,
+  model: null,
+  usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
+  conversationTokens: 0,
+  todos: [],
+  plan: null,
+  answer: null,
+};

@@ -1,0 +1,76 @@
+// Decides whether a tool call runs, is asked for, or is refused. Pure.
+//
+//   permissions-1. A rule never permits more than it says. An `allow` for a command matches only a line that runs this command and nothing
+//       else. A line with an operator of the shell (`;`, `|`, `&&`, `$(`, a redirection) matches no such rule.
+//   permissions-2. A `deny` or an `ask` for a command looks at every command of the line.
+//   permissions-3. The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins over an `ask`, which
+//       wins over an `allow`, whatever their order.
+//
+// A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
+
+import { posix } from "node:path";
+import picomatch from "picomatch";
+
+import type { PermissionDecision, PermissionRule } from "../agent-files/agent-record.ts";
+import type { Tool } from "./tool.ts";
+
+export interface Decision {
+  readonly decision: PermissionDecision;
+  /** The rule that decided, `null` for the default. */
+  readonly rule: PermissionRule | null;
+}
+
+const ORDER: readonly PermissionDecision[] = ["deny", "ask", "allow"];
+
+/** The decision for one call. Without a rule, a tool that only reads is allowed and every other is asked. */
+export function decide(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
+  const matching = rules.filter((rule) => matches(rule, tool, subject));
+  const special = matching.filter(({ pattern }) => pattern !== null);
+  // permissions-3.
+  for (const decision of ORDER) {
+    const rule = (special.length > 0 ? special : matching).find((one) => one.decision === decision);
+    if (rule !== undefined) return { decision, rule };
+  }
+  return { decision: tool.isReading ? "allow" : "ask", rule: null };
+}
+
+function matches(rule: PermissionRule, tool: Tool, subject: string | null): boolean {
+  if (!matchesName(rule.tool, tool.offered.name)) return false;
+  if (rule.pattern === null) return true;
+  if (subject === null) return false;
+  switch (tool.subjectKind) {
+    case "command":
+      return matchesCommand(rule.decision, rule.pattern, subject);
+    case "path":
+      return picomatch.isMatch(posix.normalize(subject), normalizeGlob(rule.pattern), { dot: true });
+    case "text":
+      return picomatch.isMatch(subject, rule.pattern, { bash: true, dot: true });
+  }
+}
+
+/** Whether a tool's name is the name that stands in a rule or a list; `*` at its end stands for any text. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/** The characters that make a line of a shell more than the words of one command. */
+const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;
+
+function matchesCommand(decision: PermissionDecision, pattern: string, line: string): boolean {
+  // permissions-1, permissions-2.
+  if (decision === "allow") return !OPERATORS.test(line) && isCommand(pattern, line.trim());
+  return line.split(/[;&|<>`\n\r(){}]+|\$\(/).some((command) => isCommand(pattern, command.trim()));
+}
+
+/** `git diff:*` is `git diff` with any arguments; without `:*` the whole line must be equal. */
+function isCommand(pattern: string, command: string): boolean {
+  const words = command.split(/\s+/).join(" ");
+  if (!pattern.endsWith(":*")) return words === pattern;
+  const prefix = pattern.slice(0, -2);
+  return words === prefix || words.startsWith(`${prefix} `);
+}
+
+function normalizeGlob(pattern: string): string {
+  const relative = pattern.replace(/^\.\//, "");
+  return relative.endsWith("/") ? `${relative}**` : relative;
+}

@@ -1,0 +1,26 @@
+// The facts about its workspace that a session of the model loop reads once, when it starts.
+
+import { git } from "../tasks/git.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+export interface WorkspaceFacts {
+  /** Absolute path. */
+  readonly root: string;
+  /** The workspace's own description of what it contains and what it does not, for the person who approves. */
+  readonly containment: string;
+  /** The branch that is checked out, `null` outside a repository. */
+  readonly branch: string | null;
+  /** The day on which the session started, as `2026-11-23`. */
+  readonly today: string;
+}
+
+export async function readWorkspaceFacts(workspace: Workspace, signal: AbortSignal): Promise<WorkspaceFacts> {
+  const branch = await git(workspace, ["branch", "--show-current"], { signal }).catch(() => undefined);
+  signal.throwIfAborted();
+  return {
+    root: workspace.root,
+    containment: workspace.describe(),
+    branch: branch?.stdout.trim() || null,
+    today: new Date().toISOString().slice(0, 10),
+  };
+}

@@ -1,0 +1,134 @@
+// The tools over files, commands and git of a workspace.
+
+import type { TaskOptions } from "@holdfast/core";
+import { z } from "zod";
+
+import {
+  editFileInput,
+  listFilesInput,
+  readFileInput,
+  searchInput,
+  writeFileInput,
+} from "../tasks/file-tasks.ts";
+import { gitDiffInput } from "../tasks/git-tasks.ts";
+import { describeEnd, REPEATABLE, shellInput, type ShellOutput } from "../tasks/shell-task.ts";
+import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { defineTool, type Tool } from "./tool.ts";
+
+const modelShellInput = shellInput.extend({
+  repeatable: z
+    .boolean()
+    .optional()
+    .describe(
+      "The command only reads, tests or builds: it may be run again after a crash. Otherwise it never is",
+    ),
+});
+
+/** All tools over a workspace, by name. */
+export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
+  return [
+    defineTool({
+      name: "read_file",
+      description: "Read a text file, or some lines of it.",
+      input: readFileInput,
+      isReading: true,
+      subjectKind: "path",
+      subject: ({ path }) => path,
+      run: async (ctx, input) => {
+        const file = await ctx.scheduleTask(tasks.readFile, input);
+        if (file.totalLines === 0) return `${file.path} is empty`;
+        const isPart = file.startLine > 1 || file.endLine < file.totalLines;
+        const head = isPart ? `(lines ${file.startLine} to ${file.endLine} of ${file.totalLines})\n` : "";
+        return `${head}${file.text}`;
+      },
+    }),
+    defineTool({
+      name: "list_files",
+      description: "List a directory, or with `recursive` all files below it, without ignored ones.",
+      input: listFilesInput,
+      isReading: true,
+      subjectKind: "path",
+      subject: ({ path = "." }) => path,
+      run: async (ctx, input) => {
+        const { entries, isCut } = await ctx.scheduleTask(tasks.listFiles, input);
+        return [...entries, ...(isCut ? ["(there are more)"] : [])].join("\n") || "(nothing)";
+      },
+    }),
+    defineTool({
+      name: "search",
+      description: "Find lines in the files of the workspace.",
+      input: searchInput,
+      isReading: true,
+      subjectKind: "path",
+      subject: ({ path = "." }) => path,
+      run: async (ctx, input) => {
+        const { matches, incomplete } = await ctx.scheduleTask(tasks.search, input);
+        const lines = matches.map((match) => `${match.path}:${match.line}: ${match.text}`);
+        return (
+          [...lines, ...(incomplete === undefined ? [] : [`(${incomplete})`])].join("\n") || "(no match)"
+        );
+      },
+    }),
+    defineTool({
+      name: "git_diff",
+      description: "Show what was changed since the last commit.",
+      input: gitDiffInput,
+      isReading: true,
+      subjectKind: "path",
+      subject: ({ path = "." }) => path,
+      run: async (ctx, input) => {
+        const { diff, isCut } = await ctx.scheduleTask(tasks.gitDiff, input);
+        return `${diff}${isCut ? "\n(cut)" : ""}` || "(no change in files that git knows)";
+      },
+    }),
+    defineTool({
+      name: "edit_file",
+      description: "Replace one exact, unique piece of text in a file.",
+      input: editFileInput,
+      isReading: false,
+      subjectKind: "path",
+      subject: ({ path }) => path,
+      run: async (ctx, input) => {
+        const { path, replaced, line } = await ctx.scheduleTask(tasks.editFile, input);
+        if (replaced === 0) return `${path} already was like that (line ${line})`;
+        const more = replaced > 1 ? ` and ${replaced - 1} more places` : "";
+        return `${path}: changed at line ${line}${more}`;
+      },
+    }),
+    defineTool({
+      name: "write_file",
+      description: "Write a whole file. Prefer edit_file for files that exist.",
+      input: writeFileInput,
+      isReading: false,
+      subjectKind: "path",
+      subject: ({ path }) => path,
+      run: async (ctx, input) => {
+        const { path, bytes } = await ctx.scheduleTask(tasks.writeFile, input);
+        return `${path}: written, ${bytes} bytes`;
+      },
+    }),
+    defineTool({
+      name: "shell",
+      description:
+        "Run a command line with sh in the workspace. Processes it leaves running are ended with it.",
+      input: modelShellInput,
+      isReading: false,
+      subjectKind: "command",
+      subject: ({ command }) => command,
+      run: async (ctx, { repeatable, ...input }) => {
+        const options: TaskOptions = repeatable === true ? { retry: REPEATABLE } : {};
+        return renderCommand(await ctx.scheduleTask(tasks.shell, input, options));
+      },
+    }),
+  ];
+}
+
+/** A command's end and output as a text. */
+export function renderCommand({ end, stdout, stderr }: ShellOutput): string {
+  const parts = [
+    describeEnd(end),
+    stdout.trimEnd(),
+    stderr.trim() === "" ? "" : `stderr:\n${stderr.trimEnd()}`,
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
