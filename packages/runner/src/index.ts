@@ -30,7 +30,8 @@ export {
   type QueuedTasksOptions,
   type TaskQueue,
 } from "./queued-tasks.ts";
-export { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "./runner.ts";
+export { MAX_RUNS, startRunner, type Runner, type RunnerOptions } from "./runner.ts";
+export { type RunnerEvent } from "./runner-event.ts";
 export { isReachedIn } from "./policy/executor-files.ts";
 export { checkRunnerPolicy, type RunnerPolicy } from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";

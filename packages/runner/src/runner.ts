@@ -42,6 +42,7 @@ import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
 import { nameProcess, register, type Offers, type Registered } from "./registration.ts";
+import type { RunnerEvent } from "./runner-event.ts";
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile, tokenInMemory, type TokenStore } from "./token-file.ts";
 
@@ -58,6 +59,8 @@ const ABORT_MS = 3_000;
 export const MAX_RUNS = 32;
 /** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
+/** The token of a session's first claim. */
+const FIRST_TOKEN = 1n;
 
 export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /**
@@ -102,18 +105,6 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /** Ends registering when aborted. */
   readonly signal?: AbortSignal;
 }
-
-export type RunnerEvent =
-  | { readonly type: "connecting"; readonly url: string }
-  | { readonly type: "registered"; readonly runnerId: string }
-  | { readonly type: "started"; readonly healthPort: number | undefined }
-  | { readonly type: "received"; readonly sessionId: string; readonly agent: string }
-  | { readonly type: "lost"; readonly error: HoldfastError }
-  /** Claims are renewed more often than asked for, because a third of the lease is the most. */
-  | { readonly type: "renewed_more_often"; readonly askedMs: number; readonly renewMs: number }
-  | { readonly type: "back" }
-  | { readonly type: "draining"; readonly held: number }
-  | { readonly type: "stopped"; readonly error: HoldfastError | undefined };
 
 export interface Runner {
   readonly runnerId: string;
@@ -360,7 +351,9 @@ class CoordinatedRunner implements Runner {
     for (const claim of claims) {
       const given = givenBy(claim, this.#parts.connection.time);
       const { sessionId, agent } = given.snapshot.session;
-      this.#parts.log({ type: "received", sessionId, agent: agent.name });
+      const runType = claim.token === FIRST_TOKEN ? "start_session" : "resume_session";
+      const runId = `run_${sessionId}.${claim.token}`;
+      this.#parts.log({ type: "received", runId, runType, sessionId, agent: agent.name });
       this.#storage.hold(sessionId, given.token);
       this.#runtime.drive(given);
     }

@@ -214,7 +214,7 @@ describe("holdfast runner", () => {
       );
       const sessionId = await startSession(fleet, { agent: "reads", demands: { a: "b" } });
       expect(await ended(fleet, sessionId)).toMatchObject({ output: '"found"' });
-      await runner.says(`Received run ${sessionId} (reads)`);
+      await runner.says(`Received run run_${sessionId}.1 (start_session) of agent reads`);
       await runner.says(`${sessionId} completed`);
       const waiting = await startSession(fleet, { agent: "waits" });
       await sessionBecomes(fleet, waiting, { status: "waiting" });

@@ -91,7 +91,7 @@ test(
     expect(runner.stderr).toMatch(
       new RegExp(
         `^Connecting to Agent Coordinator at ${fleet.url}\nRegistered as rnr_\\S+\nRunner started - waiting for runs\n` +
-          `\\S+ Received run ${sessionId} \\(test-executor\\)\n\\S+ Starting session ${sessionId} with agent researcher\n`,
+          `\\S+ Received run run_${sessionId}\\.1 \\(start_session\\) of agent test-executor\n\\S+ Starting session ${sessionId} with agent researcher\n`,
       ),
     );
     runner.kill("SIGINT");

@@ -85,7 +85,7 @@ test(
     for (const sessionId of [waiting, late])
       expect(await claimed(sessionId)).toMatchObject({ status: "claimed", losses: 0 });
     expect(runner.stderr).toContain("Runner stopped");
-    expect(runner.stderr).not.toContain(`Received run ${late}`);
+    expect(runner.stderr).not.toContain(`Received run run_${late}`);
     expect(await runners()).toEqual([]);
     if (process.platform === "linux") expect(processesLeft()).toEqual([]);
   },

@@ -162,7 +162,9 @@ export async function runnerOptions(
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
-  const settings = [...configFiles(workspace, io).map(([, path]) => path), userPolicyFile(io) ?? []].flat();
+  const named = args.text("policy");
+  const policyFile = named === undefined ? userPolicyFile(io) : resolve(io.cwd, named);
+  const settings = [...configFiles(workspace, io).map(([, path]) => path), policyFile ?? []].flat();
   supervised?.report({ type: "files", files: settings });
   const policyFile = readRunnerPolicy(args, io, workspace);
   const { policy } = policyFile;
@@ -359,7 +361,9 @@ export function logEvent(event: RunnerEvent, io: Io): void {
       if (event.healthPort !== undefined) io.note(`Health on http://127.0.0.1:${event.healthPort}/healthz`);
       return;
     case "received":
-      return io.note(`${symbols.begin} Received run ${event.sessionId} (${event.agent})`);
+      return io.note(
+        `${symbols.begin} Received run ${event.runId} (${event.runType}) of agent ${event.agent}`,
+      );
     case "lost": {
       const { message, got, fix } = event.error;
       io.note(paint.yellow(`${symbols.warn} ${plainLine(message, MESSAGE_CHARS)}; trying again`));
