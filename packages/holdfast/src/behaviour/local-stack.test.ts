@@ -1,6 +1,8 @@
 // The local stack as people use it: real processes, started and killed.
 
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -343,4 +345,76 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
     expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining("CANARY_KEY") });
     expect(stack.processes()).toEqual([]);
   });
+});
+
+describe("an executor and a policy of the stack", () => {
+  let folder: string;
+  beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "holdfast-policy-"))));
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Agents may change what is in the project, so a policy lies outside. */
+  const policyFile = (content: string): string => {
+    const file = join(folder, "policy.json");
+    writeFileSync(file, content, { mode: 0o600 });
+    return file;
+  };
+
+  test("the runner offers the executor under the policy, also after a restart and after its death", async () => {
+    const policy = policyFile('{"executors":["test-executor"],"concurrency":3}');
+    const { code, stderr } = await stack.start("-x", "test-executor", "--policy", policy);
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("test-executor") });
+    expect(await stack.status()).toMatchObject({
+      executor: "test-executor",
+      policy,
+      offers: ["greet", "steps", "test-executor"],
+    });
+    expect((await project.run("local", "status")).stdout).toContain(policy);
+    const turn = async (sessionId: string): Promise<void> => {
+      const input = '{"prompt":"result 7"}';
+      const args = ["run", "--agent", "test-executor", "--input", input, "--session", sessionId, "--park"];
+      expect(await project.run(...args)).toMatchObject({ code: 0 });
+      const { maxRuns } = (await project.json<{ maxRuns: number }[] & object>("runners", "list"))[0]!;
+      expect(maxRuns).toBe(3);
+    };
+    await turn("first");
+    expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
+    await stack.ready();
+    await turn("second");
+    await stack.kill("runner");
+    await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
+    await stack.ready();
+    await turn("third");
+  });
+
+  test.each<[string, () => string[], number, string]>([
+    ["a policy that is not there", () => ["--policy", "none.json"], 2, "none.json"],
+    ["a policy that is not JSON", () => ["--policy", policyFile("{")], 3, "policy.json"],
+    [
+      "a policy with a wrong value",
+      () => ["--policy", policyFile('{"concurrency":"many"}')],
+      3,
+      "concurrency",
+    ],
+    ["a policy in the project", () => ["--policy", "agents.ts"], 3, "lies in the project"],
+    [
+      "a policy that forbids the executor",
+      () => ["-x", "test-executor", "--policy", policyFile('{"executors":["other"]}')],
+      12,
+      "test-executor",
+    ],
+    ["an executor that does not exist", () => ["-x", "nobody"], 4, "nobody"],
+    ["an executor at a path that is not there", () => ["-e", "./none"], 2, "./none"],
+    ["an executor by its name and by a path", () => ["-x", "a", "-e", "b"], 2, "--executor-path"],
+    ["a data folder that cannot be made", () => [], 10, "/proc/none"],
+  ])(
+    "a start with %s is an error that names it, and nothing stays behind",
+    async (what, words, exit, text) => {
+      const env = what.startsWith("a data folder") ? { XDG_DATA_HOME: "/proc/none" } : {};
+      const args = ["up", "--agents", "agents.ts", "--port", "0", ...words()];
+      const { code, stderr } = await project.start(args, { stdin: "", env }).finished;
+      expect({ code, stderr }).toEqual({ code: exit, stderr: expect.stringContaining(text) });
+      expect(stderr).not.toMatch(/^ +at .*:\d+:\d+\)?$/m);
+      expect(stack.processes()).toEqual([]);
+    },
+  );
 });

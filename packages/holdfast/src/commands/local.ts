@@ -1,5 +1,6 @@
 import { refuse, refuseAction, takeNothing } from "../frame/arguments.ts";
 import {
+  EXECUTOR_OPTIONS,
   SECRET_STDIN_OPTION,
   type Arguments,
   type Command,
@@ -18,6 +19,7 @@ const START_OPTIONS: Options = {
     value: "FILE",
     repeats: true,
   },
+  ...EXECUTOR_OPTIONS,
   port: { help: "start: the coordinator's port (default: 8765; 0 for any that is free)", value: "PORT" },
   project: {
     help: "start: the folder that agents work in (default: the project's)",
@@ -47,18 +49,19 @@ export const local: Command = {
   name: "local",
   summary: "Run the whole system on this machine: a coordinator and a runner",
   usage:
-    "local start --agents FILE... [--port PORT] [--project DIR] [--foreground] | local stop | local status | local restart | " +
+    "local start --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--foreground] | local stop | local status | local restart | " +
     "local logs [-f] [-n N] [-c NAME]",
   description:
     "A supervisor keeps a coordinator and a runner running over a database in your data folder, and starts each again that ends. " +
     "`start` returns when all is ready; `up` is another name for it, and `down` for `stop`. Changed files of agents are loaded by a " +
     "new runner at once; running sessions stay with the old one until they end. `restart` starts both processes again, and no " +
-    "running session loses an attempt by it. `stop` keeps all sessions, and the next start continues them. docs/local.md explains " +
+    "running session loses an attempt by it, and both keep the options of `start`. `stop` keeps all sessions, and the next start continues them. docs/local.md explains " +
     "more. Exit codes: 3 a file of agents is wrong, 4 the stack is not running (status, restart), 6 it is running already (start), " +
     "7 the port is taken, 10 storage.",
   options: { ...START_OPTIONS, ...LOGS_OPTIONS },
   examples: [
     ["local start --agents agents.ts", "start it; `holdfast run agents.ts` then runs there"],
+    ["local start -x test-executor", "with an executor, as `holdfast runner -x` has it"],
     ["local status", "what runs, since when, and how often it was restarted"],
     ["local logs -f -c runner", "follow what the runner writes"],
     ["local stop", "stop it; sessions stay"],
@@ -77,7 +80,8 @@ export const local: Command = {
 export const up: Command = {
   name: "up",
   summary: "Start the local stack, as `local start`",
-  usage: "up --agents FILE... [--port PORT] [--project DIR] [--foreground]",
+  usage:
+    "up --agents FILE... [-x NAME | -e PATH] [--policy FILE] [--port PORT] [--project DIR] [--foreground]",
   options: START_OPTIONS,
   examples: [["up --agents agents.ts", "as `holdfast local start --agents agents.ts`"]],
   async run(args, io) {

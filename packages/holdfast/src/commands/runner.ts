@@ -1,5 +1,6 @@
 import { refuse, takeNothing } from "../frame/arguments.ts";
 import {
+  EXECUTOR_OPTIONS,
   MODE_OPTION,
   SECRET_STDIN_OPTION,
   SUPERVISED_OPTION,
@@ -48,17 +49,7 @@ export const runner: Command = {
       value: "FILE",
       repeats: true,
     },
-    executor: {
-      help: "run sessions of this executor: executors/NAME/ with one program ao-*-exec, or profiles/NAME.json",
-      value: "NAME",
-      short: "x",
-      excludes: ["executor-path"],
-    },
-    "executor-path": {
-      help: "run sessions of the executor at this path (default: AGENT_EXECUTOR_PATH)",
-      value: "PATH",
-      short: "e",
-    },
+    ...EXECUTOR_OPTIONS,
     "executor-list": { help: "list the executors of the project, and end", short: "l" },
     "check-executor": {
       help: "check an executor by its name or path against the protocol, with real turns, and end (exit code 1 when it fails)",
@@ -68,10 +59,6 @@ export const runner: Command = {
       help: "a label that sessions may demand; may be given more than once. machine, hostname and runner are always set",
       value: "NAME=VALUE",
       repeats: true,
-    },
-    policy: {
-      help: "a JSON file with what this runner may do, whatever its coordinator asks for (default: holdfast/runner-policy.json in your configuration folder)",
-      value: "FILE",
     },
     ipc: {
       help: "be held by the program that started it: requests on standard input, messages on standard output, the log on standard error",

@@ -5,9 +5,10 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { listExecutors } from "@holdfast/runner";
-import type { Io } from "../frame/command.ts";
+import type { Arguments, Io } from "../frame/command.ts";
 import { count } from "../frame/plain-text.ts";
 import { findProject } from "../place/project.ts";
+import { readRunnerPolicy } from "../settings/runner-policy-file.ts";
 import { listed, type Finding } from "./check.ts";
 
 const CODE = /\.[cm]?[jt]s$/;
@@ -17,11 +18,11 @@ const DEPTH_MAX = 6;
 const FILE_BYTES_MAX = 256 * 1024;
 const SEARCH_MS = 3_000;
 
-export async function checkAgents(io: Io): Promise<Finding> {
+export async function checkAgents(args: Arguments, io: Io): Promise<Finding> {
   const project = findProject(io.cwd);
   const { files, isWhole } = await filesWithAgents(project);
   const names = files.map((file) => relative(project, file)).toSorted();
-  const executors = listExecutors(project);
+  const executors = listExecutors(executorsFolderOf(project, args, io));
   const broken = executors.find(({ problem }) => problem !== undefined);
   const some = isWhole ? "" : " (a part of the project was searched)";
   const texts = [
@@ -36,6 +37,14 @@ export async function checkAgents(io: Io): Promise<Finding> {
     found: `${texts.join("; ")}; ${broken.name} cannot be used: ${broken.problem}`,
     fix: "correct it, or remove it",
   };
+}
+
+function executorsFolderOf(project: string, args: Arguments, io: Io): string {
+  try {
+    return readRunnerPolicy(args, io, project).executorsFolder;
+  } catch {
+    return project; // The check of the settings reports it.
+  }
 }
 
 async function filesWithAgents(project: string) {

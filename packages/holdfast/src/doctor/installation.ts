@@ -24,7 +24,7 @@ export function examineInstallation(
     sandbox: checkSandbox,
     secrets: async () => (await secrets).finding,
     models: async () => checkModels(await secrets, args.has("online"), io),
-    agents: () => checkAgents(io),
+    agents: () => checkAgents(args, io),
     stack: () => checkStack(io),
     "port 8765": () => checkPort(io),
     coordinator: async () => (await coordinator).versions,

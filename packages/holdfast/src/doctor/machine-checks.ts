@@ -13,7 +13,7 @@ import { dataFolder } from "../place/coordinator-storage.ts";
 import { findMode } from "../place/mode.ts";
 import { configFiles, findProject } from "../place/project.ts";
 import { readConfig } from "../settings/config.ts";
-import { readRunnerPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
+import { readRunnerPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { tryProgram, type ProgramEnd } from "./bounded-calls.ts";
 import type { Finding } from "./check.ts";
 
@@ -36,7 +36,7 @@ export function checkSettings(args: Arguments, io: Io): Finding {
   for (const file of files) readConfig(file);
   const mode = findMode(args, io, true);
   readRunnerPolicy(args, io, project);
-  const found = [...files, userPolicyFile(io)].filter((file) => file !== undefined && existsSync(file));
+  const found = [...files, policyPath(args, io)].filter((file) => file !== undefined && existsSync(file));
   const given = found.length === 0 ? "no file, so defaults" : found.join(", ");
   return { status: "ok", found: `${given}; mode ${mode.value}` };
 }

@@ -75,6 +75,25 @@ export const SECRET_STDIN_OPTION: Option = {
   value: "NAME",
 };
 
+/** The options of the commands that start a runner. */
+export const EXECUTOR_OPTIONS: Options = {
+  executor: {
+    help: "run sessions of this executor: executors/NAME/ with one program ao-*-exec, or profiles/NAME.json",
+    value: "NAME",
+    short: "x",
+    excludes: ["executor-path"],
+  },
+  "executor-path": {
+    help: "run sessions of the executor at this path (default: AGENT_EXECUTOR_PATH)",
+    value: "PATH",
+    short: "e",
+  },
+  policy: {
+    help: "a JSON file with what this runner may do, whatever its coordinator asks for (default: holdfast/runner-policy.json in your configuration folder)",
+    value: "FILE",
+  },
+};
+
 /** The option `--mode` of the commands of a fleet. */
 export const MODE_OPTION: Option = {
   help: "local or cloud, which chooses defaults (default: HOLDFAST_MODE, MODE, or local)",

@@ -6,15 +6,18 @@ import type { StackPaths, StackState } from "../place/local-stack.ts";
 
 /** The banner: what runs, where its data is, and how to stop it. */
 export function reportStack(state: StackState, paths: StackPaths, io: Io): void {
-  const { url = "", agents, project } = state;
+  const { url = "", agents, project, executor, policy } = state;
   if (io.isJson) return io.result({ ...state, folder: paths.folder, log: paths.log }, "");
   const { paint, symbols } = io.notes;
-  io.note(
-    `${paint.green(symbols.done)} the local stack runs: a coordinator and a runner with ${count(agents.length, "file")} of agents`,
-  );
+  const runs = [
+    ...(agents.length > 0 || executor === undefined ? [`${count(agents.length, "file")} of agents`] : []),
+    ...(executor === undefined ? [] : [`the executor ${executor}`]),
+  ].join(" and ");
+  io.note(`${paint.green(symbols.done)} the local stack runs: a coordinator and a runner with ${runs}`);
   for (const line of table([
     ["  url", url],
     ["  project", project],
+    ...(policy === undefined ? [] : [["  policy", policy]]),
     ["  data", paths.folder.replace(/\/local$/, "")],
     ["  logs", `${paths.log}  (${io.call("local logs -f", "")})`],
     ["  stop", io.call("local stop", "")],
@@ -24,7 +27,7 @@ export function reportStack(state: StackState, paths: StackPaths, io: Io): void 
 
 /** The status as lines. @param isAlive whether the supervisor that wrote the state still runs. */
 export function statusLines(state: StackState, isAlive: boolean, paths: StackPaths, now: number): string[] {
-  const { status, supervisor, startedAt, url, project, agents, problem, failure } = state;
+  const { status, supervisor, startedAt, url, project, agents, executor, policy, problem, failure } = state;
   const stands = isAlive ? status : status === "failed" ? "failed" : "not running";
   const rows = [
     ["stack", stands],
@@ -32,6 +35,8 @@ export function statusLines(state: StackState, isAlive: boolean, paths: StackPat
     ...(isAlive && url !== undefined ? [["url", url]] : []),
     ["project", project],
     ["agents", agents.join(", ")],
+    ...(executor === undefined ? [] : [["executor", executor]]),
+    ...(policy === undefined ? [] : [["policy", policy]]),
     ["log", paths.log],
     ...(problem === undefined ? [] : [["problem", `${problem}; the version before still runs`]]),
     ...(failure === undefined ? [] : [["failure", failure]]),

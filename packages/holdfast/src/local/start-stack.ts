@@ -13,7 +13,7 @@ import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfa
 import { INHERITED_VARIABLES, openPrivateAppend } from "@holdfast/runtime/internal";
 import { lockFile } from "@holdfast/storage/lock-file";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
-import { errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
+import { definedOf, errorOf, reportedError, shownError, type ReportedError } from "../frame/command-error.ts";
 import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { makeFolder } from "../place/coordinator-storage.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
@@ -71,10 +71,19 @@ export async function startStack(args: Arguments, io: Io): Promise<number> {
 function planOf(args: Arguments, io: Io): StackPlan {
   const agents = filesOf(args, "agents", io);
   const tasks = filesOf(args, "tasks", io);
-  if (agents.length + tasks.length === 0)
+  const [executorPath] = filesOf(args, "executor-path", io);
+  const [policy] = filesOf(args, "policy", io);
+  const named = args.text("executor");
+  const executor =
+    executorPath !== undefined
+      ? (["--executor-path", executorPath] as const)
+      : named === undefined
+        ? undefined
+        : (["--executor", named] as const);
+  if (agents.length + tasks.length === 0 && executor === undefined)
     throw new UsageError("a stack without agents has nothing to run", {
       expected: "--agents FILE",
-      fix: "name a file that exports agents",
+      fix: "name a file that exports agents, or an executor with -x NAME",
     });
   const given = args.text("project");
   const project = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
@@ -96,6 +105,7 @@ function planOf(args: Arguments, io: Io): StackPlan {
     project,
     agents,
     tasks,
+    ...definedOf({ executor, policy }),
     marker: `stack-${createHash("sha256").update(stackPaths(io).folder).digest("hex").slice(0, 16)}`,
   };
 }
@@ -125,8 +135,8 @@ function portOf(text: string | undefined): number {
 
 /** start-stack-2. */
 async function startDetached(args: Arguments, paths: StackPaths, io: Io): Promise<StackState> {
-  const words = ["agents", "tasks", "port", "project"].flatMap((option) =>
-    args.texts(option).flatMap((value) => [`--${option}`, value]),
+  const words = ["agents", "tasks", "executor", "executor-path", "policy", "port", "project"].flatMap(
+    (option) => args.texts(option).flatMap((value) => [`--${option}`, value]),
   );
   // For what the supervisor itself may write when it dies.
   const output = openPrivateAppend(paths.log);

@@ -39,6 +39,10 @@ export interface StackPlan {
   /** Absolute. */
   readonly agents: readonly string[];
   readonly tasks: readonly string[];
+  /** The executor that the runner offers besides, as an option of `holdfast runner`. */
+  readonly executor?: readonly ["--executor" | "--executor-path", string];
+  /** The file of the runner's policy, absolute; else the user's own counts. */
+  readonly policy?: string;
   /** Marks everything that the stack starts; equal for all supervisors of its folder. */
   readonly marker: string;
 }
@@ -76,7 +80,7 @@ export class Supervisor {
     const { plan, paths } = parts;
     this.#parts = parts;
     this.#port = plan.port;
-    const { project, agents } = plan;
+    const { project, agents, executor, policy } = plan;
     const state: StackState = {
       version: 1,
       status: "starting",
@@ -85,6 +89,8 @@ export class Supervisor {
       renewals: 0,
       project,
       agents,
+      ...(executor === undefined ? {} : { executor: executor[1] }),
+      ...(policy === undefined ? {} : { policy }),
       offers: [],
       processes: [],
     };
@@ -199,7 +205,7 @@ export class Supervisor {
   // ---- the runner --------------------------------------------------------------------------------------------------
 
   #startRunner(): StackChild {
-    const { agents, tasks, project } = this.#parts.plan;
+    const { agents, tasks, project, executor = [], policy } = this.#parts.plan;
     const args = [
       "runner",
       "--supervised",
@@ -211,6 +217,8 @@ export class Supervisor {
       project,
       ...agents.flatMap((file) => ["--agents", file]),
       ...tasks.flatMap((file) => ["--tasks", file]),
+      ...executor,
+      ...(policy === undefined ? [] : ["--policy", policy]),
     ];
     const child: StackChild = this.#spawn("runner", args, (report) => {
       if (report.type === "registered") this.#runnerIds.set(child, report.runnerId);

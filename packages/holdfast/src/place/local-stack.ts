@@ -28,7 +28,11 @@ export interface StackState {
   readonly project: string;
   /** Files, absolute. */
   readonly agents: readonly string[];
-  /** The names of the agents that these files export. */
+  /** The name or the absolute path of the executor that the runner offers. */
+  readonly executor?: string;
+  /** The file of the runner's policy, when `start` named one. */
+  readonly policy?: string;
+  /** The names of the agents that the runner offers. */
   readonly offers: readonly string[];
   readonly processes: readonly ProcessState[];
   /** How often `holdfast local restart` was done. */

@@ -16,7 +16,7 @@ import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../ex
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
-import { readRunnerPolicy, type FoundPolicy, userPolicyFile } from "../settings/runner-policy-file.ts";
+import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
 import { findMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
@@ -162,9 +162,7 @@ export async function runnerOptions(
   const mode = findMode(args, io, true).value;
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
-  const named = args.text("policy");
-  const policyFile = named === undefined ? userPolicyFile(io) : resolve(io.cwd, named);
-  const settings = [...configFiles(workspace, io).map(([, path]) => path), policyFile ?? []].flat();
+  const settings = [...configFiles(workspace, io).map(([, path]) => path), policyPath(args, io) ?? []].flat();
   supervised?.report({ type: "files", files: settings });
   const policyFile = readRunnerPolicy(args, io, workspace);
   const { policy } = policyFile;

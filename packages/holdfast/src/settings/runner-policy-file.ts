@@ -24,9 +24,8 @@ export interface FoundPolicy {
 
 /** @param workspace the project's folder. @throws HoldfastError `config_invalid`. */
 export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): FoundPolicy {
-  const named = args.text("policy");
-  const path = named === undefined ? userPolicyFile(io) : resolve(io.cwd, named);
-  if (path === undefined || (named === undefined && !existsSync(path)))
+  const path = policyPath(args, io);
+  if (path === undefined || (!args.has("policy") && !existsSync(path)))
     return { policy: {}, executorsFolder: workspace };
   checkTrusted(path);
   let text: string;
@@ -50,8 +49,10 @@ export function readRunnerPolicy(args: Arguments, io: Io, workspace: string): Fo
   };
 }
 
-/** The policy that counts without a name, whether or not it exists. */
-export function userPolicyFile({ env }: Pick<Io, "env">): string | undefined {
+/** The file that is named, or the one that counts without a name, whether or not it exists. */
+export function policyPath(args: Arguments, { cwd, env }: Pick<Io, "cwd" | "env">): string | undefined {
+  const named = args.text("policy");
+  if (named !== undefined) return resolve(cwd, named);
   const config = userConfigFile(env);
   return config === undefined ? undefined : join(dirname(config), "runner-policy.json");
 }
