@@ -76,8 +76,11 @@ function cacheCompiledCode() {
   if (process.env["NODE_COMPILE_CACHE"] !== undefined) return; // Node has a cache already.
   const { XDG_CACHE_HOME: chosen = "" } = process.env;
   try {
-    const folder = join(isAbsolute(chosen) ? chosen : join(homedir(), ".cache"), "holdfast", "compiled");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const base = isAbsolute(chosen) ? chosen : join(homedir(), ".cache");
+    const folder = join(base, "holdfast", "compiled");
+    // Not recursive: where a file system refuses folders by ENOENT, as /proc does, Node would never give up.
+    for (const part of [base, join(base, "holdfast"), folder])
+      if (!existsSync(part)) mkdirSync(part, { mode: 0o700 });
     const { uid, mode } = lstatSync(folder);
     const isOurs = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
     if (isOurs) nodeModule.enableCompileCache?.(folder);

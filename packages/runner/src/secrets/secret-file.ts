@@ -112,8 +112,18 @@ export class SecretFile {
 
   /** secret-file-4. */
   #write(content: Content): void {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    replacePrivate(this.path, `${JSON.stringify(content, undefined, 2)}\n`);
+    try {
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      replacePrivate(this.path, `${JSON.stringify(content, undefined, 2)}\n`);
+    } catch (cause) {
+      const got = (cause as NodeJS.ErrnoException).code ?? "it failed";
+      throw new HoldfastError("storage_unavailable", `the file of secrets cannot be written: ${got}`, {
+        at: this.path,
+        got,
+        fix: "make its folder writable for this user, or name another place in XDG_DATA_HOME",
+        cause,
+      });
+    }
     this.#content = content;
   }
 
