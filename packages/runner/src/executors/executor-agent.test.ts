@@ -4,7 +4,7 @@ import { vanishRuntime } from "@holdfast/runtime/internal";
 import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
@@ -114,6 +114,16 @@ describe("the invocation", () => {
     vi.unstubAllEnvs();
   });
 
+  test("a prompt with the characters of shells arrives as it is", async () => {
+    const prompt = "$(touch pwned); `touch pwned` && touch pwned\n'\"\\";
+    const { runtime, agent } = world.open(await world.node(SHOW));
+    const { result_data: seen } = (await (await runtime.start(agent, prompt)).result()) as {
+      result_data: { inv: { prompt: string } };
+    };
+    expect(seen.inv.prompt).toBe(prompt);
+    expect(existsSync(join(world.folder, "pwned"))).toBe(false);
+  });
+
   test.each([
     ["nothing", undefined, "no prompt"],
     ["an empty prompt", { prompt: "" }, "no prompt"],
@@ -152,6 +162,9 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
       "head -c 1000000000 /dev/zero; exit 4",
       "code 4; only the end of its output is shown",
     ],
+    ["leaves a process that holds its output", "sleep 1000 & exit 6", "Process exited with code 6"],
+    ["writes a megabyte of errors first", "head -c 1000000 /dev/zero >&2; echo late; exit 8", "code 8"],
+    ["exits as a shell does after a signal", "exit 137", "Process exited with code 137"],
     ["leaves a daemon", "setsid sleep 1000 > /dev/null 2>&1 & exit 5", "Process exited with code 5"],
   ])("it %s", async (_what, script, text) => {
     const { runtime, agent } = world.open(await world.shell(NO_SCHEMA + script));
@@ -160,15 +173,37 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
     expect(processesIn(world.folder)).toEqual([]);
   });
 
-  test.each(["SIGHUP", "SIGINT", "SIGABRT", "SIGKILL", "SIGSEGV", "SIGPIPE", "SIGTERM"])(
-    "it dies by %s",
-    async (signal) => {
-      const { runtime, agent } = world.open(
-        await world.shell(`${NO_SCHEMA}kill -${signal.slice(3)} $$; sleep 1000`),
-      );
-      await expect((await runtime.start(agent, "work")).result()).rejects.toThrow(`ended by ${signal}`);
-    },
-  );
+  test("it closes its input before a long invocation is written", async () => {
+    const { runtime, agent } = world.open(await world.shell(`${NO_SCHEMA}exec <&-; sleep 0.2; exit 9`));
+    const handle = await runtime.start(agent, "x".repeat(500_000));
+    await expect(handle.result()).rejects.toThrow("Process exited with code 9");
+  });
+
+  test.each([
+    ["is built for another machine", "\u007fELF\u0002\u0001\u0001 and no program"],
+    ["is not text and not a program", "\u0000\u0001\u0002"],
+    ["names an interpreter that is not there", "#!/no/such/interpreter\n"],
+  ])("it %s", async (_what, content) => {
+    const profile = await world.shell("");
+    writeFileSync(profile.command[0], content);
+    const { runtime, agent } = world.open(profile);
+    await expect((await runtime.start(agent, "work")).result()).rejects.toThrow(
+      /not started|exited with code/,
+    );
+  });
+
+  // Signals whose default is the end of a process. SIGCHLD, SIGCONT, SIGURG and SIGWINCH end none, and SIGSTOP stops it.
+  test.each([
+    ..."SIGHUP SIGINT SIGQUIT SIGILL SIGTRAP SIGABRT SIGBUS SIGFPE SIGKILL SIGUSR1 SIGSEGV SIGUSR2".split(
+      " ",
+    ),
+    ..."SIGPIPE SIGALRM SIGTERM SIGXCPU SIGXFSZ SIGVTALRM SIGPROF SIGIO SIGSYS".split(" "),
+  ])("it dies by %s", async (signal) => {
+    const { runtime, agent } = world.open(
+      await world.shell(`${NO_SCHEMA}kill -${signal.slice(3)} $$; sleep 1000`),
+    );
+    await expect((await runtime.start(agent, "work")).result()).rejects.toThrow(`ended by ${signal}`);
+  });
 
   test("it is not there", async () => {
     const profile = await world.shell("");
