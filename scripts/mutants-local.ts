@@ -4,7 +4,32 @@ const SECRETS = "packages/holdfast/src/behaviour/secrets.test.ts";
 const STACK = "packages/holdfast/src/behaviour/local-stack.test.ts";
 const STACK_LOG = "packages/holdfast/src/stack-log/stack-log.test.ts";
 
+const TRIALS = "packages/runtime/src/claims/trials.test.ts";
+
 export const LOCAL_MUTANTS = [
+  {
+    name: "L4b: a claim that meets a trial is released until the trial is over",
+    marker: "claim-beside-trial",
+    part: "claims.release(sessionId, claim.token);",
+    becomes: "return claim;",
+    tests: [TRIALS],
+    test: "trials-1: a suspect that is claimed beside another one waits without a claim",
+  },
+  {
+    name: "L4b: a suspect is run alone",
+    marker: "suspect-not-tried",
+    part: "isSuspect(claim.losses)",
+    becomes: "isSuspect(claim.losses - 99)",
+    tests: [TRIALS],
+    test: "trials-1: a session that is no suspect begins after the trial too",
+  },
+  {
+    name: "L4b: a suspect with company is pardoned",
+    marker: "company-not-pardoned",
+    becomes: "",
+    tests: [TRIALS],
+    test: "trials-3: a suspect that gets company is pardoned before it runs",
+  },
   {
     name: "X1: a process that holds a secret does not print it",
     marker: "output-not-redacted",

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { newSchema, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { expect, onTestFinished, test } from "vitest";
 import { openSqliteReader } from "../index.ts";
 
@@ -15,6 +16,10 @@ async function newDatabase(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-deaths-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return join(folder, "test.db");
+}
+
+async function newPostgresSchema(): Promise<string> {
+  return `${await sharedServerUrl()}#${newSchema()}`;
 }
 
 interface End {
@@ -37,16 +42,25 @@ async function runOnce(args: readonly string[], onReady?: (pid: number) => void)
   return { code, signal, output };
 }
 
-for (const kind of ["kill", "exit", "throw"])
-  test(`L4b: a session whose task ends its process (${kind}) is parked as poison, and the sessions beside it complete`, async () => {
-    const path = await newDatabase();
+const KINDS = [
+  // The first death over SQLite is not counted, two make a suspect, and five happen on trial.
+  ["SQLite", "kill", newDatabase, 8],
+  ["SQLite", "exit", newDatabase, 8],
+  ["SQLite", "throw", newDatabase, 8],
+  ["PostgreSQL", "kill", newPostgresSchema, 7],
+  ["PostgreSQL", "exit", newPostgresSchema, 7],
+] as const;
+
+for (const [storage, kind, newPlace, expected] of KINDS)
+  test(`L4b: over ${storage} a session whose task ends its process (${kind}) is parked as poison, and the sessions beside it complete`, async () => {
+    const path = await newPlace();
     let deaths = 0;
     let end = await runOnce([path, kind]);
     for (; end.code !== 0 && deaths < 15; deaths++) end = await runOnce([path, kind]);
     const [statuses, row] = end.output.split("\n");
     expect(JSON.parse(statuses!)).toEqual(["completed", "paused", "completed"]);
     expect(JSON.parse(row!)).toEqual(["poison", expect.stringContaining("died 5 times in a row")]);
-    expect(deaths).toBe(8); // The first is not known, two make it a suspect, and five happen on trial.
+    expect(deaths).toBe(expected);
   }, 120_000);
 
 test.each(["SIGINT", "SIGTERM"] as const)(

@@ -1,7 +1,9 @@
-// A program without a coordinator whose sessions may end it: PATH, KIND of the deadly session, END of the program.
+// A program without a coordinator whose sessions may end it: PATH, KIND of the deadly session, END of the program. A path
+// `postgres://…#SCHEMA` is a schema of that database.
 //
 // It starts its sessions once, and runs all that are due. It prints their statuses when none is active.
 
+import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { createRuntime, defineAgent, openSqliteStorage, type Runtime } from "holdfast";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -15,7 +17,10 @@ const DEATHS: { readonly [kind in string]?: () => void } = {
 };
 
 const [path = "", kind = "", end] = process.argv.slice(2);
-const storage = await openSqliteStorage({ path });
+const [url = "", schema] = path.split("#");
+const storage = await (schema === undefined
+  ? openSqliteStorage({ path })
+  : openPostgresStorage({ url, schema }));
 const deadly = defineAgent({
   name: "deadly",
   run: (ctx) =>

@@ -9,6 +9,7 @@
 //   trials-2. A suspect that was lost too often on trial is poison.
 //   trials-3. A suspect that gets company is pardoned first: an empty commit resets its losses. Each counted
 //       loss after the second therefore happened on trial. Sessions that passed a trial here are no company.
+//   trials-5. Arrivals wait for the first look at due sessions, which knows the suspects (due-sessions-2).
 //   trials-4. A program may end its process outside the code of its sessions: by an exit, an exception, or a
 //       signal that it does not handle. The claim is then released at that moment, so nothing is lost. A storage in another process cannot be reached from an exit.
 
@@ -63,6 +64,7 @@ export class Trials {
   readonly #passed = new Set<string>();
   #trial: Trial | undefined;
   #hasOrdered = false;
+  #held: Promise<unknown> | undefined;
 
   constructor(host: TrialsHost) {
     this.#host = host;
@@ -95,6 +97,17 @@ export class Trials {
     }
   }
 
+  /** trials-5. */
+  holdArrivals(until: Promise<unknown>): void {
+    this.#held = until.finally(() => (this.#held = undefined));
+  }
+
+  /** trials-5. Calls back after this turn, and after the first look. @param callback must not throw or reject. */
+  whenLooked(callback: () => unknown): void {
+    if (this.#held === undefined) queueMicrotask(() => void callback());
+    else void this.#held.then(callback);
+  }
+
   /** Whether a session is on trial. */
   get isTrying(): boolean {
     return this.#trial !== undefined;
@@ -119,55 +132,72 @@ export class Trials {
     }
   }
 
-  /** Claim a session when no other one is on trial. @throws as `Claims.ask` */
+  /**
+   * Claim a session when no other one is on trial. The trial of a suspect begins with its claim, so that no other claim comes between
+   * (trials-1).
+   *
+   * @throws as `Claims.ask`
+   */
   async claim(sessionId: string): Promise<ClaimResult> {
-    if (this.isTrying) await this.turn(sessionId);
-    return this.#host.claims.ask(sessionId);
-  }
-
-  /** Drive a session that was just claimed, as a trial if it is a suspect, or park it (trials-2). */
-  async run(
-    sessionId: string,
-    claim: LostClaim,
-    { drive, park }: { drive(): Promise<void>; park(fault: HoldfastError): Promise<void> },
-  ): Promise<void> {
-    const fault = await this.#begin(sessionId, claim);
-    if (fault !== undefined) return park(fault);
-    try {
-      await drive();
-    } finally {
-      if (this.#trial?.sessionId === sessionId && !this.#host.live().includes(sessionId))
-        this.over(sessionId);
-    }
-  }
-
-  /** @throws HoldfastError when storage fails; then the claim is released. */
-  async #begin(sessionId: string, claim: LostClaim): Promise<HoldfastError | undefined> {
-    const { lossesMax, claims, clock, live, isDispatched } = this.#host;
-    const { token, losses } = claim;
-    if (isDispatched || !isSuspect(losses)) return undefined;
-    if (isPoison(losses, lossesMax)) return lostFault(sessionId, lossesMax);
-    const other = this.#trial;
-    const hasCompany = live().some((liveId) => liveId !== sessionId && !this.#passed.has(liveId));
-    if (other !== undefined || hasCompany) {
-      try {
-        await this.#pardon(sessionId, token);
-        if (other !== undefined) await this.#endPardoned(other);
-      } catch (error) {
-        claims.release(sessionId, token);
-        throw error;
+    const { claims, isDispatched } = this.#host;
+    for (;;) {
+      if (this.isTrying) await this.turn(sessionId);
+      const claim = await claims.ask(sessionId);
+      if (claim.status !== "claimed" || isDispatched) return claim;
+      if (this.#trial !== undefined && this.#trial.sessionId !== sessionId) {
+        // mutant: claim-beside-trial
+        claims.release(sessionId, claim.token); // It must not be lost with the one on trial.
+        continue;
       }
-      return undefined;
+      // mutant: suspect-not-tried
+      if (isSuspect(claim.losses)) this.#begin(sessionId, claim.token);
+      return claim;
     }
+  }
+
+  #begin(sessionId: string, token: number): void {
+    this.#trial?.unwatch();
     this.#trial = {
       sessionId,
       token,
-      since: clock.monotonic(),
-      over: Promise.withResolvers(),
+      since: this.#host.clock.monotonic(),
+      over: this.#trial?.over ?? Promise.withResolvers(),
       unwatch: this.#watchEnd({ type: "release_claim", sessionId, token }),
       isAwaited: false,
     };
-    return undefined;
+  }
+
+  /** Drive a session that was just claimed, or park it (trials-2). */
+  async run(
+    sessionId: string,
+    { token, losses }: LostClaim,
+    { drive, park }: { drive(): Promise<void>; park(fault: HoldfastError): Promise<void> },
+  ): Promise<void> {
+    const { lossesMax, live } = this.#host;
+    const trial = this.#trial?.token === token ? this.#trial : undefined;
+    try {
+      if (trial !== undefined && isPoison(losses, lossesMax))
+        return await park(lostFault(sessionId, lossesMax));
+      const isCompany = (liveId: string): boolean => liveId !== sessionId && !this.#passed.has(liveId);
+      if (trial !== undefined && live().some(isCompany)) await this.#refuse(trial);
+      await drive();
+    } finally {
+      if (this.#trial?.sessionId === sessionId && !live().includes(sessionId)) this.over(sessionId);
+    }
+  }
+
+  /** trials-3. There is company. @throws HoldfastError when storage fails; then the claim is released. */
+  async #refuse(trial: Trial): Promise<void> {
+    const { sessionId, token } = trial;
+    try {
+      // mutant: company-not-pardoned
+      await this.#pardon(sessionId, token);
+    } catch (error) {
+      this.#host.claims.release(sessionId, token);
+      throw error;
+    } finally {
+      this.#end(trial);
+    }
   }
 
   /** The session has committed, waits, or is no longer driven here. */

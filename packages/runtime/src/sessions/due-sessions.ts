@@ -6,6 +6,8 @@
 //       recently used one is released at once. A busy session in that list counts as just used. The search
 //       visits at most two busy sessions for each session that begins to wait, so its cost is independent of
 //       their number.
+//   due-sessions-2. Other looks wait for the first one. It finds the sessions of dead processes, and starts the suspects of them
+//       alone, before everything else (trials-1).
 //   due-sessions-5. The answer to the last question decides when to look next. An older answer that arrives
 //       later ignores sessions that were released since. No answer covers the times that were asked for after
 //       its question.
@@ -57,6 +59,9 @@ export class DueSessions {
   /** How many sessions began to wait since the last eviction. */
   #noted = 0;
   #isLooking = false;
+  #hasLooked = false;
+  /** due-sessions-2. Resolves with the sessions that the first look has started. */
+  #first: PromiseWithResolvers<readonly string[]> | undefined;
   #asked = 0;
   /** due-sessions-5. */
   #newest = 0;
@@ -84,8 +89,28 @@ export class DueSessions {
     await this.#host.storage.due({ now: this.#host.clock.now(), limit: 1, agents: [] });
   }
 
-  /** Run the sessions that are due, and look again when the next one is. */
+  /** Run the sessions that are due, and look again when the next one is. @returns those that this call has waited for. */
   async runDue(): Promise<readonly string[]> {
+    if (this.#hasLooked) {
+      const earlier = this.#first === undefined ? [] : await this.#first.promise; // due-sessions-2.
+      return [...earlier, ...(await this.#runDue())];
+    }
+    this.#hasLooked = true;
+    this.#first = Promise.withResolvers();
+    this.#host.trials.holdArrivals(this.#first.promise);
+    try {
+      return await this.#runDue();
+    } finally {
+      this.#endFirst([]);
+    }
+  }
+
+  #endFirst(started: readonly string[]): void {
+    this.#first?.resolve(started);
+    this.#first = undefined;
+  }
+
+  async #runDue(): Promise<readonly string[]> {
     const started: string[] = [];
     const asked = ++this.#asked;
     this.#wantedAt = Infinity;
@@ -106,6 +131,7 @@ export class DueSessions {
       }
     }
     this.#host.claims.releaseEarly();
+    this.#endFirst([...started]);
     if (!this.#host.sessions.closed && this.#host.adopt) {
       const nextLookAt = Math.min(nextAt ?? Infinity, this.#wantedAt);
       // mutant: late-answer-trusted
@@ -113,7 +139,7 @@ export class DueSessions {
       if (isNewest) this.#newest = asked;
       if (isNewest) this.#host.timers.after(this.#againAlarm, this.#host.lookEveryMs);
       if (isNewest && nextLookAt !== Infinity) this.#host.timers.set(this.#dueAlarm, nextLookAt);
-      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.runDue()));
+      if (sessionIds.length === DUE_BATCH && started.length > 0) started.push(...(await this.#runDue()));
     }
     return started;
   }

@@ -260,7 +260,7 @@ export class LiveSessions {
     this.settlements.settled([sessionId, ...payers]); // The arrival may be a raised budget, or the end of a child.
     if (state?.type === "live") state.driver.poke();
     else if (state?.type === "loading") state.arrived = true;
-    else if (awaited && this.#isOurs(sessionId)) queueMicrotask(() => void this.#wakeUp(sessionId));
+    else if (awaited && this.#isOurs(sessionId)) this.#host.trials.whenLooked(() => this.#wakeUp(sessionId));
   }
 
   #isOurs(sessionId: string): boolean {
