@@ -83,8 +83,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "kills",
     run: () =>
       runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent`,
-        ["packages/holdfast/src/behaviour/kill.test.ts", "examples/01-coding-agent/kill.test.ts"],
+        `${kills} kills of the daemon, ${kills} of the coding agent; a runner of the local stack that is given up`,
+        [
+          "packages/holdfast/src/behaviour/local-give-up.test.ts",
+          "packages/holdfast/src/behaviour/kill.test.ts",
+          "examples/01-coding-agent/kill.test.ts",
+        ],
         { HOLDFAST_KILLS: String(kills) },
       ),
   },

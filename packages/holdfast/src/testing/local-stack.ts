@@ -44,11 +44,11 @@ export class LocalStack {
   }
 
   /** Waits until the status is as a test wants it. */
-  async until(what: string, isSo: (state: StackState) => boolean): Promise<StackState> {
+  async until(what: string, isSo: (state: StackState) => boolean, ms = 30_000): Promise<StackState> {
     for (let look = 0; ; look++) {
       const state = this.#read();
       if (state !== undefined && isSo(state)) return state;
-      if (look > 1_500) throw new Error(`the stack does not become ${what}: ${JSON.stringify(state)}`);
+      if (look > ms / 20) throw new Error(`the stack does not become ${what}: ${JSON.stringify(state)}`);
       await delay(20);
     }
   }
