@@ -236,8 +236,9 @@ async function killStack(): Promise<Outcome> {
   const report = await runStackKills({
     seed: nemesisSeed,
     kills: stackKills,
+    singleKills: Math.ceil(stackKills / 10),
     width: 10,
-    pace: 1,
+    pace: 0.3,
     launcher,
     say,
   });
@@ -253,8 +254,8 @@ async function killStack(): Promise<Outcome> {
     `${report.sessions} sessions`,
     `${report.requests} requests`,
     `${report.effects} effects`,
-    ...times("sessions of a killed runner continued", resumedMs.runner),
-    ...times("those of a killed supervisor, with an immediate start,", resumedMs.supervisor),
+    ...times("sessions of a runner that was killed alone continued", resumedMs.runner),
+    ...times("those of a supervisor, with an immediate start,", resumedMs.supervisor),
     ...times("what the dead had left was gone, once the stack was ready,", orphanedMs),
     ...times("the executor of a cancelled session was gone", cancelledMs),
     `${report.gaveUp} times given up and started again`,

@@ -16,6 +16,7 @@ test(
     const report = await runStackKills({
       seed: 1,
       kills: 3,
+      singleKills: 0,
       width: 6,
       pace: 0.2,
       launcher: LAUNCHER,

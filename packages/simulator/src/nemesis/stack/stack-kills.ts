@@ -23,6 +23,7 @@ import { monotonicMs, type Effect, type FinalSession } from "../observed.ts";
 import { Clients } from "../requests.ts";
 import { Workload } from "../workload.ts";
 import { COMPONENTS, KillableStack, type Component } from "./killable-stack.ts";
+import { measureSingleKills, type ResumedTimes } from "./single-kills.ts";
 import { StackClients } from "./stack-clients.ts";
 import { checkStack, type RecordedOutcome, type StackSeen } from "./stack-checkers.ts";
 import type { ExecutorLine } from "./tree-executor.ts";
@@ -41,6 +42,8 @@ export interface StackKillsOptions {
   readonly seed: number;
   /** Kills that hit a process. */
   readonly kills: number;
+  /** Kills of the runner, and as many of the supervisor, whose times are measured afterwards. */
+  readonly singleKills: number;
   /** Sessions at a time. */
   readonly width: number;
   /** The duration of the sessions' work, relative to that in a campaign. */
@@ -60,11 +63,8 @@ export interface StackKillsReport {
   readonly effects: number;
   /** How often the supervisor gave up (stack-kills-3). */
   readonly gaveUp: number;
-  /**
-   * From the kill of a component to the next attempt of each session that it cut off. Only kills that no other one followed before, and
-   * for which no pause of the restart policy was due. After a kill of the supervisor, `local start` was called at once.
-   */
-  readonly resumedMs: Readonly<Partial<Record<Component, Times>>>;
+  /** From a single kill to the next attempt of each session that it cut off. */
+  readonly resumedMs: ResumedTimes;
   /** From the moment that the stack is ready again to the end of the last process that a dead one had left. */
   readonly orphanedMs: Times | undefined;
   /** From the acknowledgement of a hard cancel to the end of the executor's processes. */
@@ -76,10 +76,6 @@ export interface StackKillsReport {
 interface Kill {
   readonly at: number;
   readonly component: Component;
-  /** The runner's process at that time. */
-  readonly runner: number | undefined;
-  /** Whether the time until sessions continue says something. */
-  readonly isClean: boolean;
 }
 
 export async function runStackKills(options: StackKillsOptions): Promise<StackKillsReport> {
@@ -122,7 +118,7 @@ class StackKills {
   }
 
   async run(): Promise<StackKillsReport> {
-    const { seed, width, pace, kills } = this.#options;
+    const { seed, width, pace, kills, singleKills } = this.#options;
     await this.#start();
     const urls = [this.#stack.state!.url!];
     const token = this.#stack.adminToken;
@@ -155,13 +151,20 @@ class StackKills {
     this.#options.say("no more kills");
     await this.#untilReady();
     await this.#expectNoOrphans();
-    const late = await this.#untilAllEnded(own);
+    const late = [...(await this.#untilAllEnded(own))];
+    const resumedMs = await measureSingleKills({
+      stack: this.#stack,
+      clients: this.#clients,
+      times: singleKills,
+      start: () => this.#start(),
+    });
+    late.push(...(await this.#untilAllEnded(own)));
     await own.searchAnswers();
     this.#over.abort();
     await this.#workload.end();
     await Promise.all([working, ...background]);
     await this.#stop();
-    return this.#judge(late, own);
+    return this.#judge(late, own, resumedMs);
   }
 
   // ---- kills -------------------------------------------------------------------------------------------------------
@@ -172,14 +175,13 @@ class StackKills {
       if (isStable) await this.#untilReady();
       await sleep(this.#chance.between(0, 1_200) + (isStable ? STABLE_MS : 0));
       const component = COMPONENTS[turn < 3 ? turn : this.#chance.between(0, 2)]!;
-      const at = await this.#kill(component, isStable);
+      const at = await this.#kill(component);
       if (at === undefined) {
         if (this.#stack.isDown) await this.#startAgain();
         continue;
       }
-      const isAlone = this.#chance.between(1, 4) > 1;
-      if (!isAlone) await this.#kill(this.#chance.pick(COMPONENTS), false);
-      if (this.#stack.isDown) await this.#startAgain(isStable && isAlone);
+      if (this.#chance.between(1, 4) === 1) await this.#kill(this.#chance.pick(COMPONENTS));
+      if (this.#stack.isDown) await this.#startAgain();
       if (turn % 2 === 0) {
         await this.#untilReady();
         await this.#expectNoOrphans();
@@ -189,12 +191,11 @@ class StackKills {
   }
 
   /** @returns when; `undefined` when the process was not there. */
-  async #kill(component: Component, isClean: boolean): Promise<number | undefined> {
-    const runner = this.#stack.pidOf("runner");
+  async #kill(component: Component): Promise<number | undefined> {
     const at = monotonicMs();
     const pid = await this.#stack.kill(component);
     if (pid === undefined) return undefined;
-    this.#kills.push({ at, component, runner, isClean });
+    this.#kills.push({ at, component });
     this.#options.say(
       `${this.#kills.length}. ${component} ${pid}; ${this.#workload.ended} of ${this.#workload.begun} sessions over`,
     );
@@ -202,16 +203,16 @@ class StackKills {
   }
 
   /** The stack gave up, or its supervisor was killed. */
-  async #startAgain(isAtOnce = false): Promise<void> {
+  async #startAgain(): Promise<void> {
     if (this.#stack.state?.status === "failed") this.#gaveUp++;
-    if (!isAtOnce && this.#chance.between(1, 2) === 1) await sleep(this.#chance.between(0, 1_500));
+    if (this.#chance.between(1, 2) === 1) await sleep(this.#chance.between(0, 1_500));
     for (let starts = 0; starts < STARTS_MAX; starts++) {
       const before = this.#kills.length;
       const starting = this.#stack.start();
       // Now and then a process dies while the stack starts.
-      if (!isAtOnce && this.#chance.between(1, 4) === 1) {
+      if (this.#chance.between(1, 4) === 1) {
         await Promise.race([starting, sleep(this.#chance.between(0, 800))]);
-        await this.#kill(this.#chance.pick(COMPONENTS), false);
+        await this.#kill(this.#chance.pick(COMPONENTS));
       }
       const { code, said } = await starting;
       this.#scan.search("the output of local start", said);
@@ -229,9 +230,8 @@ class StackKills {
   }
 
   /** Resolves when everything is ready, also when the stack had to be started for that. */
-  async #untilReady(): Promise<true> {
+  async #untilReady(): Promise<void> {
     while (!(await this.#stack.ready())) await this.#startAgain();
-    return true;
   }
 
   async #expectNoOrphans(): Promise<void> {
@@ -286,7 +286,11 @@ class StackKills {
     }
   }
 
-  async #judge(late: readonly string[], own: StackClients): Promise<StackKillsReport> {
+  async #judge(
+    late: readonly string[],
+    own: StackClients,
+    resumedMs: ResumedTimes,
+  ): Promise<StackKillsReport> {
     const { requests } = this.#clients;
     const effects = readdirSync(this.#file("effects"))
       .flatMap((name) => linesOf<Effect>(this.#file(`effects/${name}`)))
@@ -323,7 +327,7 @@ class StackKills {
       requests: requests.length,
       effects: effects.length,
       gaveUp: this.#gaveUp,
-      resumedMs: this.#resumed(effects),
+      resumedMs,
       orphanedMs: timesOf(this.#orphanedMs),
       cancelledMs: timesOf(own.cancelledMs),
       searched: this.#scan.looked,
@@ -355,24 +359,6 @@ class StackKills {
     } finally {
       reader.close();
     }
-  }
-
-  /** The sessions whose attempt a kill cut off, and when each began its next attempt at another runner. */
-  #resumed(effects: readonly Effect[]): StackKillsReport["resumedMs"] {
-    const bySession = [...Map.groupBy(effects, ({ sessionId }) => sessionId).values()];
-    const times = new Map<Component, number[]>();
-    for (const [i, { at, component, runner, isClean }] of this.#kills.entries()) {
-      if (!isClean || component === "coordinator") continue;
-      const next = this.#kills[i + 1]?.at ?? Infinity;
-      const resumed = bySession.flatMap((own) => {
-        const last = own.findLast((effect) => effect.at <= at);
-        if (last === undefined || last.phase === "end" || last.pid !== runner) return [];
-        const again = own.find((effect) => effect.at > at && effect.pid !== runner);
-        return again === undefined || again.at > next ? [] : [again.at - at];
-      });
-      times.set(component, [...(times.get(component) ?? []), ...resumed]);
-    }
-    return Object.fromEntries([...times].map(([component, all]) => [component, timesOf(all)]));
   }
 
   #file(name: string): string {
