@@ -9,7 +9,7 @@ import { findProject } from "../place/project.ts";
 export function agentPlaces(
   io: Pick<Io, "cwd" | "env">,
   {
-    project = findProject(io.cwd),
+    project = findProject(io),
     trustsProject = false,
   }: { readonly project?: string; readonly trustsProject?: boolean } = {},
 ): AgentPlaces {

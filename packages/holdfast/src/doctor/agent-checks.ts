@@ -19,7 +19,7 @@ const FILE_BYTES_MAX = 256 * 1024;
 const SEARCH_MS = 3_000;
 
 export async function checkAgents(args: Arguments, io: Io): Promise<Finding> {
-  const project = findProject(io.cwd);
+  const project = findProject(io);
   const { files, isWhole } = await filesWithAgents(project);
   const names = files.map((file) => relative(project, file)).toSorted();
   const executors = listExecutors(executorsFolderOf(project, args, io));

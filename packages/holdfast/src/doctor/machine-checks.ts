@@ -31,7 +31,7 @@ export function checkVersions(): Finding {
 
 /** @throws HoldfastError `config_invalid` for the first file that is wrong. */
 export function checkSettings(args: Arguments, io: Io): Finding {
-  const project = findProject(io.cwd);
+  const project = findProject(io);
   const files = configFiles(project, io).map(([, file]) => file);
   for (const file of files) readConfig(file);
   const mode = findMode(args, io, true);

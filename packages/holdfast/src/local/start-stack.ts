@@ -86,7 +86,7 @@ function planOf(args: Arguments, io: Io): StackPlan {
       fix: "name a file that exports agents, or an executor with -x NAME",
     });
   const given = args.text("project");
-  const project = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
+  const project = given === undefined ? findProject(io) : resolve(io.cwd, given);
   if (!isFolder(project))
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? project}`, { at: "--project" });
   const env = Object.fromEntries(

@@ -27,21 +27,32 @@ describe("the project", () => {
     make(".holdfast");
     make("repo/.git");
     make("repo/a/b");
-    expect(findProject(join(root, "repo/a/b"))).toBe(root);
+    expect(findProject({ cwd: join(root, "repo/a/b"), env: {} })).toBe(root);
   });
 
   test("the project is the root of the git repository, or else this folder", () => {
     make("repo/.git");
     make("repo/a/b");
     make("plain/c");
-    expect(findProject(join(root, "repo/a/b"))).toBe(join(root, "repo"));
-    expect(findProject(join(root, "plain/c"))).toBe(join(root, "plain/c"));
+    expect(findProject({ cwd: join(root, "repo/a/b"), env: {} })).toBe(join(root, "repo"));
+    expect(findProject({ cwd: join(root, "plain/c"), env: {} })).toBe(join(root, "plain/c"));
+  });
+
+  test("the home folder with .holdfast is the project only outside of a git repository", () => {
+    mkdirSync(join(root, "home/.holdfast"), { recursive: true });
+    mkdirSync(join(root, "home/repo/.git"), { recursive: true });
+    mkdirSync(join(root, "home/plain"));
+    const env = { HOME: join(root, "home") };
+    expect(findProject({ cwd: join(root, "home/repo"), env })).toBe(join(root, "home/repo"));
+    expect(findProject({ cwd: join(root, "home/plain"), env })).toBe(join(root, "home"));
+    mkdirSync(join(root, "home/repo/.holdfast"));
+    expect(findProject({ cwd: join(root, "home/repo"), env })).toBe(join(root, "home/repo"));
   });
 
   test("a worktree's .git is a file, and its root is a root as well", () => {
     make("tree/a");
     writeFileSync(join(root, "tree/.git"), "gitdir: elsewhere\n");
-    expect(findProject(join(root, "tree/a"))).toBe(join(root, "tree"));
+    expect(findProject({ cwd: join(root, "tree/a"), env: {} })).toBe(join(root, "tree"));
   });
 
   test("a setting comes from the flag, the environment, the project's file, the user's file or the default, in this order", () => {

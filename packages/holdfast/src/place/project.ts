@@ -1,11 +1,12 @@
 // Where we are: the project and its database.
 //
-// The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder.
+// The project is the nearest folder upward with `.holdfast`, else the root of the git repository, else this folder. The home folder is
+// the project only outside of a git repository.
 // The first source that has a value wins: the command line, the environment, the project's configuration, the
 // user's configuration, the default.
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
@@ -73,7 +74,7 @@ function findStackDatabase(
 
 /** The database of this project. */
 export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
-  const project = findProject(io.cwd);
+  const project = findProject(io);
   const projectFolder = join(project, FOLDER);
   const flag = args.text("db");
   if (flag !== undefined) return { path: resolve(io.cwd, flag), origin: "flag", from: "--db", projectFolder };
@@ -92,7 +93,7 @@ export function findLocalDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">):
 export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): WantedTraces {
   const targets = args.texts("trace");
   if (targets.length > 0) return { targets, folder: io.cwd, origin: "flag", from: "--trace" };
-  const project = findProject(io.cwd);
+  const project = findProject(io);
   const configured = fromFiles(({ trace }) => trace, project, io);
   if (configured === undefined) return { targets: [], folder: project, origin: "default" };
   const { value, ...given } = configured;
@@ -103,7 +104,7 @@ export function findTraces(args: Arguments, io: Pick<Io, "cwd" | "env">): Wanted
 export function findStrictBounds(args: Arguments, io: Pick<Io, "cwd" | "env">): Given<boolean> {
   if (args.has("strict-bounds")) return { value: true, origin: "flag", from: "--strict-bounds" };
   return (
-    fromFiles(({ strictBounds }) => strictBounds, findProject(io.cwd), io) ?? {
+    fromFiles(({ strictBounds }) => strictBounds, findProject(io), io) ?? {
       value: false,
       origin: "default",
     }
@@ -115,7 +116,7 @@ export function fromConfigFiles<T>(
   settingOf: (config: Config) => T | undefined,
   io: Pick<Io, "cwd" | "env">,
 ): Given<T> | undefined {
-  return fromFiles(settingOf, findProject(io.cwd), io);
+  return fromFiles(settingOf, findProject(io), io);
 }
 
 export interface Given<T> {
@@ -148,12 +149,12 @@ export function configFiles(
   return user === undefined ? [own] : [own, ["user_file", user]];
 }
 
-export function findProject(cwd: string): string {
-  return (
-    nearest(cwd, (folder) => isFolder(join(folder, FOLDER))) ??
-    nearest(cwd, (folder) => existsSync(join(folder, ".git"))) ??
-    cwd
-  );
+export function findProject({ cwd, env }: Pick<Io, "cwd" | "env">): string {
+  const marked = nearest(cwd, (folder) => isFolder(join(folder, FOLDER)));
+  const repository = nearest(cwd, (folder) => existsSync(join(folder, ".git")));
+  // The home folder has agents of the user in `.holdfast`, and is not the project of every repository below it.
+  const isBelowHome = marked === env["HOME"] && repository?.startsWith(`${marked}${sep}`) === true;
+  return (isBelowHome ? repository : (marked ?? repository)) ?? cwd;
 }
 
 /** Claims at a coordinator have a lease: others may have the session when this process is gone. */

@@ -283,7 +283,7 @@ function secondsOf(io: Io, variable: string, max: number): number | undefined {
 /** The project's folder. @throws NotFoundError when there is no such folder. */
 export function workspaceOf(args: Arguments, io: Io): string {
   const given = args.text("project") ?? nonEmpty(io.env["PROJECT_DIR"]);
-  const folder = given === undefined ? findProject(io.cwd) : resolve(io.cwd, given);
+  const folder = given === undefined ? findProject(io) : resolve(io.cwd, given);
   if (!isFolder(folder)) {
     throw new NotFoundError("file_not_found", `there is no folder ${given ?? folder}`, {
       at: args.text("project") === undefined ? "PROJECT_DIR" : "--project",
