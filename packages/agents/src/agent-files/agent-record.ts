@@ -24,7 +24,7 @@ export interface PermissionRule {
   readonly tool: string;
   /**
    * A pattern for the call's main argument, `null` for any. For `shell` it is a command, and `git diff:*` is the command `git diff` with
-   * any arguments. For a file tool it is a glob of the path, and for `web_fetch` a host.
+   * any arguments. For a file tool it is a glob of the path, and for `web_fetch` a host. `*` is a pattern that every call matches.
    */
   readonly pattern: string | null;
 }

@@ -255,6 +255,16 @@ describe("files of other tools", () => {
     expect(said(file).filter((line) => line.includes("ignored"))).toHaveLength(3);
   });
 
+  test("approvals add no call to those that tools limits the agent to", () => {
+    const approvals = "holdfast: { approvals: { allow: [Bash], ask: [Bash(git push*), Read(src/**)] } }";
+    const { record } = load("claude", withField(`tools: Bash(git log:*), Read\n${approvals}`));
+    expect(record?.permissions).toEqual([
+      { decision: "deny", tool: "shell", pattern: null },
+      { decision: "allow", tool: "shell", pattern: "git log:*" },
+      { decision: "ask", tool: "read_file", pattern: "src/**" },
+    ]);
+  });
+
   test("OpenCode: the last rule wins there, and nothing is permitted here that it would not permit", () => {
     const { record, verdicts } = loadFixture("opencode", "docs-writer.md");
     expect(verdicts.find(({ field }) => field === "permission")?.verdict).toBe("mapped");
@@ -265,9 +275,9 @@ describe("files of other tools", () => {
       agents: ["explore"],
     });
     expect(record?.permissions).toEqual([
-      { decision: "allow", tool: "edit_file", pattern: "docs/**" },
+      { decision: "allow", tool: "edit_file", pattern: "docs/**/*" },
       { decision: "deny", tool: "edit_file", pattern: null },
-      { decision: "allow", tool: "write_file", pattern: "docs/**" },
+      { decision: "allow", tool: "write_file", pattern: "docs/**/*" },
       { decision: "deny", tool: "write_file", pattern: null },
       { decision: "allow", tool: "shell", pattern: "git diff" },
       { decision: "allow", tool: "shell", pattern: "git log:*" },

@@ -2,9 +2,9 @@
 //
 //   permissions-1. A rule never permits more than it says. An `allow` for a command matches only a line that runs this command and nothing
 //       else. A line with an operator of the shell (`;`, `|`, `&&`, `$(`, a redirection) matches no such rule.
-//   permissions-2. A `deny` or an `ask` for a command looks at every command of the line.
+//   permissions-2. The commands of a line are decided one by one, and the strictest decision counts.
 //   permissions-3. The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins over an `ask`, which
-//       wins over an `allow`, whatever their order.
+//       wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //
 // A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
 
@@ -24,6 +24,18 @@ const ORDER: readonly PermissionDecision[] = ["deny", "ask", "allow"];
 
 /** The decision for one call. Without a rule, a tool that only reads is allowed and every other is asked. */
 export function decide(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
+  if (tool.subjectKind !== "command" || subject === null) return decideOne(rules, tool, subject);
+  // permissions-1.
+  const usable = OPERATORS.test(subject)
+    ? rules.filter(({ decision, pattern }) => decision !== "allow" || pattern === null)
+    : rules;
+  const decisions = commandsOf(subject).map((command) => decideOne(usable, tool, command));
+  // permissions-2.
+  const [strictest] = decisions.toSorted((a, b) => ORDER.indexOf(a.decision) - ORDER.indexOf(b.decision));
+  return strictest ?? decideOne(usable, tool, subject);
+}
+
+function decideOne(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
   const matching = rules.filter((rule) => matches(rule, tool, subject));
   const special = matching.filter(({ pattern }) => pattern !== null);
   // permissions-3.
@@ -36,11 +48,11 @@ export function decide(rules: readonly PermissionRule[], tool: Tool, subject: st
 
 function matches(rule: PermissionRule, tool: Tool, subject: string | null): boolean {
   if (!matchesName(rule.tool, tool.offered.name)) return false;
-  if (rule.pattern === null) return true;
+  if (rule.pattern === null || rule.pattern === "*") return true;
   if (subject === null) return false;
   switch (tool.subjectKind) {
     case "command":
-      return matchesCommand(rule.decision, rule.pattern, subject);
+      return isCommand(rule.pattern, subject);
     case "path":
       return picomatch.isMatch(posix.normalize(subject), normalizeGlob(rule.pattern), { dot: true });
     case "text":
@@ -56,10 +68,9 @@ export function matchesName(pattern: string, name: string): boolean {
 /** The characters that make a line of a shell more than the words of one command. */
 const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;
 
-function matchesCommand(decision: PermissionDecision, pattern: string, line: string): boolean {
-  // permissions-1, permissions-2.
-  if (decision === "allow") return !OPERATORS.test(line) && isCommand(pattern, line.trim());
-  return line.split(/[;&|<>`\n\r(){}]+|\$\(/).some((command) => isCommand(pattern, command.trim()));
+function commandsOf(line: string): readonly string[] {
+  const commands = line.split(/[;&|<>`\n\r(){}]+|\$\(/).map((command) => command.trim());
+  return commands.filter((command) => command !== "");
 }
 
 /** `git diff:*` is `git diff` with any arguments; without `:*` the whole line must be equal. */

@@ -79,7 +79,8 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       .describe("calls of tools that run, are asked for, or are refused, such as deny: [Bash(git push:*)]"),
     (given, draft) => {
       const said: string[] = [];
-      for (const decision of ["deny", "ask", "allow"] as const) {
+      // Within a limit of `tools` the later of two rules counts, and `ask` is the stricter.
+      for (const decision of ["deny", "allow", "ask"] as const) {
         const ruling = ruleTools(toolTexts(given[decision] ?? []), decision, ALL_TOOL_NAMES, draft);
         if (ruling[0] === "refused") return ruling;
         if (ruling[1] !== undefined) said.push(ruling[1]);

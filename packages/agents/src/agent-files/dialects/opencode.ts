@@ -129,9 +129,17 @@ function applyRules(tool: string, own: readonly (readonly [string, Action])[], d
   const patterned = own.slice(last + 1);
   const base: PermissionDecision | undefined = own[last]?.[1];
   if (tool === "delegate") return applyToAgents(base, patterned, draft);
-  const said = patterned.map(([pattern, decision]) => ruleTool(tool, pattern, decision, draft));
+  // Among rules that permit what is otherwise denied, none may match more than it does. An `ask` there would have to match no less,
+  // to go before an `allow`, so both ask.
+  const permits = base === "deny";
+  const asks = permits && patterned.some(([, decision]) => decision === "ask");
+  const said = patterned.map(([pattern, decision]) =>
+    decision === "deny"
+      ? ruleTool(tool, pattern, decision, draft)
+      : ruleTool(tool, pattern, asks ? "ask" : decision, draft, permits ? "less" : undefined),
+  );
   if (base === undefined) return said;
-  if (base === "deny" && patterned.every(([, decision]) => decision !== "allow")) denyTools(draft, [tool]);
+  if (base === "deny" && patterned.every(([, decision]) => decision === "deny")) denyTools(draft, [tool]);
   else if (base === "deny" || base === "allow" || !isAskedByDefault(tool)) addRule(draft, base, tool);
   return [`${base} ${tool}`, ...said];
 }

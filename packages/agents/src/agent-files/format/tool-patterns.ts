@@ -30,16 +30,17 @@ export function commandPattern(pattern: string, isAllow: boolean): MappedPattern
 /** A pattern for a path below the workspace. */
 export function pathPattern(pattern: string, isAllow: boolean): MappedPattern {
   const path = pattern.trim().replace(/^(\.\/)+/, "");
-  if (/^\*{1,2}(\/\*{1,2})?$/.test(path)) return "whole tool";
+  if (path === "*" || path === "**") return "whole tool";
   // Absolute paths, paths of the home folder, steps upward, and letters with a meaning in globs.
   const isForeign = path === "" || /^[/~$]|\.\.|[[\]{}()!+@|\\]/.test(path);
   if (isForeign) return isAllow ? [] : "whole tool";
   if (isAllow) {
-    const steps = path.split("/");
-    // A step of two stars stands for one folder or more in OpenCode, and also for none in a glob.
-    return [
-      steps.map((step, index) => (step === "**" && index < steps.length - 1 ? "*/**" : step)).join("/"),
-    ];
+    // A step of two stars stands for one folder or more in OpenCode, and also for none in a glob. At the end it stands for a file.
+    const steps = path.split("/").map((step, index, all) => {
+      if (step !== "**") return step;
+      return index === all.length - 1 ? "**/*" : "*/**";
+    });
+    return [steps.join("/")];
   }
   return coveringPaths(path.replace(/\/$/, ""));
 }

@@ -1,7 +1,7 @@
 // Reads lists of tools (`Read, Bash(git diff:*)`) into the tools and the permission rules of a draft.
 
 import { didYouMean } from "@holdfast/core/internal";
-import type { PermissionDecision } from "../agent-record.ts";
+import type { PermissionDecision, PermissionRule } from "../agent-record.ts";
 import { addRule, denyTools, type AgentDraft } from "./agent-draft.ts";
 import { HONOURED, mapped, refused, type Ruling } from "./fields.ts";
 import type { ToolNames } from "./tool-names.ts";
@@ -63,22 +63,60 @@ export function ruleTools(
   return said.length === 0 ? HONOURED : mapped(said.join("; "));
 }
 
-/** Adds the rules for one tool. @returns them in text. */
+/**
+ * Adds the rules for one tool.
+ *
+ * @param fit `less` for patterns that match no more than the given one, `more` for patterns that match no less.
+ * @returns the rules in text.
+ */
 export function ruleTool(
   tool: string,
   pattern: string | null,
   decision: PermissionDecision,
   draft: AgentDraft,
+  fit: "less" | "more" = decision === "allow" ? "less" : "more",
 ): string {
-  const patterns = pattern === null ? "whole tool" : mapPattern(tool, pattern, decision === "allow");
-  if (patterns !== "whole tool") {
-    if (patterns.length === 0) return `${tool}(${pattern}) cannot be mapped, so such calls are asked`;
-    for (const one of patterns) addRule(draft, decision, tool, one);
-    return `${decision} ${patterns.map((one) => `${tool}(${one})`).join(", ")}`;
+  const given = pattern === null ? tool : `${tool}(${pattern})`;
+  if (decision !== "deny" && isLimited(tool, draft)) return ruleWithinLimit(tool, pattern, decision, draft);
+  if (pattern === null || pattern === "*") {
+    if (decision === "deny") denyTools(draft, [tool]);
+    else addRule(draft, decision, tool);
+    return `${decision} ${tool}`;
   }
-  if (decision === "deny") denyTools(draft, [tool]);
-  else addRule(draft, decision, tool);
-  return `${decision} ${tool}`;
+  const patterns = mapPattern(tool, pattern, fit === "less");
+  // A rule for any call that comes from a pattern still goes before rules without one.
+  const ruled = patterns === "whole tool" ? ["*"] : patterns;
+  for (const one of ruled) addRule(draft, decision, tool, one);
+  return ruled.length === 0
+    ? `${given} cannot be mapped, so such calls are not ${decision === "allow" ? "allowed" : "permitted"}`
+    : `${decision} ${ruled.map((one) => `${tool}(${one})`).join(", ")}`;
+}
+
+/** Whether only calls with certain patterns are not denied. */
+function isLimited(tool: string, draft: AgentDraft): boolean {
+  return draft.permissions.some(
+    (rule) => rule.decision === "deny" && rule.tool === tool && rule.pattern === null,
+  );
+}
+
+/** Changes the decision about calls within the limit. No rule adds calls to it. */
+function ruleWithinLimit(
+  tool: string,
+  pattern: string | null,
+  decision: PermissionDecision,
+  draft: AgentDraft,
+): string {
+  const patterns = pattern === null ? "whole tool" : mapPattern(tool, pattern, true);
+  const isRuled = (rule: PermissionRule): boolean =>
+    rule.tool === tool &&
+    rule.decision !== "deny" &&
+    rule.pattern !== null &&
+    (patterns === "whole tool" || patterns.includes(rule.pattern));
+  const ruled = draft.permissions.filter(isRuled).map((rule) => `${tool}(${rule.pattern})`);
+  draft.permissions = draft.permissions.map((rule) => (isRuled(rule) ? { ...rule, decision } : rule));
+  return ruled.length === 0
+    ? `${tool}(${pattern}) is not among its tools`
+    : `${decision} ${ruled.join(", ")}`;
 }
 
 /** Calls that match no pattern are denied. Calls that match one are decided as if there were no rule. */
