@@ -43,9 +43,9 @@ test.runIf(isThere("python3"))(
   },
 );
 
-test("the list names both executors", async () => {
+test("the list names all executors", async () => {
   const { executors } = await project.json<{ executors: { name: string }[] }>("runner", "--executor-list");
-  expect(executors.map(({ name }) => name)).toEqual(["python", "shell", "test-executor"]);
+  expect(executors.map(({ name }) => name)).toEqual(["lead", "python", "shell", "test-executor"]);
 });
 
 function isThere(command: string): boolean {

@@ -44,6 +44,7 @@ const shown = (session: Partial<Session>, picture: Partial<Picture> = {}): strin
       paused: undefined,
       persistedBy: undefined,
       children: [],
+      callbacks: [],
       pausedBelow: [],
       tasks: [],
       entries: [],

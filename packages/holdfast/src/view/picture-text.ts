@@ -11,7 +11,7 @@ import {
   currentError,
 } from "./describe-session.ts";
 import { textOf } from "./event-line.ts";
-import { kinFacts, walk } from "./session-tree.ts";
+import { callbackRows, kinFacts, walk } from "./session-tree.ts";
 import { count, duration, jsonText, plain, plainLine, table } from "../frame/plain-text.ts";
 import { isUncertain, type EntryPicture, type Picture, type TaskPicture } from "./session-picture.ts";
 
@@ -36,7 +36,7 @@ export function pictureText(picture: Picture, look: Look, now: number): string {
       ...taskLines(uncertain, look).map((line) => `  ${line}`),
       "  Look whether each has happened before you do it again.",
     );
-  lines.push(...waiting(picture, look), ...childLines(picture, look));
+  lines.push(...waiting(picture, look), ...childLines(picture, look), ...callbackLines(picture, look));
   // Signals of children are for the agent only, and the children's own lines show them.
   const unread = pending.filter((name) => !isReservedName(name));
   if (unread.length > 0)
@@ -113,6 +113,12 @@ function childLines({ children }: Picture, look: Look): string[] {
     plainLine(session.progress ?? "", 60),
   ]);
   return section("Children", rows, CHILDREN_SHOWN, table, look);
+}
+
+/** Callbacks that came too late for a session that has ended, or that an active one takes with its next turn. */
+function callbackLines({ session, callbacks }: Picture, look: Look): string[] {
+  const title = `Callbacks ${isEnded(session.status) ? "that it did not receive" : "not received yet"}`;
+  return section(title, callbacks, CHILDREN_SHOWN, (shown) => callbackRows(shown, look), look);
 }
 
 function waiting(picture: Picture, look: Look): string[] {

@@ -2,7 +2,7 @@
 
 import { isEnded, type RecordedError, type Session, type StorageReader } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
-import { kinJson, readBelow, walk, type KinNode } from "./session-tree.ts";
+import { callbackJson, kinJson, readBelow, ReceivedCallbacks, walk, type KinNode } from "./session-tree.ts";
 import { continuesWith, describeWaits, type DescribedWait } from "./describe-session.ts";
 import { JournalTail, type JournalEvent } from "./journal-events.ts";
 import { findOwner } from "../place/owner.ts";
@@ -59,6 +59,8 @@ export interface Picture {
   /** By which act it became persistent, of one that was started as minimal. */
   readonly persistedBy: string | undefined;
   readonly children: readonly KinNode[];
+  /** Children that have ended, and whose callback the session has not received. */
+  readonly callbacks: readonly Session[];
   /** Those below it that are paused, unless it is paused itself or has ended. */
   readonly pausedBelow: readonly PausedAdvice[];
   readonly tasks: readonly TaskPicture[];
@@ -85,11 +87,13 @@ export async function readPicture(
   const tasks = new Map<string, TaskPicture>();
   const entries: EntryPicture[] = [];
   const questions = new Map<number, QuestionPicture>();
+  const received = new ReceivedCallbacks();
   let lastAt: number | undefined;
   let persistedBy: string | undefined;
   await new JournalTail(reader, sessionId).advance((event) => {
     lastAt = event.at ?? lastAt;
     noteTask(tasks, event, lastAt);
+    received.note(event);
     persistedBy ??= persistingAct(event);
     const { type, id, entryId, role, content, prompt, details } = event;
     if (type === "append_entry") entries.push({ entryId: String(entryId), role: String(role), content });
@@ -124,6 +128,7 @@ export async function readPicture(
     paused: pauseAdvice(session, io, isElsewhere),
     persistedBy,
     children,
+    callbacks: received.missing(children),
     pausedBelow: isAbovePaused ? adviceBelow(paused, io, isElsewhere) : [],
     tasks: [...tasks.values()],
     entries,
@@ -195,7 +200,7 @@ const UNCERTAIN_EFFECT = "UncertainEffectError";
 
 export function pictureJson(picture: Picture, now: number): object {
   const { session, waits, questions, resume, paused, children, tasks, entries, pending, ownerPid } = picture;
-  const { run, starts, elsewhere, pausedBelow, persistedBy } = picture;
+  const { run, starts, elsewhere, pausedBelow, persistedBy, callbacks } = picture;
   const uncertain = tasks.filter(isUncertain);
   return {
     ...sessionJson(session),
@@ -210,6 +215,7 @@ export function pictureJson(picture: Picture, now: number): object {
     ...(pausedBelow.length === 0 ? {} : { pausedBelow }),
     ...(persistedBy === undefined ? {} : { persistedBy }),
     ...(children.length === 0 ? {} : { tree: children.map(treeJson) }),
+    ...(callbacks.length === 0 ? {} : { callbacksNotReceived: callbacks.map(callbackJson) }),
     ...(ownerPid === undefined ? {} : { ownerPid }),
     tasks,
     entries,

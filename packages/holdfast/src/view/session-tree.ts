@@ -1,11 +1,24 @@
-// A session in its tree: its parent, its children, their budgets, and its progress.
+// A session in its tree: its parent, its children and their callbacks, their budgets, and its progress.
 
-import { decodeJson, LIMITS, type CancelRequest, type Session, type StorageReader } from "@holdfast/core";
+import {
+  CHILD_ENDED,
+  decodeJson,
+  isEnded,
+  LIMITS,
+  type CancelRequest,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import { accountText } from "./budget-text.ts";
-import { moment } from "./describe-session.ts";
+import { currentError, errorLine, moment, paintStatus } from "./describe-session.ts";
+import type { Look } from "../frame/command.ts";
+import { plainLine, table } from "../frame/plain-text.ts";
+import type { JournalEvent } from "./journal-events.ts";
 
 /** The most sessions of a tree that are read; more are counted by their parents' rows. */
 const TREE_SESSIONS = 200;
+/** The most characters of a callback that a list shows. */
+const CALLBACK_CHARS = 100;
 
 export interface KinNode {
   readonly session: Session;
@@ -24,7 +37,8 @@ export async function readBelow(
   let left = most;
   const seen = new Set([session.sessionId]); // Rows that were brought in may name each other in a circle.
   const below = async ({ sessionId, children }: Session): Promise<readonly KinNode[]> => {
-    if (children === 0 || left <= 0) return [];
+    // A session that was started from outside with a callback is not counted as a child.
+    if ((children === 0 && sessionId !== session.sessionId) || left <= 0) return [];
     const found = await reader.sessions({ parent: sessionId, limit: Math.min(left, LIMITS.children) });
     left -= found.length;
     const nodes: KinNode[] = [];
@@ -129,5 +143,59 @@ export function kinJson(session: Session): object {
     ...(account === undefined ? {} : { budget: account }),
     ...(payers.length === 0 ? {} : { payers }),
     ...(exhausted === undefined ? {} : { exhausted }),
+  };
+}
+
+/**
+ * The callbacks that a session has received, by its journal. A session that has ended receives none any more, and its
+ * children keep their results.
+ */
+export class ReceivedCallbacks {
+  readonly #children = new Set<unknown>();
+
+  note({ type, name, names, payload, payloads }: JournalEvent): void {
+    if (type === "signal_received" && name === CHILD_ENDED) this.#add(payload);
+    if (type !== "take_signals" || !Array.isArray(names) || !Array.isArray(payloads)) return;
+    for (const [i, taken] of names.entries()) if (taken === CHILD_ENDED) this.#add(payloads[i]);
+  }
+
+  #add(payload: unknown): void {
+    this.#children.add((payload as { readonly child?: unknown } | null)?.child);
+  }
+
+  /** The children of a session that have ended, and whose callback it has not received. */
+  missing(children: readonly KinNode[]): readonly Session[] {
+    return children
+      .map(({ session }) => session)
+      .filter(
+        ({ sessionId, status, parent, handedOffTo }) =>
+          parent?.notify === "callback" &&
+          isEnded(status) &&
+          handedOffTo === undefined &&
+          !this.#children.has(sessionId),
+      );
+  }
+}
+
+/** Each with its end, on one line. */
+export function callbackRows(sessions: readonly Session[], look: Look): readonly string[] {
+  return table(
+    sessions.map((session) => [
+      session.sessionId,
+      paintStatus(session, look),
+      plainLine(session.output ?? errorLine(currentError(session)), CALLBACK_CHARS),
+    ]),
+  );
+}
+
+/** The same for programs. */
+export function callbackJson(session: Session): object {
+  const { sessionId, status, output } = session;
+  const error = currentError(session);
+  return {
+    sessionId,
+    status,
+    ...(output === undefined ? {} : { output: decodeJson(output) }),
+    ...(error === undefined ? {} : { error }),
   };
 }
