@@ -81,7 +81,7 @@ export const COMMENTS = {
   "holdfast.v1.ReadRequest.params": "Its arguments by name.",
   "holdfast.v1.ReadRequest.query": "The name of the read.",
   "holdfast.v1.ReadResponse.result": "Absent if the read answers undefined.",
-  "holdfast.v1.RegisterRequest.behaviour_flags": "The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field.",
+  "holdfast.v1.RegisterRequest.behaviour_flags": "The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field; required of a runner that names its version.",
   "holdfast.v1.RegisterRequest.max_runs": "The number of sessions that it advances at once.",
   "holdfast.v1.RegisterRequest.name": "A name for people, without control characters; the host's name when absent. Several runners may have the same name.",
   "holdfast.v1.RegisterRequest.process": "An id of the process, which distinguishes processes with the same runner's token. The process makes it of at least 128 random bits when it starts, in at least 32 characters, and keeps it secret.",

@@ -95,7 +95,8 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
   name?: string | undefined;
 
   /**
-   * The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field.
+   * The behaviour flags that it knows. It is given no session with another flag. Absent for a runner of a version before this field;
+   * required of a runner that names its version.
    *
    * @generated from field: optional int32 behaviour_flags = 10;
    */
