@@ -1,6 +1,6 @@
 // `holdfast runner` with executors: the command line and the log lines of the earlier system, over a real coordinator.
 
-import { existsSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
@@ -28,7 +28,7 @@ function program(body: string): void {
   writeFileSync(
     project.path("executors/mine/ao-mine-exec"),
     `#!${process.execPath}
-const { readFileSync, writeFileSync } = require("node:fs");
+const { existsSync, readFileSync, writeFileSync } = require("node:fs");
 if (process.argv.includes("--schema")) process.exit(1);
 const inv = JSON.parse(readFileSync(0, "utf8"));
 const call = (method, path, body) => fetch(process.env.AGENT_ORCHESTRATOR_API_URL + path, {
@@ -144,6 +144,36 @@ test(
     await second.finished;
   },
 );
+
+test(
+  "an executor reports while the coordinator is away, and each report is stored once before the turn ends",
+  TIMEOUT,
+  async () => {
+    program(`
+    writeFileSync("begun", "");
+    while (!existsSync("away")) await new Promise((resolve) => setTimeout(resolve, 20));
+    const report = (n) => call("POST", "/events", { event_type: "message", role: "assistant", content: String(n) });
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => report(n)));
+    writeFileSync("answered", JSON.stringify(answers.map(({ status }) => status)));
+    call("POST", "/events", { event_type: "result", result_text: "done" }).then(() => process.exit(0));`);
+    const runner = project.start(["runner", "-x", "mine"], { env: await registration() });
+    await runner.says("Runner started");
+    const sessionId = await startSession(fleet, { agent: "mine", input: "work" });
+    await vi.waitUntil(() => existsSync(project.path("begun")), WAIT);
+    const restarted = fleet.restart(1_500);
+    writeFileSync(project.path("away"), "");
+    await restarted;
+    const progress = async () => (await fleet.storage.reader.session(sessionId))?.progress ?? "{}";
+    await vi.waitUntil(async () => (await progress()).includes('"done"'), WAIT);
+    const contents = (await entriesOf(sessionId)).slice(1).map(({ content }) => Number(JSON.parse(content)));
+    expect(contents.toSorted((a, b) => a - b)).toEqual([...Array(30).keys()]);
+    expect(new Set(JSON.parse(readFileSync(project.path("answered"), "utf8")) as number[]).size).toBe(1);
+    runner.kill("SIGINT");
+    await runner.finished;
+  },
+);
+
+const entriesOf = (sessionId: string) => fleet.storage.reader.entries(sessionId, 0, 1_000);
 
 /** Processes of executors that work in this folder. */
 function executorsIn(folder: string): number {
