@@ -14,6 +14,7 @@ import { FAMILY_MUTANTS } from "./mutants-families.ts";
 import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
 import { LOCAL_MUTANTS } from "./mutants-local.ts";
+import { RUNNER_MUTANTS } from "./mutants-runner.ts";
 import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
@@ -468,6 +469,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...KERNEL_MUTANTS,
   ...FAMILY_MUTANTS,
   ...FLEET_MUTANTS,
+  ...RUNNER_MUTANTS,
   ...LOCAL_MUTANTS,
   ...COORDINATOR_MUTANTS,
 ];

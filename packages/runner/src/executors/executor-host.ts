@@ -88,6 +88,7 @@ export class ExecutorHost {
     requireFolder(this.#options.policy ?? {}, cwd);
     const allowed = this.#allowed(profile, cwd);
     // Otherwise the session could write another executor's program.
+    // mutant: other-executor-writable
     for (const other of this.#profiles) this.#allowed(other, cwd);
     this.#options.onTurn?.({ sessionId, agent: request.agentName ?? profile.name, mode: request.mode });
     const warm = this.#takeWarm(sessionId);

@@ -88,6 +88,14 @@ describe("a tunnel", () => {
     expect(dialled).toBe(0);
   });
 
+  test("a host that may only be private is not allowed by that, and nothing is dialled", async () => {
+    const host = `git.example.org:${port}`;
+    const gateway = await gatewayWith({ allow: [], allowPrivate: [host] }, toLoopback);
+    const { head } = await tunnel(gateway, host);
+    expect(head).toMatch(/^HTTP\/1.1 403 /);
+    expect(dialled).toBe(0);
+  });
+
   test("an allowed name whose address is private is refused, also when a later answer would not be", async () => {
     const host = `git.example.org:${port}`;
     const gateway = await gatewayWith({ allow: [host] }, toLoopback);

@@ -36,6 +36,7 @@ export class ConnectProxy {
     const target = targetOf(request.url ?? "");
     if (target === undefined)
       throw new HoldfastError("bad_request", "the target of CONNECT is not a host and a port");
+    // mutant: tunnel-to-any-host
     if (!isAllowed(target, this.#policy.allow)) throw denied(target, "the policy does not allow this host");
     const address = await this.#addressOf(target);
     const upstream = await this.#dial(address, target);
@@ -62,6 +63,7 @@ export class ConnectProxy {
       throw new HoldfastError("unavailable", `the host ${target.host} has no address`);
     }
     const addresses = found.map(({ address }) => address);
+    // mutant: private-address-dialled
     const address = addresses.find((candidate) => isAddressAllowed(candidate, target, this.#policy));
     if (address === undefined) throw denied(target, "its address is private or reserved");
     return address;

@@ -144,6 +144,7 @@ export class ProviderProxy {
     return Object.fromEntries(
       this.#providers.flatMap(({ name, variables, basePath = "" }) => [
         [variables.baseUrl, `${origin}${PATH}${name}${basePath}`],
+        // mutant: provider-key-shown
         [variables.key, token],
       ]),
     );
@@ -164,6 +165,7 @@ export class ProviderProxy {
     const [, name, rest = ""] = /^\/providers\/([^/]+)(\/.*)$/.exec(path) ?? [];
     const provider = this.#providers.find((candidate) => candidate.name === name);
     // provider-proxy-1.
+    // mutant: provider-path-unchecked
     if (
       provider === undefined ||
       !provider.paths.some((allowed) => rest === allowed || rest.startsWith(`${allowed}/`))

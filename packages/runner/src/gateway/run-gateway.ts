@@ -171,6 +171,7 @@ async function serve(exchange: Exchange): Promise<void> {
   checkHead(request, hosts);
   const target = new URL(request.url ?? "", "http://localhost");
   const credentials = credentialsOf(target.pathname, request.headers);
+  // mutant: gateway-token-ignored
   if (!token.is(credentials.token)) throw noToken();
   if (exchange.providers.has(credentials.path))
     return exchange.providers.forward(credentials.path, target.search, request, exchange.response);
@@ -195,6 +196,7 @@ async function connectTo(
   client: Duplex,
   head: Buffer,
 ): Promise<void> {
+  // mutant: tunnel-token-ignored
   if (!token.is(credentialsOf("/", request.headers).token)) throw noToken();
   await tunnels.tunnel(request, client, head);
 }

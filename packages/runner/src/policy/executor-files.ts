@@ -89,6 +89,7 @@ function placesOf(path: string): readonly string[] {
     }
     links++;
     if (isAbsolute(target)) at = parse(target).root;
+    // mutant: executor-link-unfollowed
     parts.unshift(...target.split(sep).filter((part) => part !== ""));
   }
   return places;

@@ -36,6 +36,7 @@ const looking = setInterval(look, LOOK_MS);
 
 function look(): void {
   const now = performance.now();
+  // mutant: stopped-process-ended
   const wasStopped = now - lookedAt > STOPPED_MS; // watchdog-6.
   lookedAt = now;
   const opened = Atomics.load(state, 0);
@@ -45,6 +46,7 @@ function look(): void {
   const due = Atomics.load(abandonAt, 0);
   if (due !== expected || wasStopped) overdueSince = Infinity;
   expected = due;
+  // mutant: process-without-leases-ended
   if (due !== 0n && threadTime() >= due) overdueSince = Math.min(overdueSince, now);
   const isSliceStuck = now - openSince >= sliceMs;
   const isOverdue = now - overdueSince >= OVERDUE_MS; // watchdog-4.

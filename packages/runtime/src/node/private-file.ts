@@ -25,6 +25,7 @@ import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+// mutant: private-file-readable
 const MODE = 0o600;
 
 /**

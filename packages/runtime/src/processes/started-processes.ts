@@ -46,6 +46,7 @@ function startedBy(root: number, markers: Set<string>): readonly Found[] {
       found.set(each.pid, each);
     }
   }
+  // mutant: daemon-left
   for (const { pid } of found.values()) for (const marker of markersOf(pid)) markers.add(marker);
   // The marker that the process was given itself is also its parent's.
   for (const marker of markersOf(root)) markers.delete(marker);

@@ -113,6 +113,7 @@ export class Redactor {
       const forms = this.#forms();
       const found = forms.find(text) ?? new Uint8Array(text.length);
       found.fill(1, 0, covered);
+      // mutant: secret-split-over-chunks
       const to = isEnd ? text.length : forms.lastSafe(text);
       const safe = replaced(text, found, 0, to, endedInSecret);
       if (to > 0) endedInSecret = found[to - 1] === 1;
