@@ -11,7 +11,7 @@ export const FAMILY_MUTANTS = [
     part: "!expectsCallbacks(ctx, children)",
     becomes: "true",
     tests: [CALLBACKS],
-    test: "a hostile result stays in its part of the prompt",
+    test: "a child that does not end in its time calls back as failed",
   },
   {
     name: "X21: a child cannot leave its part of the prompt",

@@ -227,4 +227,28 @@ describe("a crash", () => {
     expect(all[2]).toMatch(/^Your previous run was cut off.*<agent-callback session=.*\n\nmine\n/s);
     expect([all.length, await desk.taken()]).toEqual([3, 1]);
   });
+
+  test("after a start makes no second child, when the turn that is resumed asks again by its key", async () => {
+    const program = (isFirst: boolean) =>
+      world.node(`
+        if (inv.prompt.startsWith("<agent-callback")) await event("result", { result_text: inv.prompt });
+        else {
+          const body = { agent_name: "worker", prompt: "once", callback: true, idempotency_key: "k" };
+          const asked = call("POST", "/runs", body);
+          ${isFirst ? 'await asked; writeFileSync("answers", "asked"); await new Promise(() => {});' : 'await asked; await event("result", { result_text: "asked" });'}
+        }`);
+    const first = world.open(await program(true), {}, [worker]);
+    await first.runtime.start(first.agent, "go", { sessionId: desk.id });
+    await desk.written("answers");
+    vanishRuntime(first.runtime);
+    await first.host.close();
+    await releaseClaim(world.storage, desk.id);
+    const [child] = await world.storage.reader.sessions({ parent: desk.id, limit: 9 });
+    await releaseClaim(world.storage, child!.sessionId);
+    const second = world.open(await program(false), {}, [worker]);
+    await second.runtime.recover();
+    await second.runtime.handle(desk.id).result();
+    expect((await desk.prompts()).filter((prompt) => prompt.startsWith("<agent-callback"))).toHaveLength(1);
+    expect([await desk.taken(), (await world.storage.reader.session(desk.id))?.children]).toEqual([1, 1]);
+  });
 });
