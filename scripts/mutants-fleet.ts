@@ -8,6 +8,38 @@ const SHARING = "packages/storage/src/postgres/behaviour/sharing.test.ts";
 
 export const FLEET_MUTANTS = [
   {
+    name: "rules-8: a superseded runner gets no new session",
+    marker: "superseded-gets-new",
+    part: "offer.isSuperseded !== true",
+    becomes: "true",
+    tests: ["packages/coordinator/src/dispatch/rules.test.ts"],
+    test: "rules-8: a superseded runner gets only the sessions that come back to it",
+  },
+  {
+    name: "earlier-code-1: a session that diverges goes back to the earlier code",
+    marker: "returned-nowhere",
+    part: "fitting.length > 0",
+    becomes: "fitting.length >= 0",
+    tests: ["packages/coordinator/src/dispatch/earlier-code.test.ts"],
+    test: "it goes to the newer code, and back when it diverges there, until its next checkpoint",
+  },
+  {
+    name: "segment-commit-2: a divergence that may be returned commits nothing",
+    marker: "diverged-not-returned",
+    part: "this.#mayReturn && isRowStale",
+    becomes: "this.#mayReturn && !isRowStale",
+    tests: ["packages/runtime/src/sessions/given-claims.test.ts"],
+    test: "segment-commit-2: a session that diverges and may return is released as diverged, and nothing is committed",
+  },
+  {
+    name: "runner-6: a session is released at its checkpoint",
+    marker: "checkpoint-not-left",
+    part: "this.#world.leavesAtCheckpoint() &&",
+    becomes: "!this.#world.leavesAtCheckpoint() &&",
+    tests: ["packages/runtime/src/sessions/given-claims.test.ts"],
+    test: "a session is released once its checkpoint is committed, when the process says so",
+  },
+  {
     name: "L5: what is asked for at once has an end",
     marker: "batch-limit-off-by-one",
     part: "<= batchChars",
@@ -258,8 +290,8 @@ export const FLEET_MUTANTS = [
   {
     name: "S2: an arrival after the snapshot of a given claim is received",
     marker: "given-claim-driven-late",
-    part: "this.#driveGiven(snapshot, token)",
-    becomes: "Promise.resolve().then(() => this.#driveGiven(snapshot, token))",
+    part: "this.#driveGiven(given)",
+    becomes: "Promise.resolve().then(() => this.#driveGiven(given))",
     tests: ["packages/runtime/src/sessions/given-claims.test.ts"],
     test: "given-claims-3: a signal that is announced in the turn of the claim is received",
   },
@@ -268,7 +300,7 @@ export const FLEET_MUTANTS = [
     marker: "left-poll-acted-on",
     part: "controller.signal.aborted",
     becomes: "false",
-    tests: ["packages/runner/src/poll-loop.test.ts"],
+    tests: ["packages/runner/src/polls/poll-loop.test.ts"],
     test: "the answer to a poll that was replaced is ignored",
   },
   {

@@ -51,7 +51,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["coding-agent", "agent-files"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
-  runner: [["secrets", "gateway"], ["policy"], ["executors"]],
+  runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],

@@ -138,7 +138,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const registry = new Registry({ storage, clock });
   const time = new StoreTime({ storage: options.storage, clock, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
-  const unmatched = new Unmatched({ storage, clock, registry });
+  const unmatched = new Unmatched({
+    storage,
+    clock,
+    registry,
+    isKept: (sessionId) => dispatcher.earlierCode.isKept(sessionId),
+  });
   const dispatcher = new Dispatcher({
     storage,
     commit,

@@ -37,14 +37,23 @@ export class DispatchedStorage implements AgentStorage {
   readonly reader: StorageReader;
   readonly #remote: RemoteStorage;
   readonly #onChange: () => void;
+  readonly #onCommitted: (changes: readonly Change[], results: readonly ChangeResult[]) => void;
   /** dispatched-storage-5. */
   readonly #sent = new Map<string, SentArrivals>();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
 
-  /** @param onChange called whenever the number of held sessions may have fallen. Must not throw. */
-  constructor(remote: RemoteStorage, onChange: () => void) {
+  /**
+   * @param onChange called whenever the number of held sessions may have fallen. Must not throw.
+   * @param onCommitted called with each group of changes and its results. Must not throw.
+   */
+  constructor(
+    remote: RemoteStorage,
+    onChange: () => void,
+    onCommitted: (changes: readonly Change[], results: readonly ChangeResult[]) => void = () => {},
+  ) {
     this.#remote = remote;
     this.#onChange = onChange;
+    this.#onCommitted = onCommitted;
     this.reader = remote.reader;
   }
 
@@ -70,7 +79,9 @@ export class DispatchedStorage implements AgentStorage {
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
     try {
-      return await this.#remote.commit(changes, now);
+      const results = await this.#remote.commit(changes, now);
+      this.#onCommitted(changes, results);
+      return results;
     } finally {
       this.#onChange(); // Released claims are not held any more, even if the coordinator did not hear of it.
     }

@@ -30,8 +30,10 @@ export {
   type QueuedTasksOptions,
   type TaskQueue,
 } from "./queued-tasks.ts";
-export { MAX_RUNS, startRunner, type Runner, type RunnerOptions } from "./runner.ts";
+export { startRunner } from "./runner.ts";
+export { type Runner, type RunnerOptions } from "./runner-api.ts";
 export { type RunnerEvent } from "./runner-event.ts";
+export { MAX_RUNS } from "./registration.ts";
 export { isReachedIn } from "./policy/executor-files.ts";
 export { checkRunnerPolicy, type RunnerPolicy } from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";

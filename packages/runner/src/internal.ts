@@ -1,5 +1,5 @@
 // The parts of a runner for the simulator, which runs them without a network.
 
-export { CLAIM_AGE_MS, givenBy } from "./claims.ts";
+export { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 export { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
-export { PollLoop, type Poll } from "./poll-loop.ts";
+export { PollLoop, type Poll } from "./polls/poll-loop.ts";

@@ -49,7 +49,7 @@ import {
 } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { createHash } from "node:crypto";
-import { isPassing, pause, pauseMs } from "./poll-loop.ts";
+import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
 import { taskAgentName, type QueuedInput, type QueuedOutput } from "./task-agent.ts";
 
 /** How long one request for a result waits. */

@@ -11,15 +11,25 @@
 //       retries while that may be a dead predecessor, and then gives up. The retries start over after a
 //       coordinator was away, because it renews the claims of dead runners when it returns.
 
-import { BEHAVIOUR_FLAGS, HoldfastError, toHoldfastError, type Clock, type Random } from "@holdfast/core";
+import {
+  BEHAVIOUR_FLAGS,
+  HoldfastError,
+  toHoldfastError,
+  UsageError,
+  type Clock,
+  type Random,
+} from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
+import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
-import { isPassing, pause, pauseMs } from "./poll-loop.ts";
+import { hostname as osHostname } from "node:os";
+import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
 import type { TokenStore } from "./token-file.ts";
 
 /** The version of the protocol between runners and coordinators. */
 const PROTOCOL = 1;
+export const MAX_RUNS = 32;
 /** registration-4. Longer than a coordinator's default lease. */
 const PREDECESSOR_MS = 20_000;
 const PREDECESSOR_PAUSE_MS = 1_000;
@@ -33,6 +43,17 @@ export interface Offers {
   readonly agents: readonly { readonly name: string; readonly version: string }[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
+}
+
+/** The options of a runner that decide what it offers. */
+interface Offering {
+  readonly name?: string;
+  readonly hostname?: string;
+  readonly workspace: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly agents?: readonly Agent[];
+  readonly tasks?: readonly { readonly name: string }[];
+  readonly maxRuns?: number;
 }
 
 export interface RegistrationOptions {
@@ -167,4 +188,32 @@ function explained(error: HoldfastError, url: string): HoldfastError {
       cause: error,
     },
   );
+}
+
+/** The offers of a runner with these options. @throws UsageError */
+export function offersOf(options: Offering): Offers {
+  const { maxRuns = MAX_RUNS, labels = {}, agents = [], tasks = [] } = options;
+  if (!Number.isSafeInteger(maxRuns) || maxRuns < 1)
+    throw new UsageError(`a runner cannot hold ${maxRuns} sessions`, { expected: "a whole number above 0" });
+  if (agents.length + tasks.length === 0)
+    throw new UsageError("a runner without agents and tasks has nothing to do", {
+      fix: "give it files of agents, with --agents FILE",
+    });
+  const offered = new Map<string, { name: string; version: string }>();
+  const add = (agent: Agent): void => {
+    const key = JSON.stringify([agent.name, agent.version]);
+    if (offered.has(key)) return;
+    offered.set(key, { name: agent.name, version: agent.version });
+    for (const child of agent.agents) add(child);
+  };
+  for (const agent of agents) add(agent);
+  return {
+    ...(options.name === undefined ? {} : { name: options.name }),
+    hostname: options.hostname ?? osHostname(),
+    project: options.workspace,
+    labels,
+    agents: [...offered.values()],
+    taskKinds: tasks.map((task) => task.name),
+    maxRuns,
+  };
 }

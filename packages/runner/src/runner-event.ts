@@ -18,5 +18,7 @@ export type RunnerEvent =
   /** Claims are renewed more often than asked for, because a third of the lease is the most. */
   | { readonly type: "renewed_more_often"; readonly askedMs: number; readonly renewMs: number }
   | { readonly type: "back" }
+  /** A runner with newer code takes over. `kept` is the number of sessions that may come back. */
+  | { readonly type: "superseded"; readonly kept: number }
   | { readonly type: "draining"; readonly held: number }
   | { readonly type: "stopped"; readonly error: HoldfastError | undefined };

@@ -13,35 +13,28 @@
 //       since its last answer (S3).
 //   runner-5. A runner that the coordinator drains finishes its running work without a time limit. A runner
 //       that is stopped, also while it drains, gives running work its grace.
+//   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such a
+//       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
+//       takes back the sessions that diverge there, and drains when no session of its code is left.
 
-import {
-  HoldfastError,
-  mintId,
-  toHoldfastError,
-  UsageError,
-  type AgentTracer,
-  type Clock,
-  type Random,
-} from "@holdfast/core";
+import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
 import {
   createRuntime,
   systemClock,
   systemRandom,
-  type Agent,
   type Runtime,
-  type SecretSource,
   type TaskDefinition,
-  type Watchdog,
 } from "@holdfast/runtime";
-import { CoordinatorConnection, RemoteStorage, type ConnectionOptions } from "@holdfast/storage/remote";
-import { hostname as osHostname } from "node:os";
-import { CLAIM_AGE_MS, givenBy } from "./claims.ts";
+import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
+import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
-import { pause, PollLoop, type Command, type Poll } from "./poll-loop.ts";
+import type { Runner, RunnerOptions } from "./runner-api.ts";
+import { Supersession } from "./polls/supersession.ts";
+import { pause, PollLoop, type Command, type Poll } from "./polls/poll-loop.ts";
 import { coordinatorQueue, queuedTasks } from "./queued-tasks.ts";
-import { nameProcess, register, type Offers, type Registered } from "./registration.ts";
+import { nameProcess, offersOf, register, type Offers, type Registered } from "./registration.ts";
 import type { RunnerEvent } from "./runner-event.ts";
 import { taskAgent } from "./task-agent.ts";
 import { TokenFile, tokenInMemory, type TokenStore } from "./token-file.ts";
@@ -56,85 +49,10 @@ const GRACE_MS = 1_000;
  * seconds.
  */
 const ABORT_MS = 3_000;
-export const MAX_RUNS = 32;
 /** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
 /** The token of a session's first claim. */
 const FIRST_TOKEN = 1n;
-
-export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
-  /**
-   * A registration token for the first start. Later starts need none. The runner's own token works as well.
-   */
-  readonly token?: string;
-  /**
-   * The folder of the runner's own token. Without one the token stays in memory, and every process is a new
-   * runner.
-   */
-  readonly stateFolder?: string;
-  /** The project's folder. Folder, URL and name identify this runner. */
-  readonly workspace: string;
-  /** The name that people see. It distinguishes runners of one project on one machine. */
-  readonly name?: string;
-  // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
-  readonly agents?: readonly Agent<any, any>[];
-  /** Tasks that this runner also performs for sessions of other runners. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
-  readonly tasks?: readonly TaskDefinition<any, any>[];
-  /** Values of the secrets that agents and tasks declare. By default, environment variables. */
-  readonly secrets?: SecretSource;
-  /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly hostname?: string;
-  /** The most sessions held at once. */
-  readonly maxRuns?: number;
-  /** How long running work may take to finish when the runner is stopped. */
-  readonly graceMs?: number;
-  /** How often claims are renewed, at most a third of the lease. By default, the coordinator decides. */
-  readonly renewMs?: number;
-  /** How long a poll waits. By default, the coordinator decides. */
-  readonly pollTimeoutMs?: number;
-  /** Serve `/healthz` on this port of this machine. By default there is no such port. */
-  readonly healthPort?: number;
-  /** Called with each event. Must not throw. */
-  readonly log?: (event: RunnerEvent) => void;
-  readonly tracer?: AgentTracer;
-  readonly watchdog?: Watchdog;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  /** Ends registering when aborted. */
-  readonly signal?: AbortSignal;
-}
-
-export interface Runner {
-  readonly runnerId: string;
-  health(): Health;
-  /** Finishes or hands back the held sessions, and deregisters. A second call has no further effect. */
-  stop(): Promise<void>;
-  /** Resolves when the runner has stopped, with an error if the coordinator refused it. Never rejects. */
-  readonly ended: Promise<HoldfastError | undefined>;
-}
-
-/** Characters that a terminal would not show as they are: they could hide or forge a line. */
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
-
-/** @throws UsageError for a text that the coordinator would refuse, before any request. */
-function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
-  const texts = { name, hostname, ...labels };
-  for (const [what, text] of Object.entries(texts)) {
-    if (text === undefined || !CONTROL.test(text)) continue;
-    const isLabel = Object.hasOwn(labels, what);
-    throw new UsageError(
-      `${isLabel ? `the label ${what}` : `the runner's ${what}`} has a control character`,
-      {
-        at: isLabel ? "labels" : what,
-        got: JSON.stringify(text),
-        expected: "one line of text, without control characters",
-        fix: "leave the character out",
-      },
-    );
-  }
-}
 
 /**
  * Registers at a coordinator and runs the sessions that it gives. Resolves when registered, however long that
@@ -215,13 +133,12 @@ interface Parts {
 
 class CoordinatedRunner implements Runner {
   readonly runnerId: string;
-  readonly ended: Promise<HoldfastError | undefined>;
   readonly #parts: Parts;
   readonly #storage: DispatchedStorage;
   readonly #runtime: Runtime;
   readonly #loop: PollLoop<PollResponse>;
   readonly #giveUp = new AbortController();
-  readonly #end: (error: HoldfastError | undefined) => void;
+  readonly #over = Promise.withResolvers<HoldfastError | undefined>();
   #health: HealthServer | undefined;
   /** Aborted when the grace is over. */
   readonly #hurry = new AbortController();
@@ -231,15 +148,18 @@ class CoordinatedRunner implements Runner {
   #stopping: Promise<void> | undefined;
   #onFewer = (): void => {};
   #isLooking = false;
+  /** runner-6. */
+  readonly #supersession = new Supersession();
 
   constructor(parts: Parts) {
     const { connection, registered, clock, random, options } = parts;
     this.#parts = parts;
     this.runnerId = registered.runnerId;
-    const { promise, resolve } = Promise.withResolvers<HoldfastError | undefined>();
-    this.ended = promise;
-    this.#end = resolve;
-    this.#storage = new DispatchedStorage(new RemoteStorage(connection), () => this.#fewer());
+    this.#storage = new DispatchedStorage(
+      new RemoteStorage(connection),
+      () => this.#fewer(),
+      (...answered) => this.#supersession.kept.committed(...answered),
+    );
     const tasks = options.tasks ?? [];
     this.#runtime = createRuntime({
       storage: this.#storage,
@@ -278,15 +198,26 @@ class CoordinatedRunner implements Runner {
     });
   }
 
+  get ended(): Promise<HoldfastError | undefined> {
+    return this.#over.promise;
+  }
+
   async start(healthPort: number | undefined): Promise<void> {
     if (healthPort !== undefined) this.#health = await serveHealth(healthPort, () => this.health());
-    this.#loop.start();
+    const { begin } = this.#parts.options;
+    if (begin === undefined) this.#loop.start();
+    else void begin.then(() => this.#loop.start());
     this.#parts.log({ type: "started", healthPort: this.#health?.port });
   }
 
   health(): Health {
     const { runnerId } = this;
     return { status: this.#status, runnerId, held: this.#storage.held, maxRuns: this.#parts.offers.maxRuns };
+  }
+
+  supersede(): Promise<void> {
+    if (this.#supersession.announce()) this.#loop.replace();
+    return this.#supersession.known;
   }
 
   stop(): Promise<void> {
@@ -336,10 +267,11 @@ class CoordinatedRunner implements Runner {
       free,
       agents: offers.agents.map((agent) => ({ ...agent })),
       taskKinds: [...offers.taskKinds],
-      waitMs: pollTimeoutMs,
+      waitMs: this.#supersession.waitMs(pollTimeoutMs),
       process,
       withArrivals: true,
       ...(ackPollId === undefined ? {} : { ackPollId }),
+      ...this.#supersession.pollPart,
     };
     const call = { signal, timeoutMs: pollTimeoutMs + ANSWER_MS };
     return connection.time.asking(() =>
@@ -347,7 +279,8 @@ class CoordinatedRunner implements Runner {
     );
   }
 
-  #take({ claims, arrivals, commands }: PollResponse): readonly string[] {
+  #take({ claims, arrivals, commands, left }: PollResponse): readonly string[] {
+    if (this.#supersession.answered(left)) this.#leave();
     for (const claim of claims) {
       const given = givenBy(claim, this.#parts.connection.time);
       const { sessionId, agent } = given.snapshot.session;
@@ -355,10 +288,12 @@ class CoordinatedRunner implements Runner {
       const runId = `run_${sessionId}.${claim.token}`;
       this.#parts.log({ type: "received", runId, runType, sessionId, agent: agent.name });
       this.#storage.hold(sessionId, given.token);
+      this.#supersession.kept.received(given.snapshot);
       this.#runtime.drive(given);
     }
     for (const notice of arrivals) this.#storage.arrived(notice, sentWith(notice));
     for (const command of commands) this.#obey(command);
+    if (left.length > 0) this.#fewer();
     return commands.map(({ commandId }) => commandId);
   }
 
@@ -369,16 +304,30 @@ class CoordinatedRunner implements Runner {
     // sent again.
   }
 
+  /** runner-6. The coordinator knows that newer code has replaced the code here. */
+  #leave(): void {
+    const { kept } = this.#supersession;
+    this.#parts.log({ type: "superseded", kept: kept.all.length });
+    this.#onFewer = () => {
+      this.#runtime.releaseWaiting({ atCheckpoints: true });
+      if (this.#storage.held === 0 && kept.isEmpty) void this.#finish(undefined);
+    };
+    this.#onFewer();
+  }
+
   // ---- the end -----------------------------------------------------------------------------------------------------
 
   #finish(error: HoldfastError | undefined): Promise<void> {
-    this.#stopping ??= this.#drain(error).catch((thrown: unknown) => this.#end(toHoldfastError(thrown)));
+    this.#stopping ??= this.#drain(error).catch((thrown: unknown) =>
+      this.#over.resolve(toHoldfastError(thrown)),
+    );
     return this.#stopping;
   }
 
   async #drain(error: HoldfastError | undefined): Promise<void> {
     const { log, connection, tokens, clock } = this.#parts;
     this.#status = "draining";
+    this.#supersession.stopped();
     log({ type: "draining", held: this.#storage.held });
     this.#loop.withdraw();
     if (error === undefined) await this.#untilNothingIsHeld();
@@ -398,7 +347,7 @@ class CoordinatedRunner implements Runner {
     tokens.close();
     this.#status = "stopped";
     log({ type: "stopped", error });
-    this.#end(error);
+    this.#over.resolve(error);
   }
 
   /** runner-5. Sessions that begin to wait are released. */
@@ -415,29 +364,23 @@ class CoordinatedRunner implements Runner {
   }
 }
 
-function offersOf(options: RunnerOptions): Offers {
-  const { maxRuns = MAX_RUNS, labels = {}, agents = [], tasks = [] } = options;
-  if (!Number.isSafeInteger(maxRuns) || maxRuns < 1)
-    throw new UsageError(`a runner cannot hold ${maxRuns} sessions`, { expected: "a whole number above 0" });
-  if (agents.length + tasks.length === 0)
-    throw new UsageError("a runner without agents and tasks has nothing to do", {
-      fix: "give it files of agents, with --agents FILE",
-    });
-  const offered = new Map<string, { name: string; version: string }>();
-  const add = (agent: Agent): void => {
-    const key = JSON.stringify([agent.name, agent.version]);
-    if (offered.has(key)) return;
-    offered.set(key, { name: agent.name, version: agent.version });
-    for (const child of agent.agents) add(child);
-  };
-  for (const agent of agents) add(agent);
-  return {
-    ...(options.name === undefined ? {} : { name: options.name }),
-    hostname: options.hostname ?? osHostname(),
-    project: options.workspace,
-    labels,
-    agents: [...offered.values()],
-    taskKinds: tasks.map((task) => task.name),
-    maxRuns,
-  };
+/** Characters that a terminal would not show as they are: they could hide or forge a line. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+
+/** @throws UsageError for a text that the coordinator would refuse, before any request. */
+function checkNames({ name, hostname, labels = {} }: RunnerOptions): void {
+  const texts = { name, hostname, ...labels };
+  for (const [what, text] of Object.entries(texts)) {
+    if (text === undefined || !CONTROL.test(text)) continue;
+    const isLabel = Object.hasOwn(labels, what);
+    throw new UsageError(
+      `${isLabel ? `the label ${what}` : `the runner's ${what}`} has a control character`,
+      {
+        at: isLabel ? "labels" : what,
+        got: JSON.stringify(text),
+        expected: "one line of text, without control characters",
+        fix: "leave the character out",
+      },
+    );
+  }
 }

@@ -58,6 +58,7 @@ export interface RuntimeParts {
   readonly requests: SessionRequests;
   readonly runs: RunRequests;
   readonly schedules: Schedules;
+  readonly leaving: { atCheckpoints: boolean };
   readonly keeper: ScheduleKeeper | undefined;
   /** Each is called once, when the runtime closes or vanishes. */
   readonly closers: (() => void | Promise<void>)[];
@@ -111,7 +112,9 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     read: (sessionId) => options.storage.reader.session(sessionId),
     signal: (...asked) => requests.signal(...asked),
   });
+  const leaving = { atCheckpoints: false };
   const world: DriverWorld = makeWorld(options, ports, {
+    leavesAtCheckpoint: () => leaving.atCheckpoints,
     timers,
     committer,
     executor,
@@ -232,6 +235,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     requests,
     runs,
     schedules: new Schedules(storing),
+    leaving,
     keeper,
     closers,
   };
@@ -245,7 +249,10 @@ interface CodeHere {
 }
 
 /** The parts that drivers use. */
-interface WorldParts extends Pick<DriverWorld, "timers" | "executor" | "checkLease" | "noteWaiting"> {
+interface WorldParts extends Pick<
+  DriverWorld,
+  "timers" | "executor" | "checkLease" | "noteWaiting" | "leavesAtCheckpoint"
+> {
   readonly committer: GroupCommitter;
   readonly code: CodeHere;
   readonly sessions: () => LiveSessions;

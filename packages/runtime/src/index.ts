@@ -26,6 +26,7 @@ export {
   type ForkOptions,
   type ImportOptions,
   type Firing,
+  type HeldSession,
   type GivenClaim,
   type CloseOptions,
   type ResumeOptions,

@@ -56,7 +56,8 @@ class LocalRuntime implements Runtime {
     this.#parts.sessions.abandon(sessionId);
   }
 
-  releaseWaiting(): void {
+  releaseWaiting({ atCheckpoints = false }: { readonly atCheckpoints?: boolean } = {}): void {
+    this.#parts.leaving.atCheckpoints ||= atCheckpoints;
     this.#parts.due.releaseWaiting();
   }
 

@@ -144,7 +144,7 @@ export class Claiming {
 
   /** The claim of a match, or `undefined`. @param requested filled with what is known, also when this throws. */
   async #claim(
-    { sessionId, runnerId, isAlone }: Match,
+    { sessionId, runnerId, isAlone, mayReturn }: Match,
     requested: RequestedClaim,
   ): Promise<GivenClaim | undefined> {
     const { storage, clock, registry, lossesMax, claimed } = this.#host;
@@ -192,7 +192,7 @@ export class Claiming {
     holdings.hold(sessionId, { runnerId, token, inbox, losses, read: inbox, givenAt: now });
     claimed(Math.max(0, now - (since ?? now)));
     const asGiven = { nextSeq, updatedAt };
-    return { sessionId, token, askedAt, leaseMs, asGiven, snapshot: JSON.stringify(snapshot) };
+    return { sessionId, token, askedAt, leaseMs, asGiven, mayReturn, snapshot: JSON.stringify(snapshot) };
   }
 
   /** rules-6. If storage fences the batch, a commit of the holder has cleared the losses. */

@@ -50,7 +50,7 @@ describe("claiming-2: a damaged session", () => {
       const load = (sessionId: string) => (sessionId === "bad" ? refuse() : memory.load(sessionId));
       const storage = storageWith(memory, what === "row" ? damaged(memory) : { load });
       const registry = new Registry({ storage, clock });
-      const unmatched = new Unmatched({ storage, clock, registry });
+      const unmatched = new Unmatched({ storage, clock, registry, isKept: async () => false });
       await memory.commit([creation("bad"), creation("good")], clock.now());
       for (let past = 0; past <= NO_MATCH_MS; past += SWEEP_MS) {
         await unmatched.sweep();

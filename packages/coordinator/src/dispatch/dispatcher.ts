@@ -22,6 +22,7 @@ import { ArrivalRouter } from "./arrival-router.ts";
 import { Claiming, type ClaimingHost } from "./claiming.ts";
 import { Cycles, JOIN_MS } from "./cycles.ts";
 import { DueScans } from "./due-scans.ts";
+import { EarlierCode } from "./earlier-code.ts";
 import { Holdings } from "./holdings.ts";
 import { DRAIN, Pollers, type PollAnswer, type PollRequest } from "./poller.ts";
 import { match, type Offer } from "./rules.ts";
@@ -38,6 +39,7 @@ export class Dispatcher {
   readonly #scans: DueScans;
   readonly #router: ArrivalRouter;
   readonly #claiming: Claiming;
+  readonly #earlier: EarlierCode;
   readonly #unsubscribe: () => void;
 
   constructor(host: ClaimingHost) {
@@ -45,6 +47,7 @@ export class Dispatcher {
     this.#host = host;
     this.#pollers = new Pollers(clock);
     this.#holdings = new Holdings(storage, clock);
+    this.#earlier = new EarlierCode(host, this.#pollers);
     this.#waiting = new WaitingSessions(storage);
     this.#cycles = new Cycles(clock, () => this.#runCycle(), host.warn);
     const known = { holdings: this.#holdings, waiting: this.#waiting, cycles: this.#cycles };
@@ -66,6 +69,7 @@ export class Dispatcher {
     if (poller.isOvertaken(request)) return { pollId, claims: [], arrivals: [], commands: [] };
     this.#claiming.releaseUnused(poller.acknowledge(request));
     poller.drains(runner.draining === true);
+    poller.kept = request.kept && new Set(request.kept.map(({ sessionId }) => sessionId));
     const slots = runner.draining === true ? 0 : Math.min(free, runner.maxRuns);
     const answer = poller.wait(pollId, slots, this.#host.clock.monotonic());
     const { waiting } = poller;
@@ -101,6 +105,11 @@ export class Dispatcher {
     this.#pollers.of(runnerId);
     this.#router.found(claim);
     return true;
+  }
+
+  /** Which runners with earlier code keep which sessions. */
+  get earlierCode(): EarlierCode {
+    return this.#earlier;
   }
 
   /** The sessions that runners hold, as far as this coordinator knows. */
@@ -201,7 +210,7 @@ export class Dispatcher {
     if (offers.length > 0) {
       await this.#scans.scan(offers);
       const free = this.#waiting.all.filter(({ sessionId }) => !this.#claiming.owes(sessionId));
-      const matches = match(offers, free, this.#host.clock.now());
+      const matches = match(offers, await this.#earlier.place(free), this.#host.clock.now());
       if (matches.length === 0) this.#waiting.widen();
       const given = await this.#claiming.give(matches);
       // A session could not be claimed, so that its runner is matched again, until nothing is left to match.
@@ -226,6 +235,7 @@ export class Dispatcher {
         free: waiting.free,
         since: waiting.since,
         held,
+        isSuperseded: this.#earlier.isSuperseded(runner),
         // mutant: suspects-not-stored
         ...(suspectSince === undefined ? {} : { suspectSince }),
         ...fitnessOf(runner),

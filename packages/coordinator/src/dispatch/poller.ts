@@ -27,6 +27,8 @@ export interface GivenClaim {
   readonly leaseMs: number;
   /** Fields of the session's row when the claim was given. */
   readonly asGiven: Pick<Session, "nextSeq" | "updatedAt">;
+  /** Whether another runner takes the session back if it diverges from this runner's code. */
+  readonly mayReturn: boolean;
   /** A `SessionSnapshot` in the JSON of the storage port. */
   readonly snapshot: string;
 }
@@ -59,6 +61,14 @@ export interface PollRequest {
   readonly agents: readonly OfferedAgent[];
   readonly taskKinds: readonly string[];
   readonly waitMs: number;
+  /** The sessions that a superseded runner keeps. Absent for any other runner. */
+  readonly kept?: readonly KeptSession[];
+}
+
+/** A session that a superseded runner keeps, and the length of its journal after the runner's last commit. */
+export interface KeptSession {
+  readonly sessionId: string;
+  readonly nextSeq: number;
 }
 
 /** A poll that waits. */
@@ -76,6 +86,8 @@ export class Poller {
   waiting: WaitingPoll | undefined;
   /** When it last polled or renewed, by a clock that never goes back. */
   lastSeenAt = -Infinity;
+  /** The sessions that this runner keeps, if it is superseded. */
+  kept: ReadonlySet<string> | undefined;
   readonly #arrivals = new Map<string, boolean>();
   readonly #commands = new Map<string, RunnerCommand>();
   /** poller-6. */

@@ -39,6 +39,16 @@ const pairs = (offers: readonly Offer[], candidates: readonly Candidate[], now =
   match(offers, candidates, now).map(({ sessionId, runnerId }) => `${sessionId}→${runnerId}`);
 
 describe("which runner fits", () => {
+  test("rules-8: a superseded runner gets only the sessions that come back to it", () => {
+    const [old, next] = [offer("r1", { isSuperseded: true, free: 9 }), offer("r2")];
+    const keepers = new Set(["r1"]);
+    expect(pairs([old], [candidate("s1")])).toEqual([]);
+    const back = candidate("s2", { onlyAt: keepers, keepers });
+    expect(match([old, next], [back], NOW)).toMatchObject([{ runnerId: "r1", mayReturn: false }]);
+    const moving = candidate("s3", { onlyAt: new Set(["r2"]), keepers });
+    expect(match([old, next], [moving], NOW)).toMatchObject([{ runnerId: "r2", mayReturn: true }]);
+  });
+
   test("a session goes only to a runner that offers its agent", () => {
     expect(pairs([offer("r1")], [candidate("s1", { agent: "other" })])).toEqual([]);
   });

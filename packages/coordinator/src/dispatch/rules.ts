@@ -20,6 +20,8 @@
 //       committed, for `TRIAL_MS` at most. A suspect that gets company after that is pardoned first: its
 //       losses no longer count. Every loss of a suspect therefore happened alone, and no session waits
 //       without limit.
+//   rules-8. A session that a superseded runner keeps goes only to the runners that `earlier-code.ts` names. A superseded
+//       runner gets no other session.
 //   rules-7. A session goes only to a runner that knows its behaviour flags. Where no matching runner knows them, the
 //       session waits. Its runners are about to be restarted with a newer Holdfast, so nothing ends for that, and
 //       rules-5 does not count it.
@@ -46,6 +48,8 @@ export interface Offer extends Fitness {
    * last one.
    */
   readonly suspectSince?: number;
+  /** Whether a runner with newer code has replaced the runner (rules-8). */
+  readonly isSuperseded?: boolean;
 }
 
 /** A session with something to do that no runner holds. */
@@ -59,6 +63,12 @@ export interface Candidate extends Placement {
   readonly since: number;
   /** The runner that held the session last. */
   readonly lastRunner?: string;
+  /** The journal position of its last checkpoint. */
+  readonly checkpointSeq?: number;
+  /** rules-8. The only runners that may get it. */
+  readonly onlyAt?: ReadonlySet<string>;
+  /** The superseded runners that keep it and that it has not diverged from. */
+  readonly keepers?: ReadonlySet<string>;
   /** Since when it is known to be a suspect (rules-6). */
   readonly suspectSince?: number;
 }
@@ -74,6 +84,8 @@ export interface Match {
   readonly runnerId: string;
   /** rules-6. The runner holds nothing else, and gets nothing else. */
   readonly isAlone: boolean;
+  /** Whether another runner takes the session back if it diverges from this runner's code. */
+  readonly mayReturn: boolean;
 }
 
 /** How long a session waits for a runner that fits. */
@@ -86,6 +98,8 @@ export const STARVING_MS = 10 * 60_000;
 export const ALONE_MS = 60_000;
 /** rules-6. How long a runner is kept for the suspect that it holds. */
 export const TRIAL_MS = 5 * 60_000;
+
+const NO_RUNNER: ReadonlySet<string> = new Set();
 
 /** Gives sessions to waiting polls, in the order in which the sessions take their turn. */
 export function match(
@@ -103,8 +117,10 @@ export function match(
   };
   let isKeeping = false;
   const matches: Match[] = [];
-  const give = ({ sessionId }: Candidate, offer: Offer, isAlone: boolean): void => {
-    matches.push({ sessionId, runnerId: offer.runnerId, isAlone });
+  const give = ({ sessionId, keepers = NO_RUNNER }: Candidate, offer: Offer, isAlone: boolean): void => {
+    const { runnerId } = offer;
+    const mayReturn = keepers.size > (keepers.has(runnerId) ? 1 : 0);
+    matches.push({ sessionId, runnerId, isAlone, mayReturn });
     take(offer, isAlone ? undefined : 1);
   };
   for (const candidate of inOrder(candidates, now)) {
@@ -141,7 +157,7 @@ export function isKept({ held, suspectSince }: Pick<Offer, "held" | "suspectSinc
 
 /** rules-6. The fitting runner that holds least. It stays the same while it does. */
 function emptiestOf(polls: readonly Offer[], candidate: Candidate): Offer | undefined {
-  const fitting = polls.filter((offer) => fits(offer, candidate) && knowsFlags(offer, candidate));
+  const fitting = polls.filter((offer) => mayGet(offer, candidate));
   return fitting.toSorted((a, b) => a.held - b.held || (a.runnerId < b.runnerId ? -1 : 1))[0];
 }
 
@@ -166,7 +182,7 @@ function bestOf(
   let best: Offer | undefined;
   for (const offer of polls) {
     const slots = free.get(offer.runnerId)!;
-    if (slots === 0 || !fits(offer, candidate) || !knowsFlags(offer, candidate)) continue;
+    if (slots === 0 || !mayGet(offer, candidate)) continue;
     if (offer.runnerId === candidate.lastRunner && offer.suspectSince === undefined) return offer;
     const most = best === undefined ? 0 : free.get(best.runnerId)!;
     const isFreer = slots > most || (slots === most && offer.since < best!.since);
@@ -175,6 +191,17 @@ function bestOf(
     if (best === undefined || (isSpared ? offer.suspectSince === undefined : isFreer)) best = offer;
   }
   return best;
+}
+
+function mayGet(offer: Offer, candidate: Candidate): boolean {
+  // mutant: superseded-gets-new
+  const isAllowed = candidate.onlyAt?.has(offer.runnerId) ?? offer.isSuperseded !== true; // rules-8.
+  return isAllowed && takes(offer, candidate);
+}
+
+/** Whether a runner could run the session. */
+export function takes(runner: Fitness, candidate: Candidate): boolean {
+  return fits(runner, candidate) && knowsFlags(runner, candidate);
 }
 
 /** rules-1, except for the slots. */

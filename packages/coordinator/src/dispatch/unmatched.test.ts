@@ -39,7 +39,12 @@ test("unmatched-3: a session that ran after it was found due is left unchanged",
     },
   });
   await storage.commit([CREATION], now());
-  const unmatched = new Unmatched({ storage: seen, clock, registry: new Registry({ storage: seen, clock }) });
+  const unmatched = new Unmatched({
+    storage: seen,
+    clock,
+    registry: new Registry({ storage: seen, clock }),
+    isKept: async () => false,
+  });
   await unmatched.sweep();
   await clock.advance(NO_MATCH_MS);
   isTime = true;

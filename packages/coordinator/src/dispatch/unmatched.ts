@@ -24,6 +24,8 @@ export interface UnmatchedHost {
   readonly storage: AgentStorage;
   readonly clock: Clock;
   readonly registry: Registry;
+  /** Whether a runner with earlier code keeps a session (`earlier-code.ts`). */
+  isKept(sessionId: string): Promise<boolean>;
 }
 
 export const SWEEP_MS = 5_000;
@@ -85,7 +87,9 @@ export class Unmatched {
   /** Looks at every due session, and ends those that have waited too long. */
   async sweep(): Promise<void> {
     const { storage, clock, registry } = this.#host;
-    const runners = (await registry.all()).filter(({ draining }) => draining !== true).map(fitnessOf);
+    const runners = (await registry.all())
+      .filter(({ draining, superseded }) => draining !== true && superseded !== true)
+      .map(fitnessOf);
     const { sessionIds } = await storage.due({ now: clock.now(), limit: PAGE });
     if (this.#servesSince === undefined) await this.#read();
     const now = clock.monotonic();
@@ -99,7 +103,7 @@ export class Unmatched {
       if (found === undefined) continue;
       needs.set(sessionId, found);
       const unmet = unmetBy(runners, found);
-      if (unmet === undefined) continue;
+      if (unmet === undefined || (await this.#host.isKept(sessionId))) continue;
       const was = before.get(sessionId);
       const mark = was?.unmet === undefined ? (row ?? (await this.#rowOf(sessionId)))?.mark : was.mark;
       if (mark === undefined) continue;

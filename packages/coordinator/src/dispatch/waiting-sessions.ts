@@ -110,7 +110,7 @@ export class WaitingSessions {
 
   #add(session: Session, now: number, suspectSince: number | undefined): void {
     if (isEnded(session.status) || session.status === "paused") return;
-    const { sessionId, agent, flags, placement } = session;
+    const { sessionId, agent, flags, placement, checkpointSeq } = session;
     const lastRunner = this.#lastRunners.get(sessionId);
     this.#candidates.set(sessionId, {
       sessionId,
@@ -120,6 +120,7 @@ export class WaitingSessions {
       since: dueSince(session, now),
       ...placement,
       ...(lastRunner === undefined ? {} : { lastRunner }),
+      ...(checkpointSeq === undefined ? {} : { checkpointSeq }),
       ...(suspectSince === undefined ? {} : { suspectSince }),
     });
   }

@@ -326,7 +326,7 @@ class Runners {
         return {
           ...fitnessOf(runner),
           isFull: (await heldBy(host, runner)) >= runner.maxRuns,
-          isDraining: runner.draining === true,
+          isDraining: runner.draining === true || runner.superseded === true,
           isSilent: status === "silent",
           quietMs,
         };

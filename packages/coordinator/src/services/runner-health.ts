@@ -27,12 +27,15 @@ export function healthOf(
   { clock, dispatcher, leaseMs, registry }: HealthHost,
   runner: StoredRunner,
 ): RunnerHealth {
-  const { runnerId, seenAt, draining } = runner;
+  const { runnerId, seenAt, draining, superseded } = runner;
   const quietMs = Math.max(0, Math.min(dispatcher.quietFor(runnerId), clock.now() - seenAt));
   const isSeenHere = registry.isSeenHere(runner) || dispatcher.quietFor(runnerId) < Infinity;
   const isOld = !isSeenHere && seenAt <= registry.beganAt;
   const isSilent = isOld || quietMs >= (registry.isSeenHere(runner) ? leaseMs : QUIET_MS);
-  return { status: isSilent ? "silent" : draining === true ? "draining" : "online", quietMs };
+  return {
+    status: isSilent ? "silent" : draining === true || superseded === true ? "draining" : "online",
+    quietMs,
+  };
 }
 
 /** runner-health-2. */

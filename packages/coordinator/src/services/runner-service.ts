@@ -182,7 +182,15 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
 
     async poll(request, context) {
       const { caller, signal } = callOf(context);
-      const offers = { agents: request.agents.map(offeredOf), taskKinds: [...request.taskKinds] };
+      const kept = request.superseded?.kept.map(({ sessionId, nextSeq }) => ({
+        sessionId,
+        nextSeq: Number(nextSeq),
+      }));
+      const offers = {
+        agents: request.agents.map(offeredOf),
+        taskKinds: [...request.taskKinds],
+        ...(kept === undefined ? {} : { superseded: true as const }),
+      };
       let known = await own(caller, request.runnerId);
       const process = request.process === undefined ? undefined : hashOf(request.process);
       if (isOther(known, process)) {
@@ -202,6 +210,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
           waitMs,
           ackCommandIds,
           ...offers,
+          ...(kept === undefined ? {} : { kept }),
           ...(ackPollId === undefined ? {} : { ackPollId }),
           ...(process === undefined ? {} : { process }),
           ...(request.number === undefined ? {} : { number: Number(request.number) }),
@@ -213,8 +222,10 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       return {
         pollId: answer.pollId,
         now: BigInt(now),
-        claims: answer.claims.map(({ sessionId, token, askedAt, leaseMs, snapshot }) => ({
+        left: kept === undefined ? [] : [...(await dispatcher.earlierCode.leftOf(runnerId, kept))],
+        claims: answer.claims.map(({ sessionId, token, askedAt, leaseMs, snapshot, mayReturn }) => ({
           sessionId,
+          mayReturn,
           token: BigInt(token),
           leaseMs: BigInt(leaseMs),
           snapshot: bytesOf(snapshot),

@@ -221,7 +221,10 @@ async function notifyDispatch(
       return;
     }
     case "release_claim":
-      if (result.status === "released") dispatcher.released(change.sessionId, false);
+      if (result.status !== "released") return;
+      if (change.diverged === true && caller.kind === "runner")
+        dispatcher.earlierCode.diverged(change.sessionId, caller.name);
+      dispatcher.released(change.sessionId, false);
       return;
     case "import_session":
     case "import_tree":

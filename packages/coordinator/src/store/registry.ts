@@ -67,6 +67,8 @@ export interface StoredRunner {
   readonly processSince?: number;
   /** Whether the runner gets no new sessions. */
   readonly draining?: boolean;
+  /** Whether a runner with newer code has replaced it (rules-8). */
+  readonly superseded?: true;
 }
 
 export interface OfferedAgent {
@@ -199,12 +201,11 @@ export class Registry {
    */
   seen(
     runner: StoredRunner,
-    offers: Pick<StoredRunner, "agents" | "taskKinds">,
+    offers: Pick<StoredRunner, "agents" | "taskKinds" | "superseded">,
     isBack: boolean,
   ): StoredRunner {
     const now = this.#host.clock.now();
-    const isNews =
-      JSON.stringify([runner.agents, runner.taskKinds]) !== JSON.stringify([offers.agents, offers.taskKinds]);
+    const isNews = textOf(runner) !== textOf(offers);
     // mutant: moved-runner-silent
     if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
     const seen = { ...runner, ...offers, seenAt: now };
@@ -279,6 +280,14 @@ export class Registry {
     this.#known.set(runnerId, known);
     return known;
   }
+}
+
+function textOf({
+  agents,
+  taskKinds,
+  superseded,
+}: Pick<StoredRunner, "agents" | "taskKinds" | "superseded">): string {
+  return JSON.stringify([agents, taskKinds, superseded === true]);
 }
 
 interface Silence {

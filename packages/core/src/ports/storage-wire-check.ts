@@ -346,6 +346,7 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
     ifUnchanged: optional(hasShape({ nextSeq: isCount, updatedAt: isTime })),
     run: optional(isRunNote),
     isLost: optional(isTrue),
+    diverged: optional(isTrue),
   }),
   put_schedule: hasShape({ schedule: isSchedule }),
   remove_schedule: hasShape({ scheduleId: isText }),

@@ -273,6 +273,11 @@ export interface ReleaseClaim {
   readonly run?: RunNote;
   /** The holder's process is known to be gone: the release counts as a loss (ST39). */
   readonly isLost?: true;
+  /**
+   * The holder's code diverged from the journal before it committed anything. It is for a coordinator, which
+   * offers the session to a runner with earlier code. Storage releases the claim as usual.
+   */
+  readonly diverged?: true;
 }
 
 /** Facts about a run that a storage cannot know without the coordinator. */

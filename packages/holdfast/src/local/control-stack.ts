@@ -82,7 +82,7 @@ export async function restartStack(io: Io): Promise<number> {
   io.result(after, "");
   io.note(`${io.notes.symbols.done} the coordinator and the runner were started again`);
   const draining = after.processes.filter(({ status }) => status === "draining").length;
-  if (draining > 0) io.note("the runner before ends when its sessions have ended or wait");
+  if (draining > 0) io.note("the runner before ends when its sessions have ended or continue in the new one");
   return 0;
 }
 

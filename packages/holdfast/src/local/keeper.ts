@@ -6,8 +6,9 @@
 //   keeper-1. The first process must become ready. If it does not, the start of the stack has failed.
 //   keeper-2. A process that ends later is started again, as the restart policy says. After the last restart the keeper
 //       gives up.
-//   keeper-3. A replacement becomes ready beside the old process, and the old one drains after that. If the replacement
-//       fails, the old process stays.
+//   keeper-3. A replacement becomes ready beside the old process. The old one is told so, and the replacement begins its
+//       work after that. If the replacement fails, the old process stays.
+//   keeper-5. At most `OLD_MAX` replaced processes stay for their sessions. The oldest of more is hurried.
 //   keeper-4. Every process is cleaned up after its end, whatever ended it.
 
 import { toError } from "@holdfast/core";
@@ -15,12 +16,19 @@ import type { ProcessState } from "../place/local-stack.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StackChild } from "./stack-child.ts";
 
+/** keeper-5. */
+const OLD_MAX = 4;
+
 export interface KeeperHost {
   start(): StackChild;
   /** Resolves when the process is ready. May be called for several processes at once. @throws when it never will be. */
   makeReady(child: StackChild): Promise<void>;
-  /** Make a process end when its work is done. Must not throw. */
-  drain(child: StackChild): void;
+  /** The process may begin its work. */
+  begin(child: StackChild): void;
+  /** Make a process end when its work is done, because another one replaces it. Resolves when it knows. Never rejects. */
+  replaced(child: StackChild): Promise<void>;
+  /** Make a replaced process end as soon as it can. Must not throw. */
+  hurry(child: StackChild): void;
   /** keeper-4. Must not throw. */
   cleanUp(child: StackChild): void;
   /** Called after each change of `states`. */
@@ -68,11 +76,16 @@ export class Keeper {
       throw error;
     }
     const old = this.#current;
-    this.#became(next);
-    if (old === undefined) return;
-    this.#draining.add(old);
-    this.#host.drain(old);
-    this.#host.changed();
+    this.#current = next;
+    this.#status = "starting"; // Its end counts as that of the current process from now on.
+    this.#readyAt = performance.now();
+    if (old !== undefined && this.#living.has(old)) {
+      this.#draining.add(old);
+      this.#host.changed();
+      await this.#host.replaced(old);
+      for (const oldest of [...this.#draining].slice(0, -OLD_MAX)) this.#host.hurry(oldest);
+    }
+    if (this.#current === next && this.#status === "starting") this.#became(next);
   }
 
   /** Ends the process and starts it again at once, which does not count as a restart. Resolves when it is ready. */
@@ -140,6 +153,7 @@ export class Keeper {
     this.#current = child;
     this.#readyAt = performance.now();
     this.#status = "ready";
+    this.#host.begin(child);
     this.#host.changed();
   }
 

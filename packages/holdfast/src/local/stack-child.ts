@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { HoldfastError } from "@holdfast/core";
 import { errorOf } from "../frame/command-error.ts";
-import type { HandOver, Report } from "../supervised/supervisor-link.ts";
+import type { Order, Report } from "../supervised/supervisor-link.ts";
 
 export interface ChildOptions {
   readonly component: "coordinator" | "runner";
@@ -89,8 +89,8 @@ export class StackChild {
     }
   }
 
-  handOver(handOver: HandOver): void {
-    if (this.#child.connected) this.#child.send(handOver, () => {});
+  order(order: Order): void {
+    if (this.#child.connected) this.#child.send(order, () => {});
   }
 
   /** Asks it to end, and ends it by force after a time. Resolves when it has ended. */

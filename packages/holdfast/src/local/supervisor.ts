@@ -7,8 +7,10 @@
 //   supervisor-3. Nothing is lost when a report to the coordinator fails: it is repeated until it succeeds. A later
 //       supervisor reports all runners of the stack before it starts its own.
 //   supervisor-4. The runner ends before the coordinator, to which it releases its sessions.
-//   supervisor-5. New files of agents are loaded by a new runner beside the old one. The old one takes nothing new and
-//       ends with its sessions. If the new files do not load, the old runner stays.
+//   supervisor-5. New files of agents are loaded by a new runner beside the old one. The old one takes nothing new, and
+//       releases its sessions at their checkpoints. It takes back those that diverge from the new code, and ends with the
+//       last session of its code. The new runner begins when the coordinator knows that the old one is superseded. If the
+//       new files do not load, the old runner stays.
 //   supervisor-6. The files of a load that failed are watched as well, so that their correction is loaded. The
 //       configuration files are watched even where none exists yet.
 
@@ -105,7 +107,9 @@ export class Supervisor {
       ...common,
       start: () => this.#startCoordinator(),
       makeReady: (child) => this.#coordinatorReady(child),
-      drain: (child) => void child.stop(COORDINATOR_GRACE_MS),
+      begin: () => {},
+      replaced: (child) => child.stop(COORDINATOR_GRACE_MS),
+      hurry: () => {},
       cleanUp: (child) => void this.#endAll(child),
       gaveUp: (end) => void this.#giveUp("coordinator", end),
     });
@@ -113,7 +117,9 @@ export class Supervisor {
       ...common,
       start: () => this.#startRunner(),
       makeReady: (child) => this.#runnerReady(child),
-      drain: (child) => void this.#drainRunner(child),
+      begin: (child) => child.order({ type: "begin" }),
+      replaced: (child) => this.#supersede(child),
+      hurry: (child) => void this.#drainRunner(child),
       cleanUp: (child) => this.#cleanUpRunner(child),
       gaveUp: (end) => void this.#giveUp("runner", end),
     });
@@ -231,13 +237,20 @@ export class Supervisor {
     const { agents: offers, secrets } = await child.reported("loaded");
     const values = await this.#parts.secrets.valuesOf(secrets);
     const token = await this.#untilAnswered((admin) => admin.registrationToken("local"));
-    child.handOver({ url: this.state.url ?? "", token, secrets: values });
+    child.order({ type: "hand_over", url: this.state.url ?? "", token, secrets: values });
     await child.reported("started");
     this.#change({ offers });
   }
 
+  /** supervisor-5. */
+  async #supersede(child: StackChild): Promise<void> {
+    child.order({ type: "supersede" });
+    await child.reported("superseded").catch(() => {}); // It has ended.
+  }
+
   async #drainRunner(child: StackChild): Promise<void> {
     const runnerId = this.#runnerIds.get(child);
+    this.#parts.log.write("supervisor", `too many old runners: ${runnerId} no longer waits for its sessions`);
     if (runnerId === undefined) await child.stop(RUNNER_GRACE_MS);
     else await this.#untilAnswered((admin) => admin.drain(runnerId)).catch(() => {});
   }

@@ -69,12 +69,20 @@ async function runWith(args: Arguments, io: Io, supervised: SupervisorLink | und
   void supervised?.gone.then(() => stopped.resolve("SIGTERM"));
   try {
     const end = await keepRunner({
-      options: { ...options, tracer: wanted === undefined ? watcher : compositeTracer([watcher, wanted]) },
+      options: {
+        ...options,
+        ...(supervised === undefined ? {} : { begin: supervised.begin }),
+        tracer: wanted === undefined ? watcher : compositeTracer([watcher, wanted]),
+      },
       io,
       log: (event) => {
         logEvent(event, io);
         if (event.type === "registered" || event.type === "started") supervised?.report(event);
       },
+      begun: (runner) =>
+        void supervised?.superseded
+          .then(() => runner.supersede())
+          .then(() => supervised.report({ type: "superseded" })),
       until: stopped.promise,
     });
     if (end === undefined) return 0;
@@ -376,6 +384,10 @@ export function logEvent(event: RunnerEvent, io: Io): void {
     }
     case "back":
       return io.note(`${symbols.again} The coordinator is back`);
+    case "superseded":
+      return io.note(
+        `Newer code takes over; ${count(event.kept, "session")} may return here if it diverges from their journals`,
+      );
     case "draining":
       return io.note(`Taking no more; ${count(event.held, "run")} held`);
     case "stopped":

@@ -16,6 +16,14 @@ export interface HandOver {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
+/** The messages of a supervisor. */
+export type Order =
+  | ({ readonly type: "hand_over" } & HandOver)
+  /** The runner may take sessions from now on. */
+  | { readonly type: "begin" }
+  /** A new runner with newer code takes the new sessions from now on. */
+  | { readonly type: "supersede" };
+
 /** The messages of a child. */
 export type Report =
   | {
@@ -33,10 +41,14 @@ export type Report =
     }
   | { readonly type: "registered"; readonly runnerId: string }
   | { readonly type: "started" }
+  /** The coordinator knows that the runner is superseded. */
+  | { readonly type: "superseded" }
   | { readonly type: "failed"; readonly error: ReportedError };
 
 export interface SupervisorLink {
   readonly handedOver: Promise<HandOver>;
+  readonly begin: Promise<void>;
+  readonly superseded: Promise<void>;
   /** Resolves when the supervisor has ended. */
   readonly gone: Promise<void>;
   report(report: Report): void;
@@ -54,8 +66,20 @@ export function supervisorLink(args: Arguments): SupervisorLink | undefined {
       fix: "leave the option out",
     });
   const handedOver = Promise.withResolvers<HandOver>();
+  const begin = Promise.withResolvers<void>();
+  const superseded = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<void>();
-  process.on("message", (message) => handedOver.resolve(message as HandOver));
+  process.on("message", (message) => {
+    const order = message as Order;
+    switch (order.type) {
+      case "hand_over":
+        return handedOver.resolve(order);
+      case "begin":
+        return begin.resolve();
+      case "supersede":
+        return superseded.resolve();
+    }
+  });
   process.on("disconnect", () => gone.resolve());
   if (!process.connected) gone.resolve();
   const report = (message: Report): void => {
@@ -63,6 +87,8 @@ export function supervisorLink(args: Arguments): SupervisorLink | undefined {
   };
   return {
     handedOver: handedOver.promise,
+    begin: begin.promise,
+    superseded: superseded.promise,
     gone: gone.promise,
     report,
     failed(error) {

@@ -55,8 +55,11 @@ export class LocalStack {
     }
   }
 
+  /** Waits until its processes work. An old runner may still drain: it stays for sessions that wait. */
   ready(): Promise<StackState> {
-    return this.until("ready", ({ processes }) => processes.every(({ status }) => status === "ready"));
+    return this.until("ready", ({ processes }) =>
+      processes.every(({ status }) => status === "ready" || status === "draining"),
+    );
   }
 
   /** The process of a component that does not drain. */

@@ -251,12 +251,20 @@ export interface SessionHandle<Output = unknown> {
 }
 
 /** A claim of this process that a coordinator made. */
-export interface GivenClaim {
-  readonly token: number;
-  /** The session under this claim. */
-  readonly snapshot: SessionSnapshot;
+export interface GivenClaim extends HeldSession {
   /** When the claim was made, by the monotonic time of the runtime's clock. */
   readonly claimedAt: number;
+}
+
+/** A session under a claim. */
+export interface HeldSession {
+  readonly token: number;
+  readonly snapshot: SessionSnapshot;
+  /**
+   * Whether a process with earlier code takes the session back if the code here diverges from its journal.
+   * Such a session is then released with `diverged`, and not paused.
+   */
+  readonly mayReturn?: boolean;
 }
 
 export type CancelReceipt = {
@@ -343,8 +351,12 @@ export interface Runtime {
   drive(claim: GivenClaim): void;
   /** Stop driving one session: its running tasks are aborted, and it stays as its last commit left it. */
   abandon(sessionId: string): void;
-  /** Release every session that only waits, without waiting for `warmMs`. */
-  releaseWaiting(): void;
+  /**
+   * Release every session that only waits, without waiting for `warmMs`. With `atCheckpoints`, each other
+   * session is released once its next checkpoint is committed, so that a process with newer code continues it.
+   * A session that stores no journal stays.
+   */
+  releaseWaiting(options?: { readonly atCheckpoints?: boolean }): void;
   /** Sessions driven now. */
   readonly live: number;
   /**

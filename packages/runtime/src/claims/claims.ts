@@ -2,7 +2,7 @@
 //
 // A claim that was requested before all sessions were let go is not held: its lease may have ended by now.
 
-import type { AgentStorage, ClaimResult, Clock, SessionSnapshot } from "@holdfast/core";
+import type { AgentStorage, ClaimResult, Clock, ReleaseClaim, SessionSnapshot } from "@holdfast/core";
 import type { GroupCommitter } from "../loop/group-committer.ts";
 import { leaseLost, sessionNotFound } from "../session/session-errors.ts";
 
@@ -89,8 +89,13 @@ export class Claims {
   }
 
   /** @param onDone called when the release is stored, or has failed. */
-  release(sessionId: string, token: number, onDone = (): void => {}): void {
-    const change = { type: "release_claim", sessionId, token } as const;
+  release(
+    sessionId: string,
+    token: number,
+    onDone = (): void => {},
+    why: Pick<ReleaseClaim, "diverged"> = {},
+  ): void {
+    const change = { type: "release_claim", sessionId, token, ...why } as const;
     this.#host.committer.submit({ change, onResult: onDone, onError: onDone });
   }
 

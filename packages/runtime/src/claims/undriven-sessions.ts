@@ -42,6 +42,12 @@ export class UndrivenSessions {
     return this.park(sessionId, token, "poison", fault);
   }
 
+  /** The journal does not fit the code here: release the session for a process with earlier code, or park it. */
+  async diverged(sessionId: string, token: number, fault: HoldfastError, mayReturn = false): Promise<void> {
+    if (!mayReturn) return this.park(sessionId, token, "nondeterminism", fault);
+    this.#host.claims.release(sessionId, token, undefined, { diverged: true });
+  }
+
   /** Store the session as paused. Its position is read now, as it is constant only under a claim. */
   async park(
     sessionId: string,

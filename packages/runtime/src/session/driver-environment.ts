@@ -54,6 +54,8 @@ export interface DriverWorld extends TaskWorld {
   asked(driver: Driven, payers: readonly string[], waits: boolean): void;
   /** It is committed that the session waits. `bytes` is an estimate of the memory it takes. */
   noteWaiting(sessionId: string, bytes: number): void;
+  /** Whether a session is released once its checkpoint is committed. */
+  leavesAtCheckpoint(): boolean;
   /** Where the code that runs this very moment belongs. */
   whereabouts(sessionId: string): Whereabouts;
   /** The driver is over. Called once. */
@@ -66,6 +68,8 @@ export interface DriverOptions {
   /** The token of its claim, or the function that creates a new session with its first batch. */
   readonly claim: number | Creator;
   readonly acceptDrift: boolean;
+  /** Whether a process with earlier code takes the session back if the agent diverges from its journal. */
+  readonly mayReturn?: boolean | undefined;
 }
 
 /** The kernel options that come from the process. */

@@ -2,6 +2,7 @@
 // agent asked for between two commits.
 //
 //   segment-commit-1. Tasks start, and running tasks are aborted, only after the batch that asked for it is committed (K3, K6).
+//   segment-commit-2. A replay that diverges commits nothing if a process with earlier code takes the session back.
 //
 // A commit that storage refuses ends the driver. A driver that drains commits a last segment, which parks the session
 // (session-driver-5).
@@ -46,6 +47,7 @@ interface CommitParts {
   readonly cancel: CancelWatch;
   readonly inbox: Inbox;
   readonly trace: SessionTrace;
+  readonly mayReturn: boolean | undefined;
 }
 
 export class SegmentCommits {
@@ -55,17 +57,22 @@ export class SegmentCommits {
   readonly #cancel: CancelWatch;
   readonly #inbox: Inbox;
   readonly #trace: SessionTrace;
+  readonly #mayReturn: boolean;
   readonly #row: SessionRow;
   readonly #missedOutcomes: MissedOutcomes;
   readonly #alarm = alarm(() => this.#driven.wake());
 
-  constructor(world: DriverWorld, { driven, attempts, cancel, inbox, trace }: CommitParts) {
+  constructor(
+    world: DriverWorld,
+    { driven, attempts, cancel, inbox, trace, mayReturn = false }: CommitParts,
+  ) {
     this.#world = world;
     this.#driven = driven;
     this.#attempts = attempts;
     this.#cancel = cancel;
     this.#inbox = inbox;
     this.#trace = trace;
+    this.#mayReturn = mayReturn;
     this.#row = new SessionRow(driven.session);
     this.#missedOutcomes = new MissedOutcomes(world, driven, inbox);
   }
@@ -208,7 +215,11 @@ export class SegmentCommits {
 
   /** K5, K6: keep the outcomes that were delivered, commit nothing else, and park or fail. */
   settleFault(fault: HoldfastError): void {
-    const { kernel, driver } = this.#driven;
+    const { kernel, driver, isRowStale } = this.#driven;
+    // segment-commit-2. The row is stale until the first commit of this driver.
+    // mutant: diverged-not-returned
+    if (this.#mayReturn && isRowStale && fault.code === "nondeterminism")
+      return driver.depart({ type: "abandoned", error: fault, diverged: true });
     const segment = kernel.segment.salvage(Math.max(this.#world.clock.now(), kernel.now));
     const patch = faultPatch(fault, this.#cancel.seen);
     this.#commit(segment, patch, () => driver.depart(faultedBy(patch, fault)));

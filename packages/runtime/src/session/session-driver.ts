@@ -57,7 +57,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
   readonly #commits: SegmentCommits;
   readonly #nothing = alarm(() => this.#foundBlockedOnNothing());
 
-  constructor(world: DriverWorld, { agent, snapshot, claim: owned, acceptDrift }: DriverOptions) {
+  constructor(world: DriverWorld, { agent, snapshot, claim: owned, acceptDrift, mayReturn }: DriverOptions) {
     const { session, signals } = snapshot;
     this.#world = world;
     this.#agent = agent;
@@ -74,7 +74,7 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     const seen = signals.reduce((last, { order }) => Math.max(last, order), session.inbox);
     const inbox = (this.#inbox = new Inbox(world, this, seen));
     const cancel = (this.#cancel = new CancelWatch(world, driven, attempts));
-    this.#commits = new SegmentCommits(world, { driven, attempts, cancel, inbox, trace });
+    this.#commits = new SegmentCommits(world, { driven, attempts, cancel, inbox, trace, mayReturn });
   }
 
   start(): void {
@@ -267,6 +267,8 @@ export class SessionDriver implements DriverOfSession, InboxSession {
     const last = driven.kernel;
     this.#attempts.abortAll("the checkpoint cancelled it", true);
     this.#trace.turnEnded("checkpointed");
+    // mutant: checkpoint-not-left
+    if (this.#world.leavesAtCheckpoint() && !driven.claim.isMinimal) return this.abandon();
     driven.pending.keepCancels();
     driven.weight.checkpointed(state.chars, last.pending.chars);
     driven.kernel = this.#makeKernel(nextLife(last, state, driven.session, driven.token));

@@ -9,6 +9,7 @@ import {
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
+  type ReleaseClaim,
   type Session,
   type SessionPatch,
   recordError,
@@ -31,7 +32,17 @@ export type Departure =
    * Storage refused a commit, the claim was lost, or the runtime closed: the session stays as its last commit
    * left it.
    */
-  | { readonly type: "abandoned"; readonly error: HoldfastError | undefined };
+  | {
+      readonly type: "abandoned";
+      readonly error: HoldfastError | undefined;
+      /** The agent diverged from its journal, and a process with earlier code takes the session back. */
+      readonly diverged?: true;
+    };
+
+/** The reason that the release of a claim names after a departure. */
+export function reasonOf(departure: Departure): Pick<ReleaseClaim, "diverged"> {
+  return departure.type === "abandoned" && departure.diverged === true ? { diverged: true } : {};
+}
 
 export function departureEvent(departure: Departure): TraceBody {
   if (departure.type === "paused") {

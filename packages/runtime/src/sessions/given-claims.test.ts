@@ -110,6 +110,32 @@ describe("a claim that a runtime is given", () => {
     expect(released()).toEqual([2]);
   });
 
+  test("segment-commit-2: a session that diverges and may return is released as diverged, and nothing is committed", async () => {
+    const other = defineAgent({ name: "waiting", run: async (ctx) => ctx.waitForSignal("another") });
+    const { runtime, memory, give, committed } = await open({ agents: [other] });
+    runtime.drive({ ...(await give()), mayReturn: true });
+    await turns(20);
+    expect(committed).toEqual([{ type: "release_claim", sessionId, token: 2, diverged: true }]);
+    expect(await memory.reader.session(sessionId)).toMatchObject({ status: "waiting" });
+    runtime.drive(await give());
+    await turns(20);
+    expect(await memory.reader.session(sessionId)).toMatchObject({ pauseReason: "nondeterminism" });
+  });
+
+  test("a session is released once its checkpoint is committed, when the process says so", async () => {
+    const inTurns = defineAgent({
+      name: "waiting",
+      run: async (ctx) => (ctx.turn > 0 ? "done" : ctx.checkpoint({ got: await ctx.waitForSignal("go") })),
+    });
+    const { runtime, memory, clock, give, released } = await open({ agents: [inTurns] });
+    await memory.commit([SIGNAL], clock.now());
+    runtime.releaseWaiting({ atCheckpoints: true });
+    runtime.drive(await give());
+    await turns(20);
+    expect(released()).toEqual([2]);
+    expect(await memory.reader.session(sessionId)).toMatchObject({ status: "working", turn: 1 });
+  });
+
   test("V1: a session of another version of its agent is parked under the given claim", async () => {
     const newer = defineAgent({ name: "waiting", version: "2", run: async () => 2 });
     const { runtime, memory, give } = await open({ agents: [newer] });

@@ -29,13 +29,14 @@ export class GivenClaims {
     this.#host = host;
   }
 
-  drive({ token, snapshot, claimedAt }: GivenClaim): void {
+  drive(given: GivenClaim): void {
+    const { token, snapshot, claimedAt } = given;
     const { clock, timers, sessions, claimAgeMs, claims } = this.#host;
     const { sessionId } = snapshot.session;
     claims.terms();
     // mutant: old-claim-used
     if (clock.monotonic() - claimedAt > claimAgeMs) return claims.release(sessionId, token); // given-claims-1.
-    sessions.drive(snapshot, token).catch((error: unknown) => {
+    sessions.drive(given).catch((error: unknown) => {
       sessions.failedToRun(sessionId, toHoldfastError(error));
       const release = alarm(() => claims.release(sessionId, token));
       timers.after(release, RELEASE_MS); // given-claims-2.

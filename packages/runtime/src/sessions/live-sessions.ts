@@ -18,7 +18,6 @@ import {
   type CreateSession,
   type Entry,
   type Session,
-  type SessionSnapshot,
   type UnsettledTask,
 } from "@holdfast/core";
 import {
@@ -30,6 +29,7 @@ import {
   remainingOf,
 } from "@holdfast/core/internal";
 import type { Agent } from "../agents/define.ts";
+import type { HeldSession } from "../api/runtime-api.ts";
 import { KnownAgents } from "../agents/agent-registry.ts";
 import { findSession } from "../claims/find-session.ts";
 import { LastErrors } from "./last-errors.ts";
@@ -46,7 +46,7 @@ import {
   sessionNotFound,
   storedTooShort,
 } from "../session/session-errors.ts";
-import { settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
+import { reasonOf, settledAs, settledBy, type Settled } from "../session/session-outcome.ts";
 import { alarm } from "../loop/timers.ts";
 import { Waiters } from "./outcome-waiters.ts";
 import { OwnChildren } from "./own-children.ts";
@@ -180,35 +180,34 @@ export class LiveSessions {
    *
    * @throws HoldfastError when the session cannot run here: the caller releases the claim.
    */
-  async drive(snapshot: SessionSnapshot, token: number): Promise<void> {
-    const { session } = snapshot;
-    const { sessionId, status } = session;
+  async drive(given: HeldSession): Promise<void> {
+    const { sessionId, status, move } = given.snapshot.session;
     const driver = this.#entries.live(sessionId)?.driver;
-    if (driver?.token === token) return;
+    if (driver?.token === given.token) return;
     driver?.abandon(); // live-sessions-2.
-    if (this.#entries.has(sessionId) || isEnded(status) || status === "paused" || session.move !== undefined)
+    if (this.#entries.has(sessionId) || isEnded(status) || status === "paused" || move !== undefined)
       throw new ConflictError(
         "session_claimed",
         `session ${sessionId} cannot be driven now: it is ${status}`,
       );
     // mutant: given-claim-driven-late
-    return this.#entries.activate(sessionId, () => this.#driveGiven(snapshot, token));
+    return this.#entries.activate(sessionId, () => this.#driveGiven(given));
   }
 
-  async #driveGiven(snapshot: SessionSnapshot, token: number): Promise<void> {
-    const { session } = snapshot;
+  async #driveGiven(given: HeldSession): Promise<void> {
+    const { session } = given.snapshot;
     refuseNewerSession(session);
     if (this.#undriven.isPoison(session.sessionId))
-      return this.#undriven.parkPoison(session.sessionId, token);
+      return this.#undriven.parkPoison(session.sessionId, given.token);
     let agent: Agent;
     try {
       agent = this.#agents.of(session.sessionId, session.agent, this.#drifting.has(session.sessionId));
     } catch (error) {
       if (isOtherVersion(error))
-        await this.#undriven.park(session.sessionId, token, "no_matching_runner", error);
+        await this.#undriven.park(session.sessionId, given.token, "no_matching_runner", error);
       throw error;
     }
-    return this.#driveLoaded(agent, snapshot, token, 0);
+    return this.#driveLoaded(agent, given);
   }
 
   /** Run the agent to its first standstill and store the session with what it asked for, in one transaction. */
@@ -332,7 +331,7 @@ export class LiveSessions {
       const onDone = (): void => void this.#afterPause(sessionId, settledBy(departure));
       return this.#host.claims.release(sessionId, token, onDone);
     }
-    if (isReleased) this.#host.claims.release(sessionId, token);
+    if (isReleased) this.#host.claims.release(sessionId, token, undefined, reasonOf(departure));
     if (departure.type === "abandoned" && departure.error !== undefined) {
       this.#abandoned.set(sessionId, departure.error);
       // mutant: created-not-resumed
@@ -434,10 +433,10 @@ export class LiveSessions {
   async #drive(sessionId: string, agent: Agent, token: number, reloads = 0): Promise<void> {
     this.#entries.set(sessionId, { type: "loading", arrived: false });
     const snapshot = await this.#host.claims.load(sessionId, token);
-    return this.#driveLoaded(agent, snapshot, token, reloads);
+    return this.#driveLoaded(agent, { snapshot, token }, reloads);
   }
 
-  async #driveLoaded(agent: Agent, snapshot: SessionSnapshot, token: number, reloads: number): Promise<void> {
+  async #driveLoaded(agent: Agent, { snapshot, token, mayReturn }: HeldSession, reloads = 0): Promise<void> {
     const { sessionId } = snapshot.session;
     if (this.#closed) return this.#host.claims.release(sessionId, token);
     if (isLost(snapshot.session)) return this.#undriven.lose(snapshot.session, token);
@@ -448,10 +447,10 @@ export class LiveSessions {
     let driver: SessionDriver;
     try {
       const acceptDrift = this.#drifting.has(sessionId);
-      driver = this.#launch({ agent, snapshot, claim: token, acceptDrift }, reloads);
+      driver = this.#launch({ agent, snapshot, claim: token, acceptDrift, mayReturn }, reloads);
     } catch (error) {
       if (!HoldfastError.is(error) || error.code !== "state_version") throw error;
-      await this.#undriven.park(sessionId, token, "nondeterminism", error);
+      await this.#undriven.diverged(sessionId, token, error, mayReturn);
       throw error;
     }
     if (state?.type === "loading" && state.arrived) driver.poke();

@@ -166,7 +166,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),
-      unmatched: new Unmatched({ storage, clock, registry }),
+      unmatched: new Unmatched({ storage, clock, registry, isKept: async () => false }),
       dispatcher: new Dispatcher({
         storage,
         commit,

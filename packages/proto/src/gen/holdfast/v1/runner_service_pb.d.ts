@@ -248,6 +248,13 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
    * @generated from field: bool with_arrivals = 11;
    */
   withArrivals: boolean;
+
+  /**
+   * Set by a runner whose code a newer runner beside it has replaced.
+   *
+   * @generated from field: optional holdfast.v1.Superseded superseded = 12;
+   */
+  superseded?: Superseded | undefined;
 };
 
 /**
@@ -255,6 +262,49 @@ export declare type PollRequest = Message<"holdfast.v1.PollRequest"> & {
  * Use `create(PollRequestSchema)` to create a new message.
  */
 export declare const PollRequestSchema: GenMessage<PollRequest>;
+
+/**
+ * The part of a poll by which a runner with earlier code gets no sessions but those that the newer code diverges from.
+ *
+ * @generated from message holdfast.v1.Superseded
+ */
+export declare type Superseded = Message<"holdfast.v1.Superseded"> & {
+  /**
+   * The sessions that the runner has committed to, or holds.
+   *
+   * @generated from field: repeated holdfast.v1.KeptSession kept = 1;
+   */
+  kept: KeptSession[];
+};
+
+/**
+ * Describes the message holdfast.v1.Superseded.
+ * Use `create(SupersededSchema)` to create a new message.
+ */
+export declare const SupersededSchema: GenMessage<Superseded>;
+
+/**
+ * @generated from message holdfast.v1.KeptSession
+ */
+export declare type KeptSession = Message<"holdfast.v1.KeptSession"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The length of the session's journal after the runner's last commit.
+   *
+   * @generated from field: int64 next_seq = 2;
+   */
+  nextSeq: bigint;
+};
+
+/**
+ * Describes the message holdfast.v1.KeptSession.
+ * Use `create(KeptSessionSchema)` to create a new message.
+ */
+export declare const KeptSessionSchema: GenMessage<KeptSession>;
 
 /**
  * @generated from message holdfast.v1.PollResponse
@@ -286,6 +336,13 @@ export declare type PollResponse = Message<"holdfast.v1.PollResponse"> & {
    * @generated from field: int64 now = 5;
    */
   now: bigint;
+
+  /**
+   * Kept sessions that have ended, or that another runner has continued since. Some may be named in a later answer.
+   *
+   * @generated from field: repeated string left = 6;
+   */
+  left: string[];
 };
 
 /**
@@ -328,6 +385,13 @@ export declare type Claim = Message<"holdfast.v1.Claim"> & {
    * @generated from field: int64 claimed_at = 5;
    */
   claimedAt: bigint;
+
+  /**
+   * A runner with earlier code takes the session back if this runner's code diverges from the journal.
+   *
+   * @generated from field: bool may_return = 6;
+   */
+  mayReturn: boolean;
 };
 
 /**

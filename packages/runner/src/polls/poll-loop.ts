@@ -97,6 +97,11 @@ export class PollLoop<Answer> {
     if (this.#under !== undefined && this.#under.free > 0) this.#under.controller.abort();
   }
 
+  /** Replaces the poll that waits, because the next one says something else. Its answer is not acted on. */
+  replace(): void {
+    this.#under?.controller.abort();
+  }
+
   async stop(): Promise<void> {
     this.#controller.abort();
     this.#under?.controller.abort();

@@ -1,0 +1,67 @@
+// The options and the handle of a runner: `RunnerOptions`, `Runner`.
+
+import type { AgentTracer, Clock, HoldfastError, Random } from "@holdfast/core";
+import type { Agent, SecretSource, TaskDefinition, Watchdog } from "@holdfast/runtime";
+import type { ConnectionOptions } from "@holdfast/storage/remote";
+import type { Health } from "./health.ts";
+import type { RunnerEvent } from "./runner-event.ts";
+
+export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
+  /**
+   * A registration token for the first start. Later starts need none. The runner's own token works as well.
+   */
+  readonly token?: string;
+  /**
+   * The folder of the runner's own token. Without one the token stays in memory, and every process is a new
+   * runner.
+   */
+  readonly stateFolder?: string;
+  /** The project's folder. Folder, URL and name identify this runner. */
+  readonly workspace: string;
+  /** The name that people see. It distinguishes runners of one project on one machine. */
+  readonly name?: string;
+  // oxlint-disable-next-line typescript/no-explicit-any -- a list of agents of any input and output has no other type.
+  readonly agents?: readonly Agent<any, any>[];
+  /** Tasks that this runner also performs for sessions of other runners. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
+  readonly tasks?: readonly TaskDefinition<any, any>[];
+  /** Values of the secrets that agents and tasks declare. By default, environment variables. */
+  readonly secrets?: SecretSource;
+  /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly hostname?: string;
+  /** The most sessions held at once. */
+  readonly maxRuns?: number;
+  /** How long running work may take to finish when the runner is stopped. */
+  readonly graceMs?: number;
+  /** How often claims are renewed, at most a third of the lease. By default, the coordinator decides. */
+  readonly renewMs?: number;
+  /** How long a poll waits. By default, the coordinator decides. */
+  readonly pollTimeoutMs?: number;
+  /** Serve `/healthz` on this port of this machine. By default there is no such port. */
+  readonly healthPort?: number;
+  /** The runner asks for sessions once this has resolved. By default, at once. */
+  readonly begin?: Promise<void>;
+  /** Called with each event. Must not throw. */
+  readonly log?: (event: RunnerEvent) => void;
+  readonly tracer?: AgentTracer;
+  readonly watchdog?: Watchdog;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Ends registering when aborted. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Runner {
+  readonly runnerId: string;
+  health(): Health;
+  /**
+   * Newer code has replaced this runner's code (runner-6). Resolves when the coordinator knows it, or when the runner
+   * stops. The runner ends later, as if it was drained.
+   */
+  supersede(): Promise<void>;
+  /** Finishes or hands back the held sessions, and deregisters. A second call has no further effect. */
+  stop(): Promise<void>;
+  /** Resolves when the runner has stopped, with an error if the coordinator refused it. Never rejects. */
+  readonly ended: Promise<HoldfastError | undefined>;
+}
