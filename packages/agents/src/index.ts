@@ -93,4 +93,6 @@ export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-fi
 export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
 export { nameProblem } from "./agent-files/dialects/dialect.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
+export { findSkills, type Skill } from "./agent-files/skills.ts";
 export { readInstructions, type Instructions } from "./agent-files/instructions.ts";

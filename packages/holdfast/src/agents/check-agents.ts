@@ -1,8 +1,19 @@
-// `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused.
+// `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused. Without a path it also reports
+// on skills and MCP servers.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { foundAt, listAgents, loadAgentFile, type FieldVerdict, type ListedAgent } from "@holdfast/agents";
+import {
+  findSkills,
+  foundAt,
+  listAgents,
+  loadAgentFile,
+  readMcpFiles,
+  type FieldVerdict,
+  type ListedAgent,
+  type McpFile,
+  type Skill,
+} from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
@@ -12,27 +23,46 @@ import { agentPlaces, shownPath } from "./agent-places.ts";
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(paths: readonly string[], io: Io): Promise<number> {
   // Looking at a file is no use of it, so a project needs no trust here.
-  const files =
-    paths.length === 0
-      ? listAgents(agentPlaces(io, { trustsProject: true }))
-      : paths.flatMap((path) => filesAt(resolve(io.cwd, path), io));
-  const refused = files.filter(({ status }) => status === "refused" || status === "doubled");
+  const places = agentPlaces(io, { trustsProject: true });
+  const isAll = paths.length === 0;
+  const agents = isAll ? listAgents(places) : paths.flatMap((path) => filesAt(resolve(io.cwd, path), io));
+  const skills = isAll ? findSkills(places) : [];
+  const mcpFiles = isAll ? readMcpFiles(places) : [];
+  const all = [...agents, ...skills, ...mcpFiles];
+  const refused = all.filter(
+    ({ status, verdicts }) =>
+      status === "refused" || status === "doubled" || verdicts.some(({ verdict }) => verdict === "refused"),
+  );
   const summary =
-    files.length === 0
+    all.length === 0
       ? "no agent files: `holdfast agents new NAME` writes one"
-      : `${count(files.length, "file")}, ${refused.length} refused`;
+      : `${count(all.length, "file")}, ${refused.length} refused`;
   io.show(
-    files.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
-      path,
-      name,
-      dialect,
-      scope,
-      status,
-      others,
-      problem,
-      fields: verdicts,
-    })),
-    [...files.map((file) => fileText(file, io)), summary].join("\n\n"),
+    {
+      agents: agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
+        path,
+        name,
+        dialect,
+        scope,
+        status,
+        others,
+        problem,
+        fields: verdicts,
+      })),
+      skills: skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
+      mcpFiles: mcpFiles.map(({ path, status, problem, verdicts }) => ({
+        path,
+        status,
+        problem,
+        fields: verdicts,
+      })),
+    },
+    [
+      ...agents.map((file) => fileText(file, io)),
+      ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
+      ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
+      summary,
+    ].join("\n\n"),
   );
   return refused.length === 0 ? 0 : 3;
 }
@@ -51,15 +81,8 @@ function filesAt(path: string, io: Io): readonly ListedAgent[] {
 }
 
 function fileText(file: ListedAgent, io: Io): string {
-  const { paint } = io.results;
   const { path, name, dialect, status, others, problem, verdicts } = file;
-  const state =
-    status === "loaded"
-      ? paint.green(status)
-      : status === "hidden"
-        ? paint.yellow(status)
-        : paint.red(status);
-  const lines = [`${paint.bold(shownPath(path, io))}: ${name} (${dialect}), ${state}`];
+  const lines = [titleText(path, `${name} (${dialect})`, status, io)];
   if (others.length > 0) {
     const where = others.map((other) => shownPath(other, io)).join(", ");
     lines.push(
@@ -71,6 +94,23 @@ function fileText(file: ListedAgent, io: Io): string {
     lines.push(`  ${place}${problem.message}`, `  fix: ${problem.fix}`);
   }
   return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+}
+
+function otherText({ path, status, problem, verdicts }: Skill | McpFile, what: string, io: Io): string {
+  const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
+  return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
+}
+
+function titleText(path: string, what: string, status: ListedAgent["status"], io: Io): string {
+  const { paint } = io.results;
+  const colour = {
+    loaded: paint.green,
+    hidden: paint.yellow,
+    untrusted: paint.yellow,
+    refused: paint.red,
+    doubled: paint.red,
+  };
+  return `${paint.bold(shownPath(path, io))}: ${what}, ${colour[status](status)}`;
 }
 
 const WORDS: Readonly<Record<FieldVerdict["verdict"], string>> = {

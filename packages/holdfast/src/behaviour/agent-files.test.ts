@@ -46,6 +46,8 @@ describe("agent files of a project", () => {
     );
     write(project, "work/.holdfast/agents/broken.md", "no front matter\n");
     write(project, "other/.claude/agents/reviewer.md", agentFile("reviewer"));
+    write(project, "work/.agents/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: d\nlicense: MIT\n---\n");
+    write(project, "work/.mcp.json", '{"mcpServers": {"x": {"command": "y", "trust": true}}}');
     write(project, ".claude/agents/mine.md", agentFile("mine"));
   });
   afterAll(() => project.dispose());
@@ -69,7 +71,10 @@ describe("agent files of a project", () => {
       "color: ignored because it only says how another tool shows the agent (line 5)",
     );
     expect(check.stdout).toContain("line 1: the file has no front matter");
-    expect(check.stdout).toContain("4 files, 1 refused");
+    expect(check.stdout).toContain(".agents/skills/pdf/SKILL.md: pdf (skill), loaded");
+    expect(check.stdout).toContain("license: ignored because it is for people (line 4)");
+    expect(check.stdout).toContain("mcpServers.x.trust: ignored because");
+    expect(check.stdout).toContain("6 files, 1 refused");
 
     expect((await inWork("agents trust")).stdout).toContain("is trusted: its 3 agent files can be used");
     const shown = JSON.parse((await inWork("agents show reviewer --json")).stdout) as Record<string, unknown>;
@@ -189,7 +194,9 @@ describe("agent files that are wrong", () => {
     spawnSync("mkfifo", [project.path(".holdfast/agents/pipe.md")]);
     const list = await project.start(["agents", "check", "--json"], { stdin: "", env: { HOME: undefined } })
       .finished;
-    checked = new Map((JSON.parse(list.stdout) as Checked[]).map((file) => [file.name, file]));
+    checked = new Map(
+      (JSON.parse(list.stdout) as { agents: Checked[] }).agents.map((file) => [file.name, file]),
+    );
     expect(list.code).toBe(3);
   });
 

@@ -2,10 +2,9 @@
 
 import { join } from "node:path";
 import { existsSync } from "node:fs";
-import { jsonSyntaxProblem } from "@holdfast/core/internal";
 import { z } from "zod";
 import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
-import { FileProblem, readText, type ParsedFile } from "../format/front-matter.ts";
+import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { descriptionRule, nameRule, unused, type Dialect } from "./dialect.ts";
@@ -124,24 +123,4 @@ export function readFolder(path: string): ParsedFile {
     lineOf: () => null,
     repaired: [],
   };
-}
-
-/** @throws FileProblem */
-function readJson(path: string): Record<string, unknown> {
-  const text = readText(path);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new FileProblem(
-      `${path.split("/").at(-1)} is not JSON: ${jsonSyntaxProblem(text)}`,
-      "correct that line",
-    );
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw new FileProblem(
-    `${path.split("/").at(-1)} is not a JSON object`,
-    "write an object with the fields of the agent",
-  );
 }

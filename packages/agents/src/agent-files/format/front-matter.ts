@@ -6,6 +6,8 @@
 //       a text only if YAML cannot read the whole.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { basename } from "node:path";
+import { jsonSyntaxProblem } from "@holdfast/core/internal";
 import { LineCounter, isAlias, parseDocument, visit, type Document } from "yaml";
 
 /** The largest agent file. */
@@ -45,6 +47,20 @@ export function readText(path: string): string {
   } catch {
     throw new FileProblem("the file is not UTF-8", "save it as UTF-8");
   }
+}
+
+/** @throws FileProblem */
+export function readJson(path: string): Record<string, unknown> {
+  const text = readText(path);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new FileProblem(`${basename(path)} is not JSON: ${jsonSyntaxProblem(text)}`, "correct that line");
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
+  throw new FileProblem(`${basename(path)} is not a JSON object`, "write an object with its fields");
 }
 
 function readBytes(path: string): Buffer {

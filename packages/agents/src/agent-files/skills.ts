@@ -1,0 +1,125 @@
+// `findSkills`: the skills of a project and its user, from `.agents/skills` and `.claude/skills`.
+//
+//   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
+//   skills-2. Skills of a project that the user does not trust are listed, and not read.
+
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { z } from "zod";
+import { realPath, type AgentPlaces } from "./agent-places.ts";
+import { DISPLAY_ONLY, unused } from "./dialects/dialect.ts";
+import { newDraft } from "./format/agent-draft.ts";
+import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
+import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
+import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
+import { isTrusted } from "./trusted-folders.ts";
+
+export interface Skill {
+  readonly name: string;
+  readonly description: string;
+  /** The path of its `SKILL.md`. */
+  readonly path: string;
+  readonly scope: "project" | "user";
+  /** `hidden` for a skill whose name another one has that goes before it. */
+  readonly status: "loaded" | "refused" | "untrusted" | "hidden";
+  readonly verdicts: readonly FieldVerdict[];
+  /** The reason why the file as a whole cannot be used. */
+  readonly problem: string | null;
+}
+
+const FOLDERS = [".agents/skills", ".claude/skills"] as const;
+const SKILLS_MAX = 500;
+
+const TABLE: FieldTable = {
+  restricting: ["disable-model-invocation", "name", "description"],
+  owner: "of a skill",
+  rules: {
+    name: field(
+      z.string().describe("the name of the skill, which is the name of its folder"),
+      (value, draft) => {
+        if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(value) || value.length > 64)
+          return refused("a skill's name has up to 64 small letters, digits and single hyphens between them");
+        return value === draft.name
+          ? HONOURED
+          : refused(`the folder of the skill is ${draft.name}; give both one name`);
+      },
+    ),
+    description: field(
+      z.string().min(1).max(1_024).describe("what the skill does and when to use it"),
+      (value, draft) => {
+        draft.description = value.trim();
+        return HONOURED;
+      },
+    ),
+    license: unused("it is for people"),
+    compatibility: unused("it is for people"),
+    metadata: unused("it is for other programs"),
+    "allowed-tools": unused("a skill gives no rights: the agent's own tools and approvals hold"),
+    "argument-hint": unused(DISPLAY_ONLY),
+    "user-invocable": unused(DISPLAY_ONLY),
+    "disable-model-invocation": field(z.boolean(), (value) =>
+      value ? refused("only a person may use the skill, and a session has the model read it") : HONOURED,
+    ),
+    model: unused("the agent's model reads it"),
+    version: unused("the version is the hash of its content"),
+    hooks: field(z.unknown(), () => ignored("Holdfast runs no hooks of files")),
+  },
+};
+
+/** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
+export function findSkills(places: AgentPlaces): readonly Skill[] {
+  const { project, home, trustFile, trustsProject = false } = places;
+  const isRead = trustsProject || isTrusted(trustFile, project);
+  const isHome = home !== undefined && realPath(home) === realPath(project);
+  const ofProject = isHome
+    ? []
+    : skillFilesIn(project).map((path) => readSkill(path, "project", isRead, realPath(project)));
+  const ofUser =
+    home === undefined ? [] : skillFilesIn(home).map((path) => readSkill(path, "user", true, null));
+  const known = new Set<string>();
+  return [...ofProject, ...ofUser].map((skill) => {
+    if (skill.status !== "loaded") return skill;
+    if (known.has(skill.name)) return { ...skill, status: "hidden" };
+    known.add(skill.name);
+    return skill;
+  });
+}
+
+function skillFilesIn(root: string): readonly string[] {
+  const files = FOLDERS.flatMap((folder) =>
+    namesIn(join(root, folder)).map((name) => join(root, folder, name, "SKILL.md")),
+  );
+  return files.filter((path) => existsSync(path)).slice(0, SKILLS_MAX);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+function readSkill(path: string, scope: Skill["scope"], isRead: boolean, within: string | null): Skill {
+  const draft = newDraft(basename(dirname(path)), "");
+  const skill = { name: draft.name, description: "", path, scope, verdicts: [], problem: null };
+  if (!isRead) return { ...skill, status: "untrusted" };
+  try {
+    if (within !== null && !realPath(path).startsWith(`${within}${sep}`))
+      throw new FileProblem(
+        "the file is a link that leads out of the project",
+        "put the folder itself into the project",
+      );
+    const parsed = readFrontMatter(readText(path));
+    const report = new FieldReport(parsed.lineOf);
+    readFields(parsed.values, TABLE, draft, report);
+    if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
+      report.add(["description"], "refused", "it is missing: say what the skill does and when to use it");
+    const { verdicts } = report;
+    const isRefused = verdicts.some(({ verdict }) => verdict === "refused");
+    return { ...skill, description: draft.description, verdicts, status: isRefused ? "refused" : "loaded" };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { ...skill, status: "refused", problem: error.message };
+  }
+}
