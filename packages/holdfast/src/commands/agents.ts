@@ -1,5 +1,5 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Command } from "../frame/command.ts";
+import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
@@ -35,7 +35,7 @@ export const agents: Command = {
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
-    refuseForeignOptions(action, args);
+    refuseForeignOptions(agents, OPTIONS_OF, args);
     switch (action) {
       case "list":
         takeNothing(rest, agents.usage);
@@ -62,15 +62,3 @@ export const agents: Command = {
     }
   },
 };
-
-function refuseForeignOptions(action: string | undefined, args: Arguments): void {
-  const known = OPTIONS_OF[action ?? ""];
-  const foreign = Object.values(OPTIONS_OF)
-    .flat()
-    .find((name) => args.has(name) && known?.includes(name) === false);
-  if (foreign === undefined) return;
-  throw refuse(`agents ${action ?? ""} has no option --${foreign}`, agents.usage, {
-    got: `--${foreign}`,
-    fix: "leave it out",
-  });
-}

@@ -1,4 +1,4 @@
-import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import { TRACE_OPTION, type Arguments, type Command, type Io } from "../frame/command.ts";
 
 export const schedule: Command = {
@@ -56,7 +56,7 @@ export const schedule: Command = {
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
-    refuseForeignOptions(action, args);
+    refuseForeignOptions(schedule, OPTIONS_OF, args);
     switch (action) {
       case "add":
         return (await import("../ask/schedule-changes.ts")).addSchedule(rest, args, io, schedule.usage);
@@ -80,19 +80,10 @@ export const schedule: Command = {
 
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   add: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
+  list: [],
+  remove: [],
   run: ["trace"],
 };
-
-/** An option that is not looked at would be a wish that is not heard. */
-function refuseForeignOptions(action: string | undefined, args: Arguments): void {
-  const own = OPTIONS_OF[action ?? ""] ?? [];
-  const foreign = Object.keys(schedule.options).find((name) => args.has(name) && !own.includes(name));
-  if (action === undefined || foreign === undefined) return;
-  throw refuse(`schedule ${action} has no option --${foreign}`, schedule.usage, {
-    got: `--${foreign}`,
-    fix: own.length === 0 ? "leave it out" : `one of ${own.map((name) => `--${name}`).join(", ")}`,
-  });
-}
 
 async function list(args: Arguments, io: Io): Promise<number> {
   const { findDatabase } = await import("../place/project.ts");

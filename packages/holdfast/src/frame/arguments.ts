@@ -2,7 +2,7 @@
 
 import { UsageError } from "@holdfast/core";
 import { didYouMean, parseDuration } from "@holdfast/core/internal";
-import type { Arguments, Option, Options } from "./command.ts";
+import type { Arguments, Command, Option, Options } from "./command.ts";
 
 /** A coordinator's token, alone or after an equals sign. */
 const TOKEN = /(^|=)hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16,}$/;
@@ -71,6 +71,26 @@ export function refuseAction(
   if (action === undefined)
     return refuse(`${actions.slice(0, -1).join(", ")} or ${last}?`, usage, { got: "nothing" });
   return refuse(`there is no ${command} ${action}${didYouMean(action, actions)}`, usage, { got: action });
+}
+
+/**
+ * Refuses options of another action of the command: an option that is not looked at would be a wish that is not heard.
+ *
+ * @param optionsOf the options of each action. @throws UsageError
+ */
+export function refuseForeignOptions(
+  { name, usage, options }: Pick<Command, "name" | "usage" | "options">,
+  optionsOf: Readonly<Record<string, readonly string[]>>,
+  args: Arguments,
+): void {
+  const [action = ""] = args.positionals;
+  const own = optionsOf[action];
+  const foreign = Object.keys(options).find((option) => args.has(option) && own?.includes(option) === false);
+  if (own === undefined || foreign === undefined) return;
+  throw refuse(`${name} ${action} has no option --${foreign}`, usage, {
+    got: `--${foreign}`,
+    fix: own.length === 0 ? "leave it out" : `one of ${own.map((option) => `--${option}`).join(", ")}`,
+  });
 }
 
 /** The one thing a command is about, and nothing else. */
