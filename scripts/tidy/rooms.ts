@@ -60,7 +60,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["view"],
     ["run"],
     ["ask", "doctor"],
-    ["local", "ipc"],
+    ["local", "ipc", "transfer"],
     ["commands"],
   ],
   testkit: [

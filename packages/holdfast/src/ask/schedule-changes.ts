@@ -145,9 +145,13 @@ async function withRuntime<T>(
 }
 
 /** `schedule run` knows agents by their names, as every process does: two files of one name would be taken for each other. */
-function refuseOtherFile(
+export function refuseOtherFile(
   schedules: readonly Schedule[],
-  { agent, file, id }: { readonly agent: Agent; readonly file: string; readonly id: string | undefined },
+  {
+    agent,
+    file,
+    id,
+  }: { readonly agent: Pick<Agent, "name">; readonly file: string; readonly id: string | undefined },
 ): void {
   for (const { scheduleId, action } of schedules) {
     if (scheduleId === id || action.type !== "start" || action.agent.name !== agent.name) continue;

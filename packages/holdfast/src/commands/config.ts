@@ -1,8 +1,16 @@
 import { didYouMean } from "@holdfast/core/internal";
-import { refuse, refuseAction, takeNothing, takeOnly } from "../frame/arguments.ts";
+import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../frame/command.ts";
 
 const TEXT_MAX = 4_096;
+
+/** The options of each action. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  get: ["origin"],
+  list: [],
+  export: ["output"],
+  import: ["yes", "dry-run"],
+};
 
 interface Setting {
   readonly key: string;
@@ -14,21 +22,33 @@ interface Setting {
 
 export const config: Command = {
   name: "config",
-  summary: "Show what is configured, and where",
-  usage: "config get KEY [--origin] | config list",
+  summary: "Show what is configured and where, and move it between machines",
+  usage:
+    "config get KEY [--origin] | config list | config export [-o FILE] | config import FILE|- [--yes | --dry-run]",
   description:
     "The first of these that has a value wins: a flag, the environment, .holdfast/config.json in the project, " +
     "holdfast/config.json in your configuration folder ($XDG_CONFIG_HOME, or ~/.config), the default. " +
-    "Both files are JSON; docs/config.schema.json defines their content.",
-  options: { origin: { help: "also show where the value was set" } },
+    "Both files are JSON; docs/config.schema.json defines their content. `export` writes both files, the policy of the runner, your agent " +
+    "files and those of the project, and all schedules as one file. The code of agents is not in it, nor a secret: what looks like one is " +
+    "left out and named. `import` shows what it would change, asks, and then changes all of it or nothing; what only this machine has " +
+    "stays. Exit codes: 2 an option is wrong or nobody can be asked, 3 the file or a setting is wrong, 11 the file is of a newer Holdfast.",
+  options: {
+    origin: { help: "also show where the value was set" },
+    output: { help: "export: the file to write (default: standard output)", value: "FILE", short: "o" },
+    yes: { help: "import: do not ask", short: "y" },
+    "dry-run": { help: "import: only show what would change" },
+  },
   examples: [
     ["config list", "all settings, and where each was set"],
     ["config get db", "the path of the database, alone, for scripts"],
     ["config get db --origin", "and where that path was set"],
+    ["config export -o shop.json", "settings, schedules, agent files and permissions as one file"],
+    ["config import shop.json", "on another machine: shows the changes, and asks"],
   ],
 
   async run(args, io) {
     const [what, ...rest] = args.positionals;
+    refuseForeignOptions(config, OPTIONS_OF, args);
     switch (what) {
       case "get": {
         const setting = await find(takeOnly(rest, "the key", config.usage), args, io);
@@ -38,27 +58,30 @@ export const config: Command = {
       }
       case "list": {
         takeNothing(rest, config.usage);
+        const { CONFIG_KEYS } = await import("../settings/config.ts");
         const { plainLine, table } = await import("../frame/plain-text.ts");
-        const settings = await Promise.all((await allKeys()).map((key) => find(key, args, io)));
+        const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
         );
         io.show(settings, table([["KEY", "VALUE", "GIVEN BY"], ...rows]).join("\n"));
         return 0;
       }
+      case "export":
+        takeNothing(rest, config.usage);
+        return (await import("../transfer/move-config.ts")).exportConfig(args, io, config.usage);
+      case "import": {
+        const file = takeOnly(rest, "the file", config.usage);
+        return (await import("../transfer/move-config.ts")).importConfig(file, args, io, config.usage);
+      }
       default:
-        throw refuseAction("config", what, ["get", "list"], config.usage);
+        throw refuseAction("config", what, Object.keys(OPTIONS_OF), config.usage);
     }
   },
 };
 
-/** The settings of files, and the one that nothing can set yet. */
-async function allKeys(): Promise<readonly string[]> {
-  const { CONFIG_KEYS } = await import("../settings/config.ts");
-  return [...CONFIG_KEYS, "sandbox"];
-}
-
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
+  const { CONFIG_KEYS } = await import("../settings/config.ts");
   switch (key) {
     case "db": {
       const { findDatabase } = await import("../place/project.ts");
@@ -74,23 +97,15 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
     }
-    case "sandbox": {
-      const { findMode } = await import("../place/mode.ts");
-      // No mode has another sandbox yet. Each value of the mode would choose its default here.
-      const { value } = findMode(args, io, false);
-      return { key, value: "filesystem", origin: "default", from: `mode ${value}` };
-    }
     case "mode": {
       const { findMode } = await import("../place/mode.ts");
       return { key, ...findMode(args, io, false) };
     }
-    default: {
-      const keys = await allKeys();
-      throw refuse(`there is no setting "${key}"${didYouMean(key, keys)}`, config.usage, {
+    default:
+      throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {
         got: key,
-        fix: `one of ${keys.join(", ")}`,
+        fix: `one of ${CONFIG_KEYS.join(", ")}`,
       });
-    }
   }
 }
 

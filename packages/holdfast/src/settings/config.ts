@@ -89,12 +89,17 @@ export function readConfig(path: string): Config {
   } catch {
     throw invalid(path, `the configuration is not JSON: ${jsonSyntaxProblem(text)}`);
   }
+  return checkConfig(config, path);
+}
+
+/** Checks settings against the schema. @param at names them in errors. @throws HoldfastError `config_invalid`. */
+export function checkConfig(config: unknown, at: string): Config {
   if (typeof config !== "object" || config === null || Array.isArray(config)) {
-    throw invalid(path, "the configuration is not a JSON object", {
+    throw invalid(at, "the configuration is not a JSON object", {
       expected: '{ "db": "path of the database" }',
     });
   }
-  for (const [key, value] of Object.entries(config)) checkSetting(path, key, value);
+  for (const [key, value] of Object.entries(config)) checkSetting(at, key, value);
   return config;
 }
 
@@ -112,7 +117,8 @@ export function readBounded(path: string): string {
 
 function checkSetting(path: string, key: string, value: unknown): void {
   const keys = Object.keys(CONFIG_SCHEMA.properties);
-  const at = `${path}#/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  const pointer = path.includes("#") ? path : `${path}#`;
+  const at = `${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   if (!keys.includes(key)) {
     throw invalid(at, `the configuration has no "${key}"${didYouMean(key, keys)}`, {
       expected: keys.join(", "),

@@ -1,0 +1,190 @@
+// `ConfigFile`: the configuration of a user and a project as one file, which moves between machines.
+//
+//   config-file-1. The same configuration is the same bytes. The file has no times, and no path of a machine that Holdfast added.
+//   config-file-2. A file is checked whole before anything is looked at or changed.
+//   config-file-3. A path in a file stays below its folder, whatever the file says.
+//   config-file-4. A newer version of the format is refused by its number.
+
+import { createHash } from "node:crypto";
+import { HoldfastError, isSessionId, type Budget } from "@holdfast/core";
+import { jsonSyntaxProblem, refuseSignalName } from "@holdfast/core/internal";
+import { checkRunnerPolicy, type RunnerPolicy } from "@holdfast/runner";
+import { readCron } from "@holdfast/runtime/internal";
+import { z } from "zod";
+import { checkConfig, type Config } from "../settings/config.ts";
+
+export const FORMAT = "holdfast-config";
+export const VERSION = 1;
+/** More than this is no configuration. */
+export const FILE_BYTES_MAX = 16 * 1024 * 1024;
+const TEXT_CHARS_MAX = 1024 * 1024;
+const ITEMS_MAX = 10_000;
+/** As storage wants it, because started sessions have longer ids. */
+const SCHEDULE_ID_CHARS_MAX = 64;
+
+/** A schedule without its times, which the other machine works out. */
+export interface MovedSchedule {
+  readonly id: string;
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly start?: {
+    readonly agent: string;
+    readonly version: string;
+    /** The file of the agent, from the folder of the project. */
+    readonly file?: string;
+    readonly input?: unknown;
+    readonly budget?: Budget;
+    readonly demands?: Readonly<Record<string, string>>;
+    readonly priority?: number;
+  };
+  readonly signal?: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
+}
+
+export interface ConfigFile {
+  readonly format: typeof FORMAT;
+  readonly version: typeof VERSION;
+  readonly user: {
+    readonly settings: Config;
+    /** Agent files of the home folder, by their paths below `.holdfast/agents`. */
+    readonly agents: Readonly<Record<string, string>>;
+  };
+  readonly project: {
+    readonly settings: Config;
+    readonly agents: Readonly<Record<string, string>>;
+    readonly schedules: readonly MovedSchedule[];
+    /** SHA-256 of the files that schedules name. The files themselves belong to the project's repository. */
+    readonly code: Readonly<Record<string, string>>;
+  };
+  /** A kind of permission that a later version adds is a field here. */
+  readonly permissions: { readonly runnerPolicy?: RunnerPolicy };
+}
+
+/** A path below a folder: no step is hidden, leads upward or is empty. */
+const PATH = /^[\p{L}\p{N}_][\p{L}\p{N} ._+@-]*(\/[\p{L}\p{N}_][\p{L}\p{N} ._+@-]*)*$/u;
+const path = z.string().max(500).regex(PATH, "a path below its folder, with / between its steps");
+const agents = z
+  .record(path.endsWith(".md", "a file .md"), z.string().max(TEXT_CHARS_MAX))
+  .refine((files) => Object.keys(files).length <= ITEMS_MAX, `at most ${ITEMS_MAX} files`);
+const texts = z.record(z.string(), z.string());
+const schedule = z
+  .strictObject({
+    id: z
+      .string()
+      .max(SCHEDULE_ID_CHARS_MAX)
+      .refine(isSessionId, "letters, digits, dots, dashes and underscores"),
+    cron: z.string().max(500),
+    timeZone: z.string().max(100),
+    start: z
+      .strictObject({
+        agent: z.string().min(1).max(200),
+        version: z.string().max(200),
+        file: path.optional(),
+        input: z.unknown().optional(),
+        budget: z.looseObject({}).optional(),
+        demands: texts.optional(),
+        priority: z.number().optional(),
+      })
+      .optional(),
+    signal: z
+      .strictObject({
+        sessionId: z.string().refine(isSessionId, "the id of a session"),
+        name: z.string().min(1),
+        payload: z.unknown().optional(),
+      })
+      .optional(),
+  })
+  .refine(({ start, signal }) => (start === undefined) !== (signal === undefined), "either start or signal");
+const settings = z.looseObject({});
+const CONFIG_FILE = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(VERSION),
+  user: z.strictObject({ settings, agents }),
+  project: z.strictObject({
+    settings,
+    agents,
+    schedules: z.array(schedule).max(ITEMS_MAX),
+    code: z.record(path, z.string().regex(/^[0-9a-f]{64}$/, "a SHA-256 in hex")),
+  }),
+  permissions: z.strictObject({ runnerPolicy: z.looseObject({}).optional() }),
+});
+
+/** The file as text (config-file-1). */
+export function configFileText(file: ConfigFile): string {
+  return `${JSON.stringify(file, null, 2)}\n`;
+}
+
+/** @param at names the file in errors. @throws HoldfastError `config_invalid` or `version_unsupported`. */
+export function readConfigFile(text: string, at: string): ConfigFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch {
+    throw invalid(at, `the file is not JSON: ${jsonSyntaxProblem(text)}`);
+  }
+  refuseOther(value, at);
+  const checked = CONFIG_FILE.safeParse(value);
+  if (!checked.success) {
+    const [issue] = checked.error.issues;
+    const pointer = [...(issue?.path ?? []), ...(issue?.code === "unrecognized_keys" ? issue.keys : [])];
+    const place = pointer.map((step) => String(step).slice(0, 200)).join("/");
+    throw invalid(`${at}#/${place}`, "a field of the file is missing, unknown or wrong", issue?.message);
+  }
+  const file = checked.data as unknown as ConfigFile;
+  checkConfig(file.user.settings, `${at}#/user/settings`);
+  checkConfig(file.project.settings, `${at}#/project/settings`);
+  if (file.permissions.runnerPolicy !== undefined)
+    checkRunnerPolicy(file.permissions.runnerPolicy, `${at}#/permissions/runnerPolicy`);
+  checkSchedules(file.project.schedules, at);
+  return file;
+}
+
+/** config-file-4, and files of other programs. */
+function refuseOther(value: unknown, at: string): void {
+  const { format, version } = (value ?? {}) as { readonly format?: unknown; readonly version?: unknown };
+  if (format !== FORMAT) throw invalid(at, "the file is no exported configuration", `"format": "${FORMAT}"`);
+  if (typeof version === "number" && version > VERSION)
+    throw new HoldfastError("version_unsupported", `the file has version ${version} of its format`, {
+      at,
+      expected: `at most version ${VERSION}`,
+      fix: "install a newer Holdfast, or export the configuration with this one",
+    });
+}
+
+/** Each schedule as `schedule add` would check it. @throws UsageError that names it. */
+function checkSchedules(schedules: readonly MovedSchedule[], at: string): void {
+  const ids = new Set<string>();
+  for (const { id, cron, timeZone, signal } of schedules) {
+    try {
+      readCron(cron, timeZone);
+      if (signal !== undefined) refuseSignalName(signal.name);
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      throw invalid(`${at}#/project/schedules`, `schedule ${id}: ${error.message}`, error.expected);
+    }
+    if (ids.has(id)) throw invalid(`${at}#/project/schedules`, `the schedule ${id} is there twice`);
+    ids.add(id);
+  }
+}
+
+export function hashOf(content: Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** Whether a path may be in a file (config-file-3). */
+export function isMovablePath(given: string): boolean {
+  return path.safeParse(given).success;
+}
+
+/** An object with its fields in the order of their names (config-file-1). */
+export function sorted<T extends object>(value: T): T {
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries) as T;
+}
+
+function invalid(at: string, message: string, expected?: string): HoldfastError {
+  return new HoldfastError("config_invalid", message, {
+    at,
+    ...(expected === undefined ? {} : { expected }),
+    fix: "take a file that `holdfast config export` has written; nothing was changed",
+  });
+}
