@@ -14,9 +14,10 @@ import {
   type ExecutorProfile,
 } from "@holdfast/runner";
 import type { Agent } from "@holdfast/runtime";
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Arguments, Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
+import { count, plainLine } from "../frame/plain-text.ts";
 
 /** The folder of the project, and the one whose `executors` and `profiles` count. */
 interface ExecutorFolders {
@@ -96,16 +97,18 @@ export async function checkRunnerExecutor(
   { workspace, executorsFolder }: ExecutorFolders,
   io: Io,
 ): Promise<number> {
-  const profile = given.includes("/")
-    ? executorAt(resolve(io.cwd, given))
-    : findExecutor(executorsFolder, given);
+  const path = resolve(io.cwd, given);
+  const isPath = given.includes("/") || statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const profile = isPath ? executorAt(path) : findExecutor(executorsFolder, given);
   io.note(`Checking ${profile.command.join(" ")}`);
   const onClause = (clause: CheckedClause): void => io.note(lineOf(clause, io));
   const clauses = await checkExecutor(profile, { environment: io.env, projectDir: workspace, onClause });
   const failed = clauses.filter(({ status }) => status === "failed").length;
   io.result(
     { executor: profile.name, clauses },
-    failed === 0 ? "the executor conforms" : `${failed} clauses failed`,
+    failed === 0
+      ? "the executor conforms"
+      : `${count(failed, "clause")} failed; docs/executors.md describes the protocol`,
   );
   return failed === 0 ? 0 : 1;
 }

@@ -67,6 +67,18 @@ test(
   },
 );
 
+test(
+  "a program of the current folder is checked by its file name, and each broken clause says why",
+  TIMEOUT,
+  async () => {
+    writeFileSync(project.path("mine.sh"), "#!/bin/sh\ncat > /dev/null\n", { mode: 0o755 });
+    const { code, stdout, stderr } = await project.start(["runner", "--check-executor", "mine.sh"]).finished;
+    expect([code, stdout]).toEqual([1, "4 clauses failed; docs/executors.md describes the protocol\n"]);
+    expect(stderr).toContain('a start ends with a result: the turn ended without an event "result"');
+    expect(stderr).toContain("with nothing as its input it must end with an exit code above 0");
+  },
+);
+
 test.each([
   ["an unknown executor", ["-x", "nobody"], 4, 'there is no executor "nobody"'],
   ["a path where nothing is", ["-e", "nothing"], 2, "there is no executor"],

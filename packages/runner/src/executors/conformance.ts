@@ -238,8 +238,14 @@ class Check {
 
   async #refuses(what: string, input: string): Promise<void> {
     const { end, stderr, stdout } = await this.#runRaw(input, []);
-    if (end.type !== "exit" || end.exitCode === 0) throw new Error(`${what}: ${describeProcessEnd(end)}`);
-    if (`${stderr}${stdout}`.trim() === "") throw new Error(`${what}: no error text`);
+    if (end.type !== "exit" || end.exitCode === 0)
+      throw new Error(
+        `with ${what} as its input it must end with an exit code above 0, and it ended with ${describeProcessEnd(end)}`,
+      );
+    if (`${stderr}${stdout}`.trim() === "")
+      throw new Error(
+        `with ${what} as its input it ended with exit code ${end.exitCode}, and wrote no error to standard error`,
+      );
   }
 
   /** Runs the program without a gateway: it must not need one to refuse its input. */
