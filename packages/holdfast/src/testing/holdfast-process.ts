@@ -2,16 +2,24 @@
 //
 // It goes through the launcher, like a user's call, and is bundled as users have it (`scripts/installed-command.ts`). Output is gathered as it comes, so that a test can wait for a line
 // instead of for a time.
+//
+//   holdfast-process-1. Each process has a secret in its environment. After each test the outputs of all processes and all files of the
+//       project are searched for it (X1), also core files. Databases and logs are searched for tokens as well (X11).
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CanaryScan } from "@holdfast/testkit";
 
 const SOURCES_BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
 const INSTALLED_BIN = process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN;
 export const LAUNCHER = join(INSTALLED_BIN, "holdfast");
+
+/** Files that may hold the hash of a token, and never a token. */
+const TOKENLESS = /\.(db|db-wal|log)(\.\d+)?$/;
+const TOKEN = /hf_(adm|usr|reg|rnr|job)_[0-9a-f]{16}/;
 
 export interface ProjectOptions {
   /**
@@ -38,6 +46,8 @@ export interface ProcessOptions {
 export class Project {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-cli-")));
   readonly #running = new Set<HoldfastProcess>();
+  readonly #started: HoldfastProcess[] = [];
+  readonly #canary = new CanaryScan();
   /** On the PATH: commands are printed as they were called. */
   readonly #bin: string;
 
@@ -76,12 +86,14 @@ export class Project {
         HOME: this.folder,
         NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
         LANG: "C.UTF-8",
+        HOLDFAST_TEST_SECRET: this.#canary.secret,
         ...plantedMutant(),
         ...env,
       },
     });
     const started = new HoldfastProcess(child);
     this.#running.add(started);
+    this.#started.push(started);
     void started.finished.then(() => this.#running.delete(started));
     if (stdin !== undefined) child.stdin.end(stdin);
     return started;
@@ -113,12 +125,28 @@ export class Project {
     return join(this.folder, name);
   }
 
-  /** End what still runs, and remove the folder. */
+  /** End what still runs, search what is left for secrets, and remove the folder. @throws Error when one was found. */
   async dispose(): Promise<void> {
     const running = [...this.#running];
     for (const started of running) started.kill("SIGKILL");
     await Promise.all(running.map((started) => started.finished));
+    const found = this.#leaks();
     rmSync(this.folder, { recursive: true, force: true });
+    if (found.length > 0) throw new Error(`a secret or a token is in ${found.join(", ")}`);
+  }
+
+  /** holdfast-process-1. */
+  #leaks(): readonly string[] {
+    for (const { stdout, stderr } of this.#started) {
+      this.#canary.search("standard output", stdout);
+      this.#canary.search("standard error", stderr);
+    }
+    this.#canary.searchFolder(this.folder);
+    const names = readdirSync(this.folder, { recursive: true, encoding: "utf8" });
+    const withTokens = names.filter(
+      (name) => TOKENLESS.test(name) && TOKEN.test(readFileSync(this.path(name), "latin1")),
+    );
+    return [...this.#canary.found, ...withTokens];
   }
 }
 

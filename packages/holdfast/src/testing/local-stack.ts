@@ -1,6 +1,6 @@
 // The local stack as tests use it: started by its command in a project of its own, and looked at from outside.
 
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { StackState } from "../place/local-stack.ts";
 import type { Finished, Project } from "./holdfast-process.ts";
@@ -96,7 +96,6 @@ export class LocalStack {
         // It has just ended.
       }
     }
-    rmSync(this.#project.path(".local"), { recursive: true, force: true });
     await this.#project.dispose();
   }
 }

@@ -1,0 +1,23 @@
+// The search that follows each test of a command finds what it is meant to find.
+
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { Project } from "./holdfast-process.ts";
+
+test.each([
+  ["an output", "env", "standard output"],
+  ["an error output", "env >&2", "standard error"],
+  ["a file, in another encoding", "env | base64 -w0 > file", "/file"],
+])("holdfast-process-1: the secret is found in %s", async (_where, line, place) => {
+  const project = new Project();
+  await project.shell(line);
+  await expect(project.dispose()).rejects.toThrow(place);
+});
+
+test("holdfast-process-1: a token is found in a log, and a file of tokens may have one", async () => {
+  const [clean, leaky] = [new Project(), new Project()];
+  writeFileSync(clean.path("admin-token"), "hf_adm_0123456789abcdef");
+  await clean.dispose();
+  writeFileSync(leaky.path("stack.log.1"), "hf_adm_0123456789abcdef");
+  await expect(leaky.dispose()).rejects.toThrow("a token is in stack.log.1");
+});
