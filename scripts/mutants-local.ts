@@ -31,7 +31,7 @@ export const LOCAL_MUTANTS = [
     test: "trials-3: a suspect that gets company is pardoned before it runs",
   },
   {
-    name: "X1: a process that holds a secret does not print it",
+    name: "X15: a process that holds a secret does not print it",
     marker: "output-not-redacted",
     part: "redactor.text(text)",
     becomes: "text",
@@ -39,7 +39,7 @@ export const LOCAL_MUTANTS = [
     test: "the secret is in nothing that an agent prints, and not in the error of a crash",
   },
   {
-    name: "X1: a core file of a process that holds a secret has no memory",
+    name: "X15: a core file of a process that holds a secret has no memory",
     marker: "memory-in-core-files",
     part: '"0"',
     becomes: '"33"',
@@ -47,7 +47,7 @@ export const LOCAL_MUTANTS = [
     test: "a runner that dies with a secret shows it neither in the log nor in a core file",
   },
   {
-    name: "X1: the stack's log shows no secret",
+    name: "X15: the stack's log shows no secret",
     marker: "log-not-redacted",
     part: "this.#redacted(text)",
     becomes: "text",

@@ -4,7 +4,7 @@
 // instead of for a time.
 //
 //   holdfast-process-1. Each process has a secret in its environment. After each test the outputs of all processes and all files of the
-//       project are searched for it (X1), also core files. Databases and logs are searched for tokens as well (X11).
+//       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -107,6 +107,11 @@ export class Project {
   /** Run a line that the command has printed, as a person who copies it does. */
   shell(line: string, options: ProcessOptions = {}): Promise<Finished> {
     return this.#spawn("sh", ["-c", line], { stdin: "", ...options }).finished;
+  }
+
+  /** Start lines of a shell in a network namespace of their own, which has nothing but its loopback. Needs root. */
+  startOnLoopback(lines: string): HoldfastProcess {
+    return this.#spawn("unshare", ["-n", "sh", "-ec", `ip link set lo up\n${lines}`], {});
   }
 
   /** Run it with `--json` and give what its only line of output says. */

@@ -43,7 +43,7 @@ test.each<[promise: string, seen: Partial<StackSeen>]>([
   ["H1", { entries: {} }],
   ["P1", { orphans: ["1 (sleep 600) still runs"] }],
   ["P2", { executors: [line("second", "start")] }],
-  ["X1", { secretIn: ["stack.log"] }],
+  ["X15", { secretIn: ["stack.log"] }],
   ["X7", { executors: [line("variable", "API_KEY")] }],
 ])("%s: a planted violation is found, as %j", (promise, seen) => {
   const violations = checkStack({ ...CLEAN, ...seen });

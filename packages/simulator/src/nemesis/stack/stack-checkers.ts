@@ -30,7 +30,7 @@ const STACK_CHECKERS: Readonly<Record<string, (seen: StackSeen) => readonly stri
   "H1: each report of an executor that was acknowledged is an entry": reportsAreKept,
   "P1: what a dead process had started is ended": ({ orphans }) => orphans,
   "P2: a session has one executor at a time": oneExecutor,
-  "X1: the secret is nowhere": ({ secretIn }) => secretIn,
+  "X15: the secret is nowhere": ({ secretIn }) => secretIn,
   "X7: an executor gets no variable that was not declared": onlyDeclaredVariables,
 };
 

@@ -10,7 +10,7 @@ const SOURCES_BIN = fileURLToPath(new URL("../../../../../node_modules/.bin", im
 const LAUNCHER = join(process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN, "holdfast");
 
 test(
-  "H1, H7, P1, P2, X1, X7: runner, coordinator and supervisor are killed under sessions of every kind, and no promise is broken",
+  "H1, H7, P1, P2, X7, X15: runner, coordinator and supervisor are killed under sessions of every kind, and no promise is broken",
   { timeout: 120_000 },
   async () => {
     const report = await runStackKills({
