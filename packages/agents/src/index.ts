@@ -81,6 +81,7 @@ export {
   type PermissionDecision,
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
+export { agentFileText } from "./agent-files/agent-file-text.ts";
 export {
   findAgentFiles,
   foundAt,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { agentFileSchema } from "./agent-file-schema.ts";
+import { agentFileText } from "./agent-file-text.ts";
 import type { DialectName } from "./agent-places.ts";
 import { loadAgentFile, type AgentFile } from "./load-agent-file.ts";
 
@@ -367,4 +368,36 @@ describe("files of other tools", () => {
       mcpServers: { neo4j: "neo4j-shared", orchestrator: { type: "http" } },
     });
   });
+});
+
+test.each([
+  ["holdfast", "release-notes.md"],
+  ["claude", "code-reviewer.md"],
+  ["claude", "quality/db-reader.md"],
+  ["opencode", "review.md"],
+  ["codex", "pr-explorer.toml"],
+  ["gemini", "security-auditor.md"],
+  ["copilot", "test-specialist.agent.md"],
+  ["folder", "csv-report"],
+] as const)("the %s file %s is the same agent in our own form", (dialect, name) => {
+  const { source: _, permissions: rules, ...wanted } = loadFixture(dialect, name).record!;
+  const again = load("holdfast", agentFileText(loadFixture(dialect, name).record!));
+  expect(again.verdicts.filter(({ verdict }) => verdict === "refused")).toEqual([]);
+  const { source: __, permissions, ...got } = again.record!;
+  expect(got).toEqual(wanted);
+  expect(permissions).toEqual(expect.arrayContaining([...rules]));
+  // A pattern that is mapped twice may deny more paths, and allows no more.
+  const allowed = (list: typeof rules) => list.filter(({ decision }) => decision === "allow");
+  expect(allowed(permissions)).toEqual(allowed(rules));
+});
+
+test("an agent of OpenCode permits no more in our own form", () => {
+  const { record } = load("holdfast", agentFileText(loadFixture("opencode", "docs-writer.md").record!));
+  expect(record?.tools).toEqual(expect.arrayContaining(["edit_file", "write_file", "shell"]));
+  expect(record?.permissions.filter(({ tool }) => tool === "edit_file")).toEqual([
+    { decision: "deny", tool: "edit_file", pattern: null },
+    { decision: "allow", tool: "edit_file", pattern: expect.stringMatching(/^docs\//) },
+  ]);
+  expect(record?.permissions).toContainEqual({ decision: "deny", tool: "shell", pattern: "rm:*" });
+  expect(record?.permissions).toContainEqual({ decision: "ask", tool: "mcp__github__*", pattern: null });
 });

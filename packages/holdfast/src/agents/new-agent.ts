@@ -1,8 +1,8 @@
-// `holdfast agents new`: writes a file to begin with.
+// `holdfast agents new` and `import`: write a file to begin with, or one made of a file of another tool.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { isTrusted, nameProblem } from "@holdfast/agents";
+import { dirname, join, resolve } from "node:path";
+import { agentFileText, findAgent, isTrusted, nameProblem } from "@holdfast/agents";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
@@ -12,6 +12,16 @@ export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<
   const problem = nameProblem(name);
   if (problem !== undefined)
     throw new UsageError(problem, { got: name, fix: "choose another name, such as code-reviewer" });
+  return writeAgent(name, template(name), isUsers, io);
+}
+
+/** Writes the agent of a file of another tool in our own form. The file itself is not changed. */
+export async function importAgent(path: string, isUsers: boolean, io: Io): Promise<number> {
+  const record = findAgent(resolve(io.cwd, path), agentPlaces(io), io.cwd);
+  return writeAgent(record.name, agentFileText(record), isUsers, io);
+}
+
+function writeAgent(name: string, text: string, isUsers: boolean, io: Io): number {
   const { project, home, trustFile } = agentPlaces(io);
   if (isUsers && home === undefined)
     throw new UsageError("there is no home folder for --user", { fix: "set HOME to an absolute path" });
@@ -20,7 +30,7 @@ export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<
   mkdirSync(dirname(path), { recursive: true });
   if (!isUsers) showAgentsToGit(join(project, ".holdfast", ".gitignore"));
   try {
-    writeFileSync(path, template(name), { flag: "wx" });
+    writeFileSync(path, text, { flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new UsageError("there is a file of that name already", {

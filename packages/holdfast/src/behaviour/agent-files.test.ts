@@ -110,6 +110,13 @@ describe("agent files of a project", () => {
     const user = await inWork("agents new everywhere --user");
     expect(user.stdout).toBe("wrote ~/.holdfast/agents/everywhere.md\n");
     expect((await inWork("agents show everywhere")).code).toBe(0);
+    const imported = await inWork("agents import .codex/agents/explorer.toml");
+    expect(imported).toMatchObject({ code: 0, stdout: "wrote .holdfast/agents/explorer.md\n" });
+    expect((await inWork("agents check .holdfast/agents/explorer.md")).code).toBe(0);
+    expectError(await inWork("agents import .holdfast/agents/broken.md"), 3, "E_AGENT_INVALID", [
+      "front matter",
+    ]);
+    expectError(await inWork("agents import none.md"), 2, "E_FILE_NOT_FOUND", ["none.md"]);
     // A repository below the home folder stays a project of its own.
     mkdirSync(project.path("repo/.git"), { recursive: true });
     const trusted = await project.shell("cd repo && holdfast agents trust");
@@ -117,7 +124,7 @@ describe("agent files of a project", () => {
   });
 
   test("wrong calls are refused", async () => {
-    expectError(await inWork("agents"), 2, "E_USAGE", ["list, show, check, new or trust?"]);
+    expectError(await inWork("agents"), 2, "E_USAGE", ["list, show, check, new, import or trust?"]);
     expectError(await inWork("agents lst"), 2, "E_USAGE", ["did you mean list?"]);
     expectError(await inWork("agents list --user"), 2, "E_USAGE", ["agents list has no option --user"]);
     expectError(await inWork("agents show"), 2, "E_USAGE", ["the name is missing"]);

@@ -7,6 +7,7 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   show: ["trust"],
   check: [],
   new: ["user"],
+  import: ["user"],
   trust: ["remove"],
 };
 
@@ -14,7 +15,7 @@ export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents trust [PATH] [--remove]",
+    "agents list [--trust] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove]",
   description:
     "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
     "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
@@ -30,6 +31,10 @@ export const agents: Command = {
     ["agents check", "each field of each file, and what becomes of it"],
     ["agents check .claude/agents/reviewer.md", "one file"],
     ["agents new reviewer", "writes .holdfast/agents/reviewer.md"],
+    [
+      "agents import agents/report",
+      "writes the agent of a file of another tool, or of a folder, in our own form",
+    ],
     ["agents trust", "load the files of this project from now on"],
   ],
 
@@ -51,6 +56,12 @@ export const agents: Command = {
       case "new":
         return (await import("../agents/new-agent.ts")).newAgent(
           takeOnly(rest, "the name", agents.usage),
+          args.has("user"),
+          io,
+        );
+      case "import":
+        return (await import("../agents/new-agent.ts")).importAgent(
+          takeOnly(rest, "the file", agents.usage),
           args.has("user"),
           io,
         );

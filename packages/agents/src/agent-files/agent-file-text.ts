@@ -1,0 +1,113 @@
+// `agentFileText`: an agent record as a file in Holdfast's own form.
+//
+//   agent-file-text-1. The file permits no more than the record. Patterns are mapped again when it is read, which only narrows what
+//       is allowed.
+
+import type { Budget } from "@holdfast/core";
+import { stringify } from "yaml";
+import type { AgentRecord, PermissionDecision } from "./agent-record.ts";
+import { TOOLS } from "./format/tool-names.ts";
+
+export function agentFileText(record: AgentRecord): string {
+  const front = given({
+    name: record.name,
+    description: record.description,
+    tools: toolsOf(record),
+    disallowedTools: record.deniedTools,
+    model: record.model,
+    maxTurns: record.turnsMax,
+    skills: record.skills,
+    mcpServers: serversOf(record),
+    holdfast: given({
+      budget: record.budget === null ? null : budgetOf(record.budget),
+      ttl: record.ttlMs === null ? null : durationText(record.ttlMs),
+      approvals: given({
+        allow: rulesOf(record, "allow"),
+        ask: rulesOf(record, "ask"),
+        deny: rulesOf(record, "deny"),
+      }),
+      agents: record.agents,
+      effects: record.effects,
+      input: record.inputSchema,
+      output: record.outputSchema,
+      fallbackModels: record.fallbackModels,
+      environment: record.environments,
+      secrets: record.secrets,
+      sandbox: record.sandbox,
+      workspace: record.workspace === "shared" ? null : record.workspace,
+      demands: record.labels,
+      conversation: record.isConversation ? true : null,
+    }),
+  });
+  return `---\n${stringify(front, { aliasDuplicateObjects: false, lineWidth: 0 })}---\n\n${record.prompt}\n`;
+}
+
+/** The fields with a value. An empty list of tools or skills is a value: it means none. */
+function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => {
+      if (value === null || value === undefined) return false;
+      return (
+        name === "tools" || name === "skills" || typeof value !== "object" || Object.keys(value).length > 0
+      );
+    }),
+  );
+}
+
+/** A tool whose other calls are denied is limited by patterns of its own. */
+function toolsOf({ tools, permissions }: AgentRecord): readonly string[] | null {
+  const limited = permissions.filter(isWholeDenial).map(({ tool }) => tool);
+  if (tools === null && limited.length === 0) return null;
+  return (tools ?? [...TOOLS, "mcp__*"]).flatMap((tool) => {
+    if (!limited.includes(tool)) return [tool];
+    const permitted = permissions.filter(
+      (rule) => rule.tool === tool && rule.pattern !== null && rule.decision !== "deny",
+    );
+    return [...new Set(permitted.map(({ pattern }) => `${tool}(${pattern})`))];
+  });
+}
+
+function isWholeDenial({ decision, pattern }: AgentRecord["permissions"][number]): boolean {
+  return decision === "deny" && pattern === null;
+}
+
+function rulesOf({ permissions }: AgentRecord, decision: PermissionDecision): readonly string[] {
+  const rules = permissions.filter((rule) => rule.decision === decision && !isWholeDenial(rule));
+  return rules.map(({ tool, pattern }) => (pattern === null ? tool : `${tool}(${pattern})`));
+}
+
+/** Names of configured servers as texts, and servers by name. */
+function serversOf({ mcpServers }: AgentRecord): readonly unknown[] {
+  return Object.entries(mcpServers).map(([name, server]) => (server === name ? server : { [name]: server }));
+}
+
+function budgetOf({
+  maxCostMicroUsd,
+  maxTokens,
+  maxTokensPerCall,
+  maxSteps,
+  maxTurns,
+  onExhausted,
+}: Budget): Record<string, unknown> {
+  return given({
+    usd: maxCostMicroUsd === undefined ? null : maxCostMicroUsd / 1e6,
+    tokens: maxTokens,
+    tokensPerCall: maxTokensPerCall,
+    steps: maxSteps,
+    turns: maxTurns,
+    onExhausted,
+  });
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** The time span in the largest unit that divides it. */
+function durationText(ms: number): string {
+  const [unit, size] = UNITS.find(([, length]) => ms % length === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
+}
