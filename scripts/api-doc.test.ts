@@ -85,7 +85,7 @@ test("every member of the client of a coordinator is named", () => {
 test.each([
   ["packages/core/src/asks/child-creation.ts", "SpawnOptions", "## Children"],
   ["packages/core/src/state/session-state.ts", "StateDefinition", "### Typed state"],
-  ["packages/core/src/session/budget.ts", "Budget", "## Budgets"],
+  ["packages/core/src/budget/budget.ts", "Budget", "## Budgets"],
   ["packages/core/src/ports/task-executor.ts", "TaskCost", "## Budgets"],
   ["packages/core/src/journal/record.ts", "TokenUsage", "## Tasks"],
   ["packages/runtime/src/agents/define.ts", "TaskDefinition", "## Tasks"],

@@ -15,6 +15,7 @@ import { FLEET_MUTANTS } from "./mutants-fleet.ts";
 import { KERNEL_MUTANTS } from "./mutants-kernel.ts";
 import { LOCAL_MUTANTS } from "./mutants-local.ts";
 import { RUNNER_MUTANTS } from "./mutants-runner.ts";
+import { WINDOW_MUTANTS } from "./mutants-windows.ts";
 import { runMutant, type Mutant } from "./mutant-run.ts";
 
 const CRASHES = "packages/testkit/src/crash/crash-everywhere.test.ts";
@@ -399,7 +400,7 @@ export const MUTANTS: readonly Mutant[] = [
     marker: "first-payer-only",
     part: "payers",
     becomes: "[...payers].slice(0, 1)",
-    tests: ["packages/core/src/session/budget.test.ts", MEMORY],
+    tests: ["packages/core/src/budget/budget.test.ts", MEMORY],
     test: "B1: with true worst cases nothing is ever overspent, whatever the order and how many pay",
   },
   {
@@ -434,6 +435,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/runtime/src/tasks/task-starts.test.ts"],
     test: "with the budget { maxSteps: 9 } a back-off outlives its process",
   },
+  ...WINDOW_MUTANTS,
   {
     name: "B1: a turn that was refused counts when it begins after all",
     marker: "refused-turn-uncounted",

@@ -105,7 +105,6 @@ export {
   mayBecome,
   BEHAVIOUR_FLAGS,
   SESSION_STATUSES,
-  overdueAt,
   type AgentRef,
   type CancelRequest,
   type ParentEndPolicy,
@@ -120,18 +119,24 @@ export {
   type SharedContext,
   type Wait,
 } from "./session/session.ts";
+export { overdueAt, resumesAt } from "./rules/due.ts";
 export type { CancelCause } from "./journal/amounts.ts";
 export {
-  checkBudget,
+  usesOf,
   NO_AMOUNT,
   type Account,
   type Admission,
   type Budget,
+  type BudgetWindow,
   type Charge,
   type Exhausted,
   type Hold,
   type LimitName,
-} from "./session/budget.ts";
+  type AmountLimits,
+  type LimitUse,
+} from "./budget/budget.ts";
+export { checkBudget, checkPer } from "./budget/check-budget.ts";
+export { PERIODS, spentIn, type Per } from "./budget/windows.ts";
 export type { Amount, Remaining } from "./journal/amounts.ts";
 export { forkSession, type ForkRequest, type WholeSession } from "./session/fork.ts";
 export { isLastEvent, type Callback, type ChildEvent } from "./rules/consequences.ts";

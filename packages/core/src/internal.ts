@@ -69,7 +69,7 @@ export { PendingNames } from "./session/pending-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";
 export { isDone } from "./replay/open-items.ts";
 export { createdBy, salvaged } from "./replay/segment.ts";
-export { openAccount, remainingOf, settleAll } from "./session/budget.ts";
+export { openAccount, remainingOf, settleAll } from "./budget/budget.ts";
 export {
   BEHAVIOUR,
   isActive,

@@ -9,6 +9,7 @@ export { createPrivate, isWritableByOthers, openPrivateAppend, replacePrivate } 
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";
+export { sessionPaused } from "./session/session-errors.ts";
 export { leftAs } from "./session/session-outcome.ts";
 export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
 export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";

@@ -4,7 +4,7 @@
 //
 // `live-sessions.ts` drives the sessions; `due-sessions.ts` runs and releases them by time (due-sessions-3).
 
-import type { Budget, Schedule, SessionStatus, SignalReceipt } from "@holdfast/core";
+import type { Budget, Per, Schedule, SessionStatus, SignalReceipt } from "@holdfast/core";
 import type { Agent } from "./agents/define.ts";
 import { checkRuntimeOptions, withCheckedCalls } from "./api/runtime-arguments.ts";
 import type {
@@ -129,6 +129,10 @@ class LocalRuntime implements Runtime {
 
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
     return this.#parts.requests.setBudget(sessionId, limits);
+  }
+
+  grantWindow(sessionId: string, per: Per): Promise<SessionStatus> {
+    return this.#parts.requests.grantWindow(sessionId, per);
   }
 
   releaseLost(sessionId: string): Promise<SessionStatus> {

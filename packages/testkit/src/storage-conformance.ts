@@ -7,7 +7,7 @@
 // Time is an argument everywhere and stands still unless a test moves it. Nothing here sleeps.
 
 import { describe } from "vitest";
-import { budgetConformance } from "./conformance/budget-conformance.ts";
+import { budgetConformance } from "./conformance/budgets/budget-conformance.ts";
 import { claimConformance } from "./conformance/claim-conformance.ts";
 import { commitConformance } from "./conformance/commit-conformance.ts";
 import { contentConformance } from "./conformance/content-conformance.ts";
@@ -23,7 +23,7 @@ import { groupConformance } from "./conformance/group-conformance.ts";
 import { importConformance } from "./conformance/import-conformance.ts";
 import { leaseConformance } from "./conformance/lease-conformance.ts";
 import { ledgerConformance } from "./conformance/ledger-conformance.ts";
-import { lostConformance } from "./conformance/lost-conformance.ts";
+import { lostConformance } from "./conformance/budgets/lost-conformance.ts";
 import { modelConformance } from "./conformance/model-conformance.ts";
 import { moveConformance } from "./conformance/move-conformance.ts";
 import { pauseConformance } from "./conformance/pause-conformance.ts";
@@ -35,6 +35,7 @@ import { scheduleConformance } from "./conformance/schedule-conformance.ts";
 import { signalConformance } from "./conformance/signal-conformance.ts";
 import type { StorageSubject } from "./conformance/storage-subject.ts";
 import { transitionConformance } from "./conformance/transition-conformance.ts";
+import { windowConformance } from "./conformance/budgets/window-conformance.ts";
 
 export { type StorageSubject } from "./conformance/storage-subject.ts";
 
@@ -54,6 +55,7 @@ const PARTS = {
   "parents and children": familyConformance,
   callbacks: callbackConformance,
   budgets: budgetConformance,
+  windows: windowConformance,
   "lost attempts": lostConformance,
   "imports and states": importConformance,
   moves: moveConformance,

@@ -52,7 +52,12 @@ describe("a file in Holdfast's own form", () => {
       deniedTools: ["web_fetch"],
       agents: ["reviewer"],
       turnsMax: 40,
-      budget: { maxCostMicroUsd: 2_500_000, maxTokens: 400_000, onExhausted: "park" },
+      budget: {
+        maxCostMicroUsd: 2_500_000,
+        maxTokens: 400_000,
+        onExhausted: "park",
+        windows: [{ per: "day", maxCostMicroUsd: 500_000, maxSteps: 90 }],
+      },
       ttlMs: 5_400_000,
       sandbox: "bwrap",
       environments: ["release"],
@@ -96,6 +101,8 @@ describe("a file in Holdfast's own form", () => {
   test.each([
     ["holdfast:\n  budget: { usd: 0 }", "holdfast.budget refused"],
     ["holdfast:\n  budget: { dollars: 5 }", "holdfast.budget refused"],
+    ["holdfast:\n  budget: { windows: [{ per: week, usd: 1 }] }", "holdfast.budget refused"],
+    ["holdfast:\n  budget: { windows: [{ per: day }] }", "holdfast.budget refused"],
     ["holdfast:\n  ttl: soon", "holdfast.ttl refused"],
     ["holdfast:\n  ttl: 5", "holdfast.ttl refused"],
     [

@@ -70,7 +70,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.start, { agent: "greeter", sessionId: "one", input, idempotencyKey: "k" }, ada);
   await ask(session.start, { agent: "greeter", sessionId: "one", input, idempotencyKey: "k" }, ada);
   await ask(session.start, { agent: "greeter", sessionId: "one" }, ada);
-  await ask(session.start, { agent: "greeter", sessionId: "two", budget: { maxTokens: 100n } }, ada);
+  const budget = { maxTokens: 100n, windows: [{ per: "day", maxTokens: 10n }] };
+  await ask(session.start, { agent: "greeter", sessionId: "two", budget }, ada);
   await ask(session.get, { sessionId: "one" }, ada);
   await ask(session.get, { sessionId: "one" }, bob);
   await ask(session.list, { limit: 10, status: "submitted" }, ada);
@@ -83,6 +84,8 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.unpause, { sessionId: "two" }, ada);
   await ask(session.setBudget, { sessionId: "two", budget: { maxTokens: 200n } }, ada);
   await ask(session.setBudget, { sessionId: "one", budget: { maxTokens: 200n } }, ada);
+  await ask(session.grantWindow, { sessionId: "two", per: "day" }, ada);
+  await ask(session.grantWindow, { sessionId: "two", per: "hour" }, ada);
   await ask(session.releaseLost, { sessionId: "two" }, ada);
   await ask(session.releaseLost, { sessionId: "one" }, ada);
   await ask(session.getResult, { sessionId: "two", waitMs: 0 }, ada);

@@ -1,7 +1,19 @@
 // `sessionMessage` shows a session, and what belongs to it, as the contract does.
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Account, Amount, Budget, Entry, RecordedError, Session, Wait } from "@holdfast/core";
+import {
+  resumesAt,
+  spentIn,
+  type Account,
+  type Amount,
+  type Budget,
+  type BudgetWindow,
+  type Entry,
+  type Per,
+  type RecordedError,
+  type Session,
+  type Wait,
+} from "@holdfast/core";
 import type {
   AccountSchema,
   AmountSchema,
@@ -23,11 +35,13 @@ export interface Whereabouts {
   readonly blocked?: string | undefined;
   /** The names of its stored signals that are not read yet. */
   readonly pending?: ReadonlySet<string> | undefined;
+  /** The present, for what is spent in windows. Epoch milliseconds. */
+  readonly now: number;
 }
 
 export function sessionMessage(
   session: Session,
-  { runnerId, blocked, pending }: Whereabouts,
+  { runnerId, blocked, pending, now }: Whereabouts,
 ): SessionMessage {
   const { agent, placement = {}, parent, fork, cancel, account, error } = session;
   return {
@@ -43,7 +57,7 @@ export function sessionMessage(
     ...json("output", session.output),
     ...(error === undefined ? {} : { error: errorMessage(error) }),
     waits: session.waits.map((wait) => waitMessage(wait, pending)),
-    ...(account === undefined ? {} : { account: accountMessage(account) }),
+    ...(account === undefined ? {} : { account: accountMessage(account, now) }),
     ...defined("parentSessionId", parent?.sessionId),
     depth: session.depth,
     children: session.children,
@@ -72,6 +86,7 @@ export function sessionMessage(
     ...number("deadlineAt", session.deadlineAt),
     ...number("wakeAt", session.wakeAt),
     ...defined("movedTo", session.move?.to),
+    ...number("resumesAt", resumesAt(session)),
   };
 }
 
@@ -97,39 +112,60 @@ export function entryMessage(entry: Entry): MessageInitShape<typeof EntrySchema>
 
 /** The limits in core's form. Absent limits stay absent. */
 export function budgetOf(message: BudgetMessage): Budget {
-  const { onExhausted } = message;
-  const limits = BUDGET_LIMITS.flatMap((name) =>
-    message[name] === undefined ? [] : [[name, Number(message[name])] as const],
-  );
+  const { onExhausted, windows } = message;
   return {
-    ...Object.fromEntries(limits),
+    ...limitsOf(BUDGET_LIMITS, message),
+    ...(windows.length === 0
+      ? {}
+      : {
+          windows: windows.map((window) => ({ per: window.per as Per, ...limitsOf(AMOUNT_LIMITS, window) })),
+        }),
     ...(onExhausted === undefined ? {} : { onExhausted: onExhausted as "park" | "cancel" }),
   };
 }
 
-const BUDGET_LIMITS = [
-  "maxTokens",
-  "maxCostMicroUsd",
-  "maxTokensPerCall",
-  "maxSteps",
-  "maxTurns",
-  "ttlMs",
-] as const;
+const AMOUNT_LIMITS = ["maxTokens", "maxCostMicroUsd", "maxSteps", "maxTurns"] as const;
+const BUDGET_LIMITS = [...AMOUNT_LIMITS, "maxTokensPerCall", "ttlMs"] as const;
+
+function limitsOf<Name extends string>(
+  names: readonly Name[],
+  message: { readonly [name in Name]?: bigint | undefined },
+): { readonly [name in Name]?: number } {
+  const given = names.flatMap((name) => (message[name] === undefined ? [] : [[name, Number(message[name])]]));
+  return Object.fromEntries(given) as { readonly [name in Name]?: number };
+}
+
+function limitsMessage<Name extends string>(
+  names: readonly Name[],
+  limits: { readonly [name in Name]?: number },
+): { readonly [name in Name]?: bigint } {
+  const given = names.flatMap((name) => (limits[name] === undefined ? [] : [[name, BigInt(limits[name])]]));
+  return Object.fromEntries(given) as { readonly [name in Name]?: bigint };
+}
 
 export function budgetMessage(limits: Budget): MessageInitShape<typeof BudgetSchema> {
+  const windowMessage = (window: BudgetWindow) => ({
+    per: window.per,
+    ...limitsMessage(AMOUNT_LIMITS, window),
+  });
   return {
-    ...Object.fromEntries(
-      BUDGET_LIMITS.flatMap((name) => (limits[name] === undefined ? [] : [[name, BigInt(limits[name])]])),
-    ),
+    ...limitsMessage(BUDGET_LIMITS, limits),
+    windows: (limits.windows ?? []).map(windowMessage),
     ...defined("onExhausted", limits.onExhausted),
   };
 }
 
-function accountMessage({ limits, spent, reserved, lost }: Account): MessageInitShape<typeof AccountSchema> {
+function accountMessage(
+  { limits, spent, reserved, ledgers, lost }: Account,
+  now: number,
+): MessageInitShape<typeof AccountSchema> {
   return {
     limits: budgetMessage(limits),
     spent: amountMessage(spent),
     reserved: amountMessage(reserved),
+    windows: (limits.windows ?? []).map(({ per }) => {
+      return { per, spent: amountMessage(spentIn(ledgers, per, now)) };
+    }),
     ...(lost === undefined ? {} : { lost: amountMessage(lost) }),
   };
 }

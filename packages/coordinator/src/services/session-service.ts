@@ -11,6 +11,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import {
   answerSignalName,
   checkBudget,
+  checkPer,
   ConflictError,
   decodeJson,
   forkSession,
@@ -21,6 +22,7 @@ import {
   NotFoundError,
   UsageError,
   type Change,
+  type Per,
   type ChangeResult,
   type ImportSession,
   type Session,
@@ -76,6 +78,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
         : host.dispatcher.holdings.find(session.sessionId)?.runnerId,
       blocked: host.unmatched.reasonFor(session.sessionId),
       pending,
+      now: host.clock.now(),
     });
   const messageFor = async (session: Session): Promise<SessionMessage> =>
     listedMessage(session, openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)));
@@ -244,6 +247,13 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       const limits = checkBudget(budgetOf(budget));
       return ask({ type: "set_budget", sessionId, limits }, "session.budget", callOf(context));
     },
+
+    grantWindow: ({ sessionId, per }, context) =>
+      ask(
+        { type: "set_budget", sessionId, limits: {}, grant: checkPer(per as Per) },
+        "session.grant_window",
+        callOf(context),
+      ),
 
     releaseLost: ({ sessionId }, context) =>
       ask(

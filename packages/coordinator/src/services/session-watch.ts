@@ -9,7 +9,7 @@
 //   session-watch-3. A reader of a session that has moved away is told its new place, because the session
 //       never ends here. A session that is still moving may stay.
 
-import { isEnded, UsageError, type Session } from "@holdfast/core";
+import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../call/json-field.ts";
 import { News } from "../store/notices.ts";
 import type { Call } from "../call/call.ts";
@@ -126,8 +126,10 @@ function unknownEvent(afterSeq: number, { nextSeq }: Session): UsageError {
 }
 
 /** The parts of a row whose change is news. */
-function shownState({ status, pauseReason, waits, progress, cancel, account, move }: Session): string {
-  return JSON.stringify([status, pauseReason, waits, progress, cancel, account, move?.to]);
+function shownState(session: Session): string {
+  const { status, pauseReason, waits, progress, cancel, account, move } = session;
+  const shown = [status, pauseReason, waits, progress, cancel, account, move?.to, resumesAt(session)];
+  return JSON.stringify(shown);
 }
 
 /** session-watch-3. */

@@ -10,15 +10,17 @@ import { encodeJson, type JsonText } from "../json/json.ts";
 import { shown } from "../options.ts";
 import { at, limitReached } from "../replay/faults.ts";
 import type { KernelParts } from "../replay/turn.ts";
-import { checkBudget, type Budget } from "../session/budget.ts";
+import type { Budget } from "../budget/budget.ts";
+import { checkBudget } from "../budget/check-budget.ts";
 import type { CreateSession } from "../session/changes.ts";
-import type {
-  AgentRef,
-  ParentEndPolicy,
-  ParentNotice,
-  ParentRef,
-  Persistence,
-  SharedContext,
+import {
+  BEHAVIOUR,
+  type AgentRef,
+  type ParentEndPolicy,
+  type ParentNotice,
+  type ParentRef,
+  type Persistence,
+  type SharedContext,
 } from "../session/session.ts";
 import { checkTimeout } from "./checks.ts";
 import type { SessionRelations } from "./session-relations.ts";
@@ -189,7 +191,8 @@ export class ChildCreation {
       agent: { ...agent, version },
       input,
       seed: (this.#relations.seed ^ Math.imul(id + 1, 0x9e3779b1)) >>> 0,
-      flags: relations.flags,
+      // The kernel of an older session has no flag for windows, and its child has them all the same.
+      flags: budget?.windows === undefined ? relations.flags : relations.flags | BEHAVIOUR.hasWindows,
       format: relations.format,
       depth: relations.depth + 1,
       ...(parent === undefined ? {} : { parent }),

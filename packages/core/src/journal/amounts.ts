@@ -13,3 +13,21 @@ export type Remaining = { readonly [kind in keyof Amount | "tokensPerCall"]?: nu
 
 /** Why a session is cancelled when no person gave a reason. */
 export type CancelCause = "parent" | "deadline" | "input_timeout" | "budget_exceeded";
+
+export function add(a: Amount, b: Amount): Amount {
+  return {
+    tokens: a.tokens + b.tokens,
+    costMicroUsd: a.costMicroUsd + b.costMicroUsd,
+    steps: a.steps + b.steps,
+    turns: a.turns + b.turns,
+  };
+}
+
+export function subtract(a: Amount, b: Amount): Amount {
+  return {
+    tokens: a.tokens - b.tokens,
+    costMicroUsd: a.costMicroUsd - b.costMicroUsd,
+    steps: a.steps - b.steps,
+    turns: a.turns - b.turns,
+  };
+}

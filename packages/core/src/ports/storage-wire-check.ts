@@ -6,7 +6,8 @@
 // cannot be read back. Permissions are not decided here.
 
 import { isRecordType } from "../journal/record.ts";
-import type { Charge } from "../session/budget.ts";
+import type { Charge } from "../budget/budget.ts";
+import { PERIODS } from "../budget/windows.ts";
 import { SESSION_STATUSES, type Wait } from "../session/session.ts";
 import type { Change, Effect, Entry } from "../session/changes.ts";
 import { withLease, type StorageMethod } from "./storage-wire.ts";
@@ -117,26 +118,31 @@ const isEntry = hasShape({
 
 const isAmount = hasShape({ tokens: isCount, costMicroUsd: isCount, steps: isCount, turns: isCount });
 const isLimit = optional((value) => isCount(value) && value !== 0);
+const LIMITS = { maxTokens: isLimit, maxCostMicroUsd: isLimit, maxSteps: isLimit, maxTurns: isLimit };
+const isPer = isOneOf(...PERIODS);
 const isBudget = hasShape({
-  maxTokens: isLimit,
-  maxCostMicroUsd: isLimit,
+  ...LIMITS,
+  windows: optional(listOf(hasShape({ ...LIMITS, per: isPer }))),
   maxTokensPerCall: isLimit,
-  maxSteps: isLimit,
-  maxTurns: isLimit,
   ttlMs: isLimit,
   onExhausted: optional(isOneOf("park", "cancel")),
 });
 const isExhausted = hasShape({
   payer: isText,
   limit: isText,
+  per: optional(isPer),
   used: isCount,
   max: isCount,
+  until: optional(isTime),
   then: isOneOf("park", "cancel"),
 });
+const isLedgerSum: Check = (value) =>
+  Array.isArray(value) && value.length === 5 && isTime(value[0]) && value.slice(1).every(isCount);
 const isAccount = hasShape({
   limits: isBudget,
   spent: isAmount,
   reserved: isAmount,
+  ledgers: optional(hasShape(Object.fromEntries(PERIODS.map((per) => [per, optional(listOf(isLedgerSum))])))),
   lost: optional(isAmount),
   low: (value) => typeof value === "boolean",
 });
@@ -331,7 +337,12 @@ const UNAUDITED: { readonly [type in Exclude<Change["type"], "audited">]: Check 
   import_tree: hasShape({ sessionId: isNewId, sessions: listOf(hasShape(IMPORTED)) }),
   pause_session: hasShape({ sessionId: isText }),
   resume_session: hasShape({ sessionId: isText }),
-  set_budget: hasShape({ sessionId: isText, limits: isBudget, releaseLost: optional(isTrue) }),
+  set_budget: hasShape({
+    sessionId: isText,
+    limits: isBudget,
+    releaseLost: optional(isTrue),
+    grant: optional(isPer),
+  }),
   commit_batch: hasShape({
     ...FIRST_BATCH,
     sessionId: isText,

@@ -125,10 +125,14 @@ import type {
  *
  *   ST28. A batch's charges are decided and stored in its transaction, in order, each against the limits of
  *         all payers (B1, B2). A reservation or a settlement that is repeated changes nothing
- *         (`session/budget.ts`).
+ *         (`budget/budget.ts`).
  *   ST29. Below a tenth of a limit the payer's parent is sent `budget-low`, once until the limit is raised.
  *   ST51. An account says which part of its spent amount was charged for lost attempts. `set_budget` with
  *         `releaseLost` makes that part of this account unspent, once, and resumes sessions as a raise does.
+ *   ST53. A limit may have a window (`budget/windows.ts`). `due` resumes a session that is paused for a window
+ *         at the time that its refusal named (`exhausted.until`). The remaining amount of `load`
+ *         and `arrivals` is as of the latest time that a call had.
+ *   ST54. `set_budget` with `grant` empties a window of this account, and resumes sessions as a raise does.
  *
  * Import and moves
  *
@@ -252,7 +256,7 @@ export interface AgentStorage {
    * without waits, waiting past their `wakeAt`, or waiting for something that has arrived.
    *
    * The call first ends sessions whose cancel deadline has passed (ST17), and cancels those past their own
-   * deadline (ST31).
+   * deadline (ST31). It resumes those whose window has rolled on (ST53).
    */
   due(query: {
     readonly now: number;

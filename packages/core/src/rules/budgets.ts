@@ -1,14 +1,14 @@
 // `decideBudget`: the rule for a change of a session's budget.
 
-import { raise, releaseLost, type Account } from "../session/budget.ts";
+import { grantWindow, raise, releaseLost, type Account } from "../budget/budget.ts";
 import type { ChangeResult, SetBudget } from "../session/changes.ts";
-import { isEnded, type Session } from "../session/session.ts";
+import { BEHAVIOUR, isEnded, type Session } from "../session/session.ts";
 import { invalid } from "./batches.ts";
 import { movedAway } from "./moving.ts";
 
 /**
  * The account with its new limits. If the change says so, the charges for lost attempts are released from the
- * account. The caller then resumes the sessions that are paused because this account was exhausted. The
+ * account, or a window of it is emptied. The caller then resumes the sessions that are paused because this account was exhausted. The
  * account of an ended session still changes as long as it pays for an active session.
  *
  * @param paysBelow whether the account pays for an active session; asked only if the account's own session has ended.
@@ -16,6 +16,7 @@ import { movedAway } from "./moving.ts";
 export function decideBudget(
   session: Session,
   change: SetBudget,
+  now: number,
   paysBelow: () => boolean,
 ): { readonly result: ChangeResult; readonly account?: Account } {
   const moved = movedAway(session);
@@ -29,9 +30,16 @@ export function decideBudget(
       payer === undefined ? "there is none to change" : `session ${payer} pays for it: change that one's`;
     return { result: invalid(session, `was started without a budget, so ${whose}`) };
   }
-  const raised = raise(account, change.limits);
+  const { limits, grant } = change;
+  // mutant: window-of-older-session
+  if (limits.windows !== undefined && (session.flags & BEHAVIOUR.hasWindows) === 0)
+    return { result: invalid(session, "was begun by an older Holdfast, which knows no windows of a budget") };
+  if (grant !== undefined && account.limits.windows?.some(({ per }) => per === grant) !== true)
+    return { result: invalid(session, `has no limit per ${grant}, so there is no window to grant`) };
+  const raised = raise(account, limits, now);
+  const granted = grant === undefined ? raised : grantWindow(raised, grant, now);
   return {
     result: { status: "requested", sessionStatus: status },
-    account: change.releaseLost === true ? releaseLost(raised) : raised,
+    account: change.releaseLost === true ? releaseLost(granted, now) : granted,
   };
 }

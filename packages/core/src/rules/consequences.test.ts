@@ -2,8 +2,8 @@
 // consequences there are, and which there are not.
 
 import { describe, expect, test } from "vitest";
-import { NO_AMOUNT, openAccount } from "../session/budget.ts";
-import { becameLow, consequencesOf, isLastEvent, notifyLow } from "./consequences.ts";
+import { NO_AMOUNT, openAccount } from "../budget/budget.ts";
+import { consequencesOf, isLastEvent, notifyLow } from "./consequences.ts";
 import type { Session, SessionStatus } from "../session/session.ts";
 import { createSession } from "./creation.ts";
 
@@ -132,10 +132,8 @@ describe("while it lives", () => {
 
 test("a low budget is reported once, and not by a session that has ended", () => {
   const account = { ...openAccount({ maxTokens: 100 }), spent: { ...NO_AMOUNT, tokens: 95 } };
-  expect(becameLow(account)).toBe(true);
-  expect(becameLow({ ...account, low: true })).toBe(false);
-  expect(notifyLow(row(), account)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
-  expect(notifyLow(row({ status: "completed" }), account)).toEqual([]);
+  expect(notifyLow(row(), account, 0)).toMatchObject([{ sessionId: "ses-parent", name: "child:4" }]);
+  expect(notifyLow(row({ status: "completed" }), account, 0)).toEqual([]);
 });
 
 test("a cancel of a child reaches the sessions below the child", () => {

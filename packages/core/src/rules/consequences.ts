@@ -23,9 +23,10 @@ import { CHILD_ENDED, childEndName, childEventName, replyName } from "../journal
 import type { JsonText } from "../json/json.ts";
 import { LIMITS } from "../limits.ts";
 import type { RequestCancel, SendSignal } from "../session/changes.ts";
-import { isLow, remainingOf, type Account, type Exhausted } from "../session/budget.ts";
+import { remainingOf, type Account, type Exhausted } from "../budget/budget.ts";
 import { isEnded, type ParentRef, type Session } from "../session/session.ts";
 import type { CancelCause } from "../journal/amounts.ts";
+import type { Per } from "../budget/windows.ts";
 
 /** A change to another session, or one to all children of a session. */
 export type Consequence = SendSignal | CancelChildren;
@@ -48,8 +49,12 @@ export type ChildEvent =
   | {
       readonly type: "budget_exceeded";
       readonly limit: string;
+      /** Absent for a limit per lifetime. */
+      readonly per?: Per;
       readonly used: number;
       readonly max: number;
+      /** When the child continues without a person, because the window has rolled on. Epoch milliseconds. */
+      readonly until?: number;
     }
   | { readonly type: "completed"; readonly output: unknown }
   | { readonly type: "failed"; readonly error: unknown; readonly progress?: unknown }
@@ -96,24 +101,20 @@ export const BUDGET_LOW = "budget-low";
  * ST29. The signal to a session's parent when less than a tenth of its budget is left. The successor of a
  * session sends it instead.
  */
-export function notifyLow(payer: Session, account: Account): readonly SendSignal[] {
+export function notifyLow(payer: Session, account: Account, now: number): readonly SendSignal[] {
   const { parent, sessionId } = payer;
   // A session that has ended notifies no parent, though the sessions that it left may still spend.
   if (parent === undefined || isEnded(payer.status)) return NONE;
   const payload = JSON.stringify({
     type: "signal",
     name: BUDGET_LOW,
-    payload: remainingOf([account]),
+    payload: remainingOf([account], now),
   });
-  // It is low again only after it was raised, which changes the row, and more was spent or reserved.
+  // It is low again only after it was raised, which changes the row, or a window has rolled on. Either way more
+  // was spent or reserved since.
   const { tokens, costMicroUsd, steps, turns } = account.spent;
   const when = [payer.updatedAt, tokens, costMicroUsd, steps, turns].join(":");
   return [toParent(parent, `${sessionId}:low:${when}`, payload)];
-}
-
-/** Whether an account that was not low is now. */
-export function becameLow(account: Account): boolean {
-  return !account.low && isLow(account);
 }
 
 /** A signal to the parent's inbox, under the child's name. */
@@ -200,8 +201,9 @@ export function endEvent({ status, output, error, cancel, progress }: Session): 
   return `{"type":"cancelled","reason":${JSON.stringify(reason)}${why}${part}}`;
 }
 
-function exhaustedEvent({ limit, used, max }: Exhausted): JsonText {
-  return JSON.stringify({ type: "budget_exceeded", limit, used, max } satisfies ChildEvent);
+function exhaustedEvent({ limit, per, used, max, until }: Exhausted): JsonText {
+  const window = { ...(per === undefined ? {} : { per }), ...(until === undefined ? {} : { until }) };
+  return JSON.stringify({ type: "budget_exceeded", limit, used, max, ...window } satisfies ChildEvent);
 }
 
 function notifyPause({

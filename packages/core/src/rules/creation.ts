@@ -1,7 +1,7 @@
 // `createSession`, `refuseCreation`, `findImportProblem`, `findTreeProblem`: the rules for sessions that are
 // created or imported.
 
-import { findAccountProblem, NO_AMOUNT, openAccount, sumOf } from "../session/budget.ts";
+import { findAccountProblem, NO_AMOUNT, openAccount, sumOf } from "../budget/budget.ts";
 import type {
   ChangeResult,
   CommitBatch,

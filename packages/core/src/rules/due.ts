@@ -1,7 +1,8 @@
-// `dueAt`, `lookAt`: the time from which a session has something to do, for every storage (ST18).
+// `dueAt`, `lookAt`, `overdueAt`: the times at which a session has something to do, or something is to be done to it,
+// for every storage (ST18).
 
 import type { Claim } from "./claims.ts";
-import { isLost, overdueAt, type Session } from "../session/session.ts";
+import { isEnded, isLost, type Session } from "../session/session.ts";
 
 /**
  * The time from which a session has something to do that no process is doing (ST18). `-Infinity` is now, and
@@ -42,4 +43,32 @@ function readyFrom(session: Session, answered: boolean): number {
 /** The next time at which `due` must examine a session: it is due then, or its deadline has passed. */
 export function lookAt(session: Session, claim: Claim, answered: boolean): number {
   return Math.min(dueAt(session, claim, answered), overdueAt(session));
+}
+
+type Timed = Pick<Session, "status" | "cancel" | "deadlineAt" | "move" | "exhausted">;
+
+/**
+ * The time at which the storage's owner acts on a session without its agent. It is the end of its cancel, its own
+ * deadline, or the time when a window of its budget has rolled on.
+ */
+export function overdueAt(session: Timed): number {
+  // mutant: rolled-window-ignored
+  return Math.min(endsAt(session), resumesAt(session) ?? Infinity);
+}
+
+/** When a paused session resumes without a person: a window of the budget for which it is paused rolls on. */
+export function resumesAt({
+  status,
+  move,
+  exhausted,
+}: Pick<Timed, "status" | "move" | "exhausted">): number | undefined {
+  return status === "paused" && move === undefined ? exhausted?.until : undefined;
+}
+
+/** The end of a session's cancel, or its deadline. */
+export function endsAt(session: Timed): number {
+  if (isEnded(session.status) || session.move !== undefined) return Infinity;
+  const at = session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
+  // A time that no integer column can hold never comes.
+  return at > Number.MAX_SAFE_INTEGER ? Infinity : at;
 }

@@ -6,7 +6,8 @@
 
 import { LIMITS } from "../limits.ts";
 import type { ChangeResult, RequestCancel } from "../session/changes.ts";
-import { overdueAt, type CancelRequest, type Session } from "../session/session.ts";
+import type { CancelRequest, Session } from "../session/session.ts";
+import { endsAt } from "./due.ts";
 import { findFinal } from "./signals.ts";
 
 export interface RowDecision {
@@ -58,7 +59,7 @@ type Why = Pick<CancelRequest, "reason" | "cause" | "exhausted">;
  * the session (ST17). The session's own deadline cancels it gracefully (ST31).
  */
 export function actOverdue(session: Session, now: number): Session | undefined {
-  if (overdueAt(session) > now) return undefined;
+  if (endsAt(session) > now) return undefined;
   if (session.cancel !== undefined) return endSession(session, now);
   const { sessionId } = session;
   const graceMs = LIMITS.cancelGraceMs;
@@ -76,11 +77,16 @@ function endSession(session: Session, now: number): Session {
 
 /**
  * The row after a pause. A pause does not change a session that is being cancelled, because its deadline is
- * running.
+ * running. A session that is paused until its budget's window has rolled on then waits for a person.
  */
 export function decidePause(session: Session, now: number): RowDecision {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
+  const { exhausted } = session;
+  if (session.status === "paused" && exhausted?.until !== undefined) {
+    const { until: _until, ...fixed } = exhausted;
+    return changed({ ...session, exhausted: fixed, updatedAt: now });
+  }
   if (session.cancel !== undefined || session.status === "paused")
     return { result: { status: "requested", sessionStatus: session.status } };
   const { wakeAt: _wakeAt, ...rest } = session;

@@ -1,12 +1,13 @@
 // Change, ChangeResult and SessionSnapshot: what a storage is asked to write, how it answers, and what it
 // returns.
 //
-// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST52).
+// This file has types only. `ports/storage.ts` says what each change promises (ST1 to ST54).
 
 import type { JsonText } from "../json/json.ts";
 import type { JournalRecord } from "../journal/record.ts";
-import type { Admission, Budget, Charge, Exhausted, Hold } from "./budget.ts";
+import type { Admission, Budget, Charge, Exhausted, Hold } from "../budget/budget.ts";
 import type { Remaining } from "../journal/amounts.ts";
+import type { Per } from "../budget/windows.ts";
 import type {
   AgentRef,
   ParentRef,
@@ -180,6 +181,8 @@ export interface SetBudget {
    * change.
    */
   readonly releaseLost?: true;
+  /** Empty a window of this account: nothing is spent in it yet (ST54). Other accounts do not change. */
+  readonly grant?: Per;
 }
 
 /** Delete a session that has ended, and with `delete` all sessions below it. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { UsageError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { CreateSession } from "./changes.ts";
-import { openAccount } from "./budget.ts";
+import { openAccount } from "../budget/budget.ts";
 import { forkSession, isForkPending, parentAt, seedAt, type ForkRequest, type WholeSession } from "./fork.ts";
 import type { Session } from "./session.ts";
 import { createSession, findImportProblem } from "../rules/creation.ts";

@@ -19,7 +19,7 @@ import { UsageError } from "../errors/errors.ts";
 import type { JsonText } from "../json/json.ts";
 import { isCommand, type JournalRecord } from "../journal/record.ts";
 import type { Entry, ImportSession } from "./changes.ts";
-import { openAccount, type Budget } from "./budget.ts";
+import { openAccount, type Budget } from "../budget/budget.ts";
 import { refuseNewerSession, type ForkOrigin, type ParentRef, type Session } from "./session.ts";
 
 /** A session as a whole. */

@@ -2,7 +2,7 @@
 // that puts and fires the schedule computes the times.
 
 import type { JsonText } from "../json/json.ts";
-import type { Budget } from "./budget.ts";
+import type { Budget } from "../budget/budget.ts";
 import type { AgentRef, Placement } from "./session.ts";
 
 /** A schedule as it is stored. Times in epoch milliseconds. */

@@ -21,7 +21,7 @@ import type { CancelCause } from "../journal/amounts.ts";
 import type { AnswerShape } from "../journal/approval.ts";
 import { JOURNAL_FORMAT } from "../journal/record.ts";
 import { REQUEST_PREFIX } from "../journal/signal-names.ts";
-import type { Account, Exhausted } from "./budget.ts";
+import type { Account, Exhausted } from "../budget/budget.ts";
 
 export type SessionStatus =
   | "submitted"
@@ -271,6 +271,11 @@ export const BEHAVIOUR = {
   persistsListeners: 32,
   /** Tasks may declare the class of their effect, and an attempt that was lost has an error class of its own. */
   declaresEffects: 64,
+  /**
+   * Budgets may have windows. An older build would ignore them, and spend without them. It changes nothing that a
+   * kernel does.
+   */
+  hasWindows: 128,
 } as const;
 
 /** The flags of a session that begins now. */
@@ -429,15 +434,4 @@ function namesOf(waits: readonly Wait[]): ReadonlySet<string> {
     collectedNames.set(waits, names);
   }
   return names;
-}
-
-/**
- * The time at which the storage's owner acts on a session without its agent: at the end of its cancel, or at
- * its own deadline.
- */
-export function overdueAt(session: Pick<Session, "status" | "cancel" | "deadlineAt" | "move">): number {
-  if (isEnded(session.status) || session.move !== undefined) return Infinity;
-  const at = session.cancel?.deadlineAt ?? session.deadlineAt ?? Infinity;
-  // A time that no integer column can hold never comes.
-  return at > Number.MAX_SAFE_INTEGER ? Infinity : at;
 }

@@ -26,6 +26,7 @@ import type {
 import type { PutSchedule, Schedule } from "../session/schedules.ts";
 import { decideFire, replaceSchedule } from "../rules/firing.ts";
 import { isEnded, type Session } from "../session/session.ts";
+import { overdueAt } from "../rules/due.ts";
 import type { PutDocument } from "../session/stored-documents.ts";
 import { applyBatch, refuseBatch } from "../rules/batches.ts";
 import { decideRelease, NO_CLAIM, releasedClaim } from "../rules/claims.ts";
@@ -54,7 +55,7 @@ import {
   findSignalTextProblem,
 } from "./texts.ts";
 import { applyEffect, follow, isAlone, replaceRow, resume } from "./cascade.ts";
-import { accountsOf, chargeAgain, paidPart } from "./charges.ts";
+import { accountsOf, chargeAgain, endRunOf, paidPart } from "./charges.ts";
 import type { RowPort } from "./row-port.ts";
 import { sessionIn, type Transaction } from "./transaction.ts";
 
@@ -67,14 +68,16 @@ export function applyChange(rows: RowPort, change: Change, now: number): ChangeR
 }
 
 /**
- * Act on a session whose time is up: end it after a graceful cancel, or cancel it at its deadline (ST17,
- * ST31).
+ * Act on a session whose time is up. The end of a graceful cancel ends it (ST17), and its deadline cancels it
+ * (ST31). It resumes when a window of its budget has rolled on (ST53).
  */
 export function applyOverdue(rows: RowPort, sessionId: string, now: number): void {
   const tx = transactionOn(rows, now);
   const before = sessionIn(tx, sessionId);
-  const after = before === undefined ? undefined : actOverdue(before, now);
-  if (before !== undefined && after !== undefined) replaceRow(tx, before, after);
+  if (before === undefined || overdueAt(before) > now) return;
+  const after = actOverdue(before, now);
+  if (after === undefined) resume(tx, sessionId);
+  else replaceRow(tx, before, after);
 }
 
 function transactionOn(rows: RowPort, now: number): Transaction {
@@ -170,7 +173,8 @@ function create(tx: Transaction, change: CreateSession, predecessor: Session | u
   const created = claimFor === undefined ? CREATED : { ...CREATED, token };
   if (first === undefined || isAlone(before, after, first)) return created;
   const admissions = follow(tx, before, after, first);
-  return { ...created, ...paidPart(rows, after, admissions) };
+  endRunOf(tx, after);
+  return { ...created, ...paidPart(tx, after, admissions) };
 }
 
 const CREATED = { status: "created" } as const;
@@ -242,20 +246,21 @@ function commit(tx: Transaction, batch: CommitBatch): ChangeResult {
   const committed = { status: "committed", inbox: after.inbox } as const;
   if (isAlone(before, after, batch)) return committed;
   const admissions = follow(tx, before, after, batch);
+  endRunOf(tx, after);
   const { inbox } = sessionIn(tx, sessionId) ?? after;
-  return { ...committed, inbox, ...paidPart(rows, after, admissions) };
+  return { ...committed, inbox, ...paidPart(tx, after, admissions) };
 }
 
 /** ST3. The answer to a batch that is committed already. */
 function answerAgain(
-  { rows }: Transaction,
+  tx: Transaction,
   session: Session,
   { charges }: CommitBatch,
   committed: ChangeResult & { readonly status: "committed" },
 ): ChangeResult {
   if (charges === undefined && session.payers.length === 0) return committed;
-  const admissions = charges === undefined ? undefined : chargeAgain(rows, session, charges);
-  return { ...committed, ...paidPart(rows, session, admissions) };
+  const admissions = charges === undefined ? undefined : chargeAgain(tx.rows, session, charges);
+  return { ...committed, ...paidPart(tx, session, admissions) };
 }
 
 function release({ rows, now }: Transaction, change: ReleaseClaim): ChangeResult {
@@ -283,7 +288,7 @@ function setBudget(tx: Transaction, change: SetBudget): ChangeResult {
   const { sessionId } = change;
   const session = sessionIn(tx, sessionId);
   if (session === undefined) return NOT_FOUND;
-  const { result, account } = decideBudget(session, change, () =>
+  const { result, account } = decideBudget(session, change, now, () =>
     paidBy(rows, session).some(({ status }) => !isEnded(status)),
   );
   if (account === undefined) return result;

@@ -26,7 +26,7 @@ import {
 import { keepClaimedRun } from "./ended-runs.ts";
 import { decideResume } from "../rules/interruptions.ts";
 import { activeSuccessor, childrenOf, isForSuccessor } from "./successors.ts";
-import type { Admission } from "../session/budget.ts";
+import { usesOf, type Admission } from "../budget/budget.ts";
 import type { ChangeResult, CommitBatch, CreateSession, Effect } from "../session/changes.ts";
 import { isChildOf, isEnded, ownedBy, type Session } from "../session/session.ts";
 import { accountsOf, charge, settleEnded } from "./charges.ts";
@@ -105,12 +105,17 @@ export function resume(tx: Transaction, sessionId: string): ChangeResult {
   return decision.result;
 }
 
-/** Whether the limit for which a session is paused was raised since. */
+/** Whether the limit for which a session is paused was raised since, or its window was granted. */
 function isRaised(tx: Transaction, session: Session): boolean {
   const { status, exhausted } = session;
   if (status !== "paused" || exhausted === undefined) return false;
-  const limits = accountsOf(tx.rows, session).get(exhausted.payer)?.limits;
-  return limits !== undefined && (limits[exhausted.limit] ?? Infinity) > exhausted.max;
+  const account = accountsOf(tx.rows, session).get(exhausted.payer);
+  if (account === undefined) return false;
+  const use = usesOf(account, tx.now).find(
+    ({ limit, per }) => limit === exhausted.limit && per === exhausted.per,
+  );
+  if (use === undefined || use.max > exhausted.max) return true;
+  return use.per !== undefined && use.spent < exhausted.used;
 }
 
 // ---- effects -----------------------------------------------------------------------------------------------------

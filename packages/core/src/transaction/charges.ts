@@ -1,21 +1,23 @@
 // Charges to the accounts that pay for a session, inside one transaction.
 //
-// `../session/budget.ts` has the arithmetic. This file finds the accounts, stores what the arithmetic
+// `../budget/budget.ts` has the arithmetic. This file finds the accounts, stores what the arithmetic
 // returns, and notifies a parent when an account runs low.
 
 import type { Amount, Remaining } from "../journal/amounts.ts";
-import { becameLow, notifyLow } from "../rules/consequences.ts";
+import { notifyLow } from "../rules/consequences.ts";
 import { activeSuccessor } from "./successors.ts";
 import {
   admitAgain,
   applyCharges,
+  endRun,
+  isLow,
   remainingOf,
   settleAll,
   type Account,
   type Admission,
   type Charge,
   type Hold,
-} from "../session/budget.ts";
+} from "../budget/budget.ts";
 import type { Paid } from "../session/changes.ts";
 import { isEnded, type Session } from "../session/session.ts";
 import { notifyParent } from "./notify-parent.ts";
@@ -26,24 +28,43 @@ import type { Transaction } from "./transaction.ts";
  * Charge the accounts of a session. Returns one admission for each `reserve` and `turn` among the charges.
  */
 export function charge(tx: Transaction, session: Session, charges: readonly Charge[]): readonly Admission[] {
-  const { rows } = tx;
+  const { rows, now } = tx;
   const { sessionId } = session;
   if (charges.length === 0) return [];
   const accounts = accountsOf(rows, session);
   if (accounts.size === 0) return admitAgain(charges, false, []);
   const held = (task: number): Amount | undefined => rows.find(sessionId)?.holds?.get(task);
-  const charged = applyCharges({ payers: accounts, held }, charges);
+  const isOwnTurn = (payer: string): boolean => isOwn(rows, payer, session);
+  const charged = applyCharges({ payers: accounts, held, isOwnTurn }, charges, now);
   for (const [task, amount] of charged.holds) rows.update(sessionId, { hold: { task, amount } });
   for (const [owner, account] of charged.payers) {
     if (account === accounts.get(owner)) continue;
-    const isNews = becameLow(account);
-    const stored = isNews ? { ...account, low: true } : account;
+    // An account with windows may be low again without a raise.
+    const low = isLow(account, now);
+    const stored = low === account.low ? account : { ...account, low };
     rows.update(owner, { account: stored });
-    const active = isNews ? activeSuccessor(rows, owner) : undefined;
+    const active = low && !account.low ? activeSuccessor(rows, owner) : undefined;
     if (active !== undefined)
-      for (const signal of notifyLow(active, stored)) notifyParent(tx, active, signal);
+      for (const signal of notifyLow(active, stored, now)) notifyParent(tx, active, signal);
   }
   return charged.admissions;
+}
+
+/** Whether the runs and turns of a session are those of an account: its own, or its predecessor's. */
+function isOwn(rows: RowPort, owner: string, { sessionId }: Session): boolean {
+  return owner === sessionId || activeSuccessor(rows, owner)?.sessionId === sessionId;
+}
+
+/** windows-1. The run of a session ends when it is blocked and none of its tasks runs. */
+export function endRunOf({ rows }: Transaction, session: Session): void {
+  const { sessionId, status } = session;
+  if (status !== "waiting" && status !== "input_required") return;
+  if (listHolds(rows.find(sessionId)).length > 0) return;
+  for (const [owner, account] of accountsOf(rows, session)) {
+    const ended = endRun(account);
+    // mutant: run-of-child-ends
+    if (ended !== account && isOwn(rows, owner, session)) rows.update(owner, { account: ended });
+  }
 }
 
 /** Release what is still reserved for the tasks of a session that has just ended. */
@@ -96,8 +117,9 @@ export function accountsOf(
 export function remainingFor(
   rows: SessionLookup,
   session: Pick<Session, "payers" | "placement">,
+  now: number,
 ): Remaining | undefined {
-  return session.payers.length === 0 ? undefined : remainingOf(accountsOf(rows, session).values());
+  return session.payers.length === 0 ? undefined : remainingOf(accountsOf(rows, session).values(), now);
 }
 
 interface SessionLookup {
@@ -106,11 +128,11 @@ interface SessionLookup {
 
 /** The part of a result that says what became of charges and what is left. */
 export function paidPart(
-  rows: SessionLookup,
+  { rows, now }: Pick<Transaction, "rows" | "now">,
   session: Session,
   admissions: readonly Admission[] | undefined,
 ): Paid {
-  const remaining = remainingFor(rows, session);
+  const remaining = remainingFor(rows, session, now);
   return {
     ...(admissions === undefined ? {} : { admissions }),
     ...(remaining === undefined ? {} : { remaining }),

@@ -8,7 +8,7 @@
 //       By then every rule that can refuse the change was asked, so a write does not refuse anything.
 
 import type { AuditRow } from "../session/audit.ts";
-import type { Account } from "../session/budget.ts";
+import type { Account } from "../budget/budget.ts";
 import type { CommitBatch, Entry, SeenSignals, StoredSignal } from "../session/changes.ts";
 import type { Schedule } from "../session/schedules.ts";
 import type { Session, SessionStatus } from "../session/session.ts";

@@ -34,7 +34,7 @@ import type {
   ImportTree,
 } from "../session/changes.ts";
 import { parseChange } from "../ports/storage-wire-check.ts";
-import { NO_AMOUNT } from "../session/budget.ts";
+import { NO_AMOUNT } from "../budget/budget.ts";
 import { refuseNewerSession, type Session } from "../session/session.ts";
 import { readTree, type ReadSession } from "./session-tree.ts";
 import { entriesOf, recordsOf, withOwnBudget } from "./whole-session.ts";

@@ -6,7 +6,7 @@ import { CorruptRecordError } from "../errors/errors.ts";
 import type { JournalRecord } from "../journal/record.ts";
 import type { StorageReader } from "../ports/storage.ts";
 import type { Entry } from "../session/changes.ts";
-import { separateAccount, type Account, type Budget } from "../session/budget.ts";
+import { separateAccount, type Account, type Budget } from "../budget/budget.ts";
 import { accountsOf } from "../transaction/charges.ts";
 import type { WholeSession } from "../session/fork.ts";
 import type { Session } from "../session/session.ts";

@@ -14,20 +14,26 @@ import { quoted } from "../frame/plain-text.ts";
 export const budget: Command = {
   name: "budget",
   summary: "Show or raise what a session and all sessions below it may spend",
-  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,20turns] [--release-lost]",
+  usage: "budget ID [--raise 5.00usd,200000tokens,50steps,0.50usd/day] [--grant PER] [--release-lost]",
   description:
     "A budget belongs to a session and pays for its whole tree. The command shows every budget that pays for this session, the nearest " +
     "first. Reserved is what running tasks may still use. --raise replaces limits of the session's own budget with higher ones; " +
-    "sessions that were paused because of the budget continue. Lost is the part of the spend that was charged, at the worst case, for " +
+    "sessions that were paused because of the budget continue. A limit per run, turn, hour, day or month is written with a slash; the " +
+    "last three roll, and a session that is paused for one of them continues by itself. --grant begins one of them anew. Lost is the part of the spend that was charged, at the worst case, for " +
     "attempts that died with their process. --release-lost makes that part available again; paused sessions then continue as well.",
   options: {
     "release-lost": { help: "take back what was charged for lost attempts" },
-    raise: { help: "new limits, in units of usd, tokens, steps, turns; other limits stay", value: "LIMITS" },
+    raise: {
+      help: "new limits, in units of usd, tokens, steps, turns, each with /PER behind it if it has a window; other limits stay",
+      value: "LIMITS",
+    },
+    grant: { help: "one more run, turn, hour, day or month, from now", value: "PER" },
   },
   examples: [
     ["budget ses_019a", "limits, spent, reserved and left"],
     ["budget ses_019a --release-lost", "make the charges for crashes available again"],
-    ["budget ses_019a --raise 5.00usd,400000tokens", "raise its limits"],
+    ["budget ses_019a --raise 5.00usd,2.00usd/day", "raise its limits"],
+    ["budget ses_019a --grant day", "let it spend the limit of a day once more"],
   ],
 
   async run(args, io) {
@@ -35,26 +41,34 @@ export const budget: Command = {
     const { findDatabase } = await import("../place/project.ts");
     const database = findDatabase(args, io);
     const text = args.text("raise");
+    const grantText = args.text("grant");
     const releases = args.has("release-lost");
-    if (text === undefined && !releases) {
+    if (text === undefined && grantText === undefined && !releases) {
       const { withReaderOf } = await import("../place/find-session.ts");
       return withReaderOf(database, id, async (session, reader) => report(session, reader, io));
     }
-    const { parseBudget } = await import("../view/budget-text.ts");
+    const { parseBudget, parsePer } = await import("../view/budget-text.ts");
+    const grant = grantText === undefined ? undefined : parsePer(grantText, "--grant");
     const limits = text === undefined ? undefined : parseBudget(text, "--raise");
     const { resumeHint, withRequests } = await import("../ask/request-session.ts");
     return withRequests(database, id, async ({ session, requests, access }) => {
       const { sessionId } = session;
-      const asked = [text === undefined ? [] : `--raise ${quoted(text)}`, releases ? "--release-lost" : []];
+      const asked = [
+        text === undefined ? [] : `--raise ${quoted(text)}`,
+        grant === undefined ? [] : `--grant ${grant}`,
+        releases ? "--release-lost" : [],
+      ];
       checkOwnBudget(session, asked.flat().join(" "), io);
       if (limits !== undefined) await checkRaise(session.account!, limits);
       let status: SessionStatus = session.status;
       if (releases) status = await requests.releaseLost(sessionId);
+      if (grant !== undefined) status = await requests.grantWindow(sessionId, grant);
       if (limits !== undefined) status = await requests.setBudget(sessionId, limits);
       const now = (await access.storage.reader.session(sessionId)) ?? session;
       const resume = isEnded(status) ? undefined : await resumeHint(access, now, io);
       await report(now, access.storage.reader, io, resume);
       if (limits !== undefined) io.note(`the budget of session ${sessionId} is raised`);
+      if (grant !== undefined) io.note(`the budget of session ${sessionId} has one more ${grant}`);
       if (releases) io.note(releasedText(session, now));
       if (isEnded(status))
         io.note(
@@ -87,8 +101,9 @@ function checkOwnBudget({ sessionId, account, payers }: Session, options: string
 
 async function checkRaise(account: Account, limits: Budget): Promise<void> {
   const { amountText, limitUses } = await import("../view/budget-text.ts");
-  for (const { limit, title, max } of limitUses(account)) {
-    const raised = limits[limit];
+  for (const { limit, per, title, max } of limitUses(account, Date.now())) {
+    const window = limits.windows?.find((one) => one.per === per);
+    const raised = (per === "lifetime" ? limits : window)?.[limit];
     if (raised !== undefined && raised < max) {
       throw new UsageError(`this would lower the limit of ${title}`, {
         at: "--raise",
@@ -110,14 +125,14 @@ async function report(session: Session, reader: StorageReader, io: Io, resume?: 
     if (account === undefined) continue;
     if (account.lost !== undefined) losers.push(payer);
     const { onExhausted = "park", maxTokensPerCall } = account.limits;
-    const limits = limitUses(account);
+    const limits = limitUses(account, Date.now());
     accounts.push({
       payer,
       onExhausted,
       ...(maxTokensPerCall === undefined ? {} : { maxTokensPerCall }),
       limits,
     });
-    lines.push(io.results.paint.bold(payer), ...accountLines(account).map((line) => `  ${line}`));
+    lines.push(io.results.paint.bold(payer), ...accountLines(account, Date.now()).map((line) => `  ${line}`));
   }
   const { sessionId, status, pauseReason } = session;
   const state = { sessionId, status, ...(pauseReason === undefined ? {} : { pauseReason }) };

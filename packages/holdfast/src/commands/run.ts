@@ -54,7 +54,7 @@ export const run: Command = {
     },
     continue: { help: "continue the newest unfinished session of this agent, if there is one" },
     budget: {
-      help: "what the session and its children may spend, in units of usd, tokens, steps, turns; at the limit it is paused",
+      help: "what the session and its children may spend, in units of usd, tokens, steps, turns, in all or per window (0.50usd/day); at the limit it is paused",
       value: "LIMITS",
     },
     ttl: { help: "cancel it this long after its start: 90s, 10m, 1h30m", value: "TIME" },

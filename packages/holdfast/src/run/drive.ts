@@ -19,6 +19,7 @@ import {
   HoldfastError,
   isEnded,
   LIMITS,
+  resumesAt,
   UnavailableError,
   type AgentStorage,
   type AgentTracer,
@@ -37,7 +38,7 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
-import { leftAs } from "@holdfast/runtime/internal";
+import { leftAs, sessionPaused } from "@holdfast/runtime/internal";
 import { declaresCost, everyAgent } from "./agent-tree.ts";
 import { acrossOwners, databaseLost } from "../place/across-owners.ts";
 import { BelowView, mayNeedSomebody } from "../view/below-view.ts";
@@ -429,6 +430,7 @@ class Life {
   }
 
   async #waits(session: Session): Promise<boolean> {
+    if (resumesAt(session) !== undefined) return true;
     if (session.status !== "waiting" && session.status !== "input_required") return false;
     if (session.wakeAt !== undefined && session.wakeAt <= Date.now()) return false;
     const pending = await this.#parts.storage.reader.pendingSignals(session.sessionId);
@@ -465,7 +467,7 @@ class Life {
     before: Session | undefined,
   ): number {
     const { io, options, startedAt } = this.#parts;
-    const spent = session?.account === undefined ? "" : accountText(session.account);
+    const spent = session?.account === undefined ? "" : accountText(session.account, Date.now());
     if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
     // Also when it ended while it was being stopped.
     if (session !== undefined && isEnded(session.status))
@@ -513,6 +515,7 @@ class Life {
     const { io, options } = this.#parts;
     switch (outcome.type) {
       case "parked":
+        if (session?.status === "paused") return exitOfPaused(io.complain(sessionPaused(session)));
         io.note(
           `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
         );

@@ -36,7 +36,8 @@ export async function followSession({
   try {
     for await (const event of client.sessions.get(sessionId).events({ afterSeq, signal })) {
       onNews();
-      if (event.type === "status" && event.status.status === "paused") break;
+      if (event.type !== "status" || event.status.status !== "paused") continue;
+      if (event.status.resumesAt === undefined) break;
     }
   } catch (error) {
     if (!HoldfastError.is(error) || error.code !== "session_moved") throw error;

@@ -29,6 +29,7 @@ import {
 import { SessionService, type Session as SessionMessage } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
+import { budgetMessage } from "./budget-message.ts";
 import { checkClientOptions, checkOptions, checkText, nameOfAgent } from "./client-arguments.ts";
 
 export interface ClientOptions {
@@ -66,6 +67,8 @@ export interface RemoteStatus {
   readonly agent: string;
   readonly status: string;
   readonly pauseReason?: string;
+  /** When a paused session continues without a person, as a window of its budget has rolled on. Epoch milliseconds. */
+  readonly resumesAt?: number;
   /** The demand of the session that no runner meets. */
   readonly blocked?: string;
   /** The runner that holds it. */
@@ -271,14 +274,6 @@ function startRequest(agent: Agent | string, input: unknown, options: RemoteStar
   };
 }
 
-function budgetMessage({ onExhausted, ...limits }: Budget) {
-  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined);
-  return {
-    ...Object.fromEntries(given.map(([name, limit]) => [name, BigInt(limit)])),
-    ...(onExhausted === undefined ? {} : { onExhausted }),
-  };
-}
-
 interface Watching {
   readonly connection: CoordinatorConnection;
   readonly sessionId: string;
@@ -422,6 +417,7 @@ function statusOf({
   agent,
   status,
   pauseReason,
+  resumesAt,
   blocked,
   runnerId,
   movedTo,
@@ -432,6 +428,7 @@ function statusOf({
     agent,
     status,
     ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...(resumesAt === undefined ? {} : { resumesAt: Number(resumesAt) }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(runnerId === undefined ? {} : { runnerId }),
     ...(movedTo === undefined ? {} : { movedTo }),

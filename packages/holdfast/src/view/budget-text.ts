@@ -1,8 +1,17 @@
-// Budgets in plain units, as people write and read them: "5.00usd,200000tokens,50steps", "10m".
+// Budgets in plain units, as people write and read them: "5.00usd,200000tokens,0.50usd/day", "10m".
 //
 // Integers inside: money is counted in millionths of a dollar, time in milliseconds, and what is written is never rounded.
 
-import { UsageError, type Account, type Amount, type Budget } from "@holdfast/core";
+import {
+  PERIODS,
+  UsageError,
+  usesOf,
+  type Account,
+  type Amount,
+  type Budget,
+  type BudgetWindow,
+  type Per,
+} from "@holdfast/core";
 import { didYouMean, parseDuration } from "@holdfast/core/internal";
 import type { Arguments } from "../frame/command.ts";
 import { duration, table } from "../frame/plain-text.ts";
@@ -18,13 +27,17 @@ const UNITS = {
 type Unit = keyof typeof UNITS;
 type UnitLimit = (typeof UNITS)[Unit]["limit"];
 const UNIT_NAMES = Object.keys(UNITS) as Unit[];
-const BUDGET_EXAMPLE = "5.00usd,200000tokens,50steps";
+const BUDGET_EXAMPLE = "5.00usd,200000tokens,0.50usd/day";
+/** How a limit without a window may be written, and is shown. */
+const LIFETIME = "lifetime";
+const PER_NAMES: readonly string[] = [LIFETIME, ...PERIODS];
 
 /** @throws UsageError naming the part that is no limit. */
 export function parseBudget(text: string, at: string): Budget {
-  const budget: { -readonly [limit in UnitLimit]?: number } = {};
+  const limitsPer = new Map<string, { -readonly [limit in UnitLimit]?: number }>();
   for (const part of text.split(",")) {
-    const [, digits, fraction = "", unit = ""] = /^(\d+)(?:\.(\d+))?([a-z]*)$/i.exec(part.trim()) ?? [];
+    const [, digits, fraction = "", unit = "", window = LIFETIME] =
+      /^(\d+)(?:\.(\d+))?([a-z]*)(?:\/([a-z]+))?$/i.exec(part.trim()) ?? [];
     if (digits === undefined) throw wrong(`"${part.trim()}" is no limit`, at, text);
     const known = UNIT_NAMES.find((name) => name === unit.toLowerCase());
     if (known === undefined) {
@@ -32,15 +45,41 @@ export function parseBudget(text: string, at: string): Budget {
       throw wrong(`${what}${didYouMean(unit, UNIT_NAMES)}`, at, text);
     }
     const { limit, title } = UNITS[known];
-    if (budget[limit] !== undefined) throw wrong(`the limit of ${title} is given twice`, at, text);
+    const per = window.toLowerCase();
+    if (!PER_NAMES.includes(per))
+      throw wrong(`there is no window "${window}"${didYouMean(per, PER_NAMES)}`, at, text);
+    if (per === "turn" && limit === "maxTurns") throw wrong("a turn has no turns to limit", at, text);
+    const limits = limitsPer.get(per) ?? {};
+    if (limits[limit] !== undefined)
+      throw wrong(`the limit of ${title}${perText(per)} is given twice`, at, text);
     const places = known === "usd" ? 6 : 0;
     if (fraction.length > places) throw wrong(`"${part.trim()}" is too exact`, at, text, EXACTNESS[places]);
     const amount = Number(digits + fraction.padEnd(places, "0"));
     if (!Number.isSafeInteger(amount) || amount === 0)
       throw wrong(`"${part.trim()}" is ${amount === 0 ? "nothing" : "too much"}`, at, text);
-    budget[limit] = amount;
+    limits[limit] = amount;
+    limitsPer.set(per, limits);
   }
-  return budget;
+  const windows = PERIODS.flatMap((per): BudgetWindow[] => {
+    const limits = limitsPer.get(per);
+    return limits === undefined ? [] : [{ per, ...limits }];
+  });
+  return { ...limitsPer.get(LIFETIME), ...(windows.length === 0 ? {} : { windows }) };
+}
+
+/** @throws UsageError for anything that is no window. */
+export function parsePer(text: string, at: string): Per {
+  const per = PERIODS.find((name) => name === text.toLowerCase());
+  if (per !== undefined) return per;
+  throw new UsageError(`there is no window "${text}"${didYouMean(text, PERIODS)}`, {
+    at,
+    expected: `one of ${PERIODS.join(", ")}`,
+  });
+}
+
+/** " per day"; nothing for a limit per lifetime. */
+export function perText(per: string | undefined): string {
+  return per === undefined || per === LIFETIME ? "" : ` per ${per}`;
 }
 
 const EXACTNESS: Readonly<Record<number, string>> = {
@@ -54,7 +93,7 @@ function wrong(message: string, at: string, got: string, expected?: string): Usa
     got,
     expected:
       expected ??
-      `amounts above 0 with a unit of ${UNIT_NAMES.join(", ")}, between commas: ${BUDGET_EXAMPLE}`,
+      `amounts above 0 with a unit of ${UNIT_NAMES.join(", ")}, between commas; behind a slash the window, one of ${PERIODS.join(", ")}: ${BUDGET_EXAMPLE}`,
   });
 }
 
@@ -81,6 +120,8 @@ function thousands(amount: number): string {
 /** A limit, and the spent, reserved and remaining parts of it. */
 export interface LimitUse {
   readonly limit: UnitLimit;
+  readonly per: Per | "lifetime";
+  /** "cost", "cost per day". */
   readonly title: string;
   readonly max: number;
   readonly spent: number;
@@ -90,22 +131,29 @@ export interface LimitUse {
   readonly left: number;
 }
 
-export function limitUses({ limits, spent, reserved, lost }: Account): LimitUse[] {
-  return UNIT_NAMES.flatMap((unit) => {
-    const { limit, kind, title } = UNITS[unit];
-    const max = limits[limit];
-    if (max === undefined) return [];
-    const left = Math.max(0, max - spent[kind] - reserved[kind]);
-    const parts = { spent: spent[kind], lost: lost?.[kind] ?? 0, reserved: reserved[kind] };
-    return [{ limit, title, max, ...parts, left }];
-  });
+/** Those per lifetime first, then by window, the shortest first. @param now for what windows hold. */
+export function limitUses(account: Account, now: number): LimitUse[] {
+  const { reserved, lost } = account;
+  const uses = usesOf(account, now);
+  return [undefined, ...PERIODS].flatMap((per) =>
+    UNIT_NAMES.flatMap((unit) => {
+      const { limit, kind, title } = UNITS[unit];
+      const use = uses.find((one) => one.per === per && one.limit === limit);
+      if (use === undefined) return [];
+      const { max, spent } = use;
+      const left = Math.max(0, max - spent - reserved[kind]);
+      const lostPart = per === undefined ? (lost?.[kind] ?? 0) : 0;
+      const parts = { spent, lost: lostPart, reserved: reserved[kind], left };
+      return [{ limit, per: per ?? LIFETIME, title: `${title}${perText(per)}`, max, ...parts }];
+    }),
+  );
 }
 
 const COLUMNS = ["max", "spent", "lost", "reserved", "left"] as const;
 
 /** The table of one account, a line for each limit. */
-export function accountLines(account: Account): string[] {
-  const uses = limitUses(account);
+export function accountLines(account: Account, now: number): string[] {
+  const uses = limitUses(account, now);
   if (uses.length === 0) return [];
   const isShort = uses.every(({ lost }) => lost === 0);
   const columns = COLUMNS.filter((column) => column !== "lost" || !isShort);
@@ -117,8 +165,8 @@ export function accountLines(account: Account): string[] {
 }
 
 /** "cost $0.01 of $5.00, tokens 1,200 of 200,000 (100 for lost attempts)". */
-export function accountText(account: Account): string {
-  return limitUses(account)
+export function accountText(account: Account, now: number): string {
+  return limitUses(account, now)
     .map(({ limit, title, spent, lost, reserved, max }) => {
       const parts = [
         ...(lost === 0 ? [] : [`${amountText(limit, lost)} for lost attempts`]),
@@ -130,20 +178,23 @@ export function accountText(account: Account): string {
     .join(", ");
 }
 
-/** "cost $5.00, tokens 200,000, time 10 min 0 s". */
+/** "cost $5.00, cost $0.50 per day, time 10 min 0 s". */
 export function limitsText(limits: Budget): string {
-  const amounts = UNIT_NAMES.flatMap((unit) => {
-    const { limit, title } = UNITS[unit];
-    const max = limits[limit];
-    return max === undefined ? [] : `${title} ${amountText(limit, max)}`;
-  });
+  const amounts = [{ per: LIFETIME, ...limits }, ...(limits.windows ?? [])].flatMap((inWindow) =>
+    UNIT_NAMES.flatMap((unit) => {
+      const { limit, title } = UNITS[unit];
+      const max = inWindow[limit];
+      return max === undefined ? [] : `${title} ${amountText(limit, max)}${perText(inWindow.per)}`;
+    }),
+  );
   const time = limits.ttlMs === undefined ? [] : [`time ${duration(limits.ttlMs)}`];
   return [...amounts, ...time].join(", ");
 }
 
-/** A limit as `--raise` reads it: "400000tokens", "0.50usd". */
-export function writtenLimit(limit: UnitLimit, amount: number): string {
+/** A limit as `--raise` reads it: "400000tokens", "0.50usd/day". */
+export function writtenLimit(limit: UnitLimit, amount: number, per?: Per): string {
   const unit = unitOf(limit);
+  if (per !== undefined) return `${writtenLimit(limit, amount)}/${per}`;
   if (unit !== "usd") return `${amount}${unit}`;
   const digits = String(amount).padStart(7, "0");
   return `${digits.slice(0, -6)}.${digits.slice(-6).replace(/0{1,4}$/, "")}${unit}`;

@@ -1,7 +1,8 @@
 // Why a session stands still until a person does something, and what that is.
 
-import { mayAcceptDrift, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
-import { amountText, limitTitle, writtenLimit } from "./budget-text.ts";
+import { mayAcceptDrift, resumesAt, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
+import { amountText, limitTitle, perText, writtenLimit } from "./budget-text.ts";
+import { moment } from "./describe-session.ts";
 import type { Io } from "../frame/command.ts";
 import { runnerCommand } from "./runner-advice.ts";
 
@@ -73,14 +74,20 @@ function raisedLimit({ used, max }: Pick<Exhausted, "used" | "max">): number {
   return Math.min(2 * Math.max(used, max), Number.MAX_SAFE_INTEGER);
 }
 
-function budgetAdvice({ sessionId, exhausted }: Session, io: Pick<Io, "call">): PauseAdvice {
+function budgetAdvice(session: Session, io: Pick<Io, "call">): PauseAdvice {
+  const { sessionId, exhausted } = session;
   const payer = exhausted?.payer ?? sessionId;
   if (exhausted === undefined) return { why: "a budget is used up", commands: [io.call(`budget ${payer}`)] };
-  const { limit, used, max } = exhausted;
+  const { limit, per, used, max } = exhausted;
   const title = limit === "maxCostMicroUsd" ? "" : ` ${limitTitle(limit)}`;
+  const at = resumesAt(session);
+  const when = at === undefined ? "" : `; it continues by itself ${moment(at, Date.now())}`;
   const whose = payer === sessionId ? "its budget" : `the budget of ${payer}`;
   return {
-    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent`,
-    commands: [io.call(`budget ${payer} --raise ${writtenLimit(limit, raisedLimit(exhausted))}`)],
+    why: `${whose} has too little left: ${amountText(limit, used)} of ${amountText(limit, max)}${title} spent${perText(per)}${when}`,
+    commands: [
+      ...(per === undefined ? [] : [io.call(`budget ${payer} --grant ${per}`)]),
+      io.call(`budget ${payer} --raise ${writtenLimit(limit, raisedLimit(exhausted), per)}`),
+    ],
   };
 }

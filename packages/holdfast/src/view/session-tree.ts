@@ -5,6 +5,7 @@ import {
   decodeJson,
   isEnded,
   LIMITS,
+  type Account,
   type CancelRequest,
   type Session,
   type StorageReader,
@@ -97,7 +98,7 @@ export function* walk(nodes: readonly KinNode[], depth = 0): Generator<{ session
 /** The facts about a session's tree for `show`. */
 export function kinFacts(session: Session, now: number): (readonly [string, string | undefined])[] {
   const { sessionId, parent, handedOffTo, progress, deadlineAt, account, payers, cancel } = session;
-  const budget = account === undefined ? "" : accountText(account);
+  const budget = account === undefined ? "" : accountText(account, now);
   const others = payers.filter((payer) => payer !== sessionId);
   return [
     ["parent", parent === undefined ? undefined : `${parent.sessionId} (${ON_END[parent.onEnd]})`],
@@ -131,6 +132,12 @@ export function cancelText(cancel: CancelRequest | undefined): string | undefine
   return cancel?.reason ?? (cancel?.cause === undefined ? undefined : CAUSES[cancel.cause]);
 }
 
+/** `holdfast budget --json` shows the spent amounts of windows. */
+function withoutLedgers(account: Account): Omit<Account, "ledgers"> {
+  const { ledgers: _ledgers, ...shown } = account;
+  return shown;
+}
+
 /** The same for programs. */
 export function kinJson(session: Session): object {
   const { parent, children, handedOffTo, progress, deadlineAt, account, payers, exhausted } = session;
@@ -140,7 +147,7 @@ export function kinJson(session: Session): object {
     ...(handedOffTo === undefined ? {} : { handedOffTo }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
-    ...(account === undefined ? {} : { budget: account }),
+    ...(account === undefined ? {} : { budget: withoutLedgers(account) }),
     ...(payers.length === 0 ? {} : { payers }),
     ...(exhausted === undefined ? {} : { exhausted }),
   };

@@ -2,13 +2,21 @@
 // no other session has anything to do. The session above only waits and is not notified, so the rows are
 // read.
 //
-//   stuck-tree-1. Four kinds of session continue without a person: running ones, those with an unread signal
-//       or a timer, and those that have moved away. A session that waits for its children, its parent or a
+//   stuck-tree-1. These sessions continue without a person: running ones, those with an unread signal or a timer,
+//       and those that have moved away. A session that is paused until a window of its budget has rolled on does,
+//       too. A session that waits for its children, its parent or a
 //       reply of theirs does not.
 //   stuck-tree-2. A session that waits for somebody outside the family may be answered while a process stays. With
 //       `--park` no process stays.
 
-import { isAwaited, isEnded, isReservedName, type Session, type StorageReader } from "@holdfast/core";
+import {
+  isAwaited,
+  isEnded,
+  isReservedName,
+  resumesAt,
+  type Session,
+  type StorageReader,
+} from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { readBelow, walk } from "./session-tree.ts";
 import { pauseAdvice, type PauseAdvice } from "./pause-advice.ts";
@@ -36,7 +44,7 @@ export async function findPausedBelow(
   const below = [...walk(await readBelow(reader, session, Infinity))].map((node) => node.session);
   const living = [session, ...below].filter(({ status }) => !isEnded(status));
   const [first, ...others] = living.filter(({ status, move }) => status === "paused" && move === undefined);
-  if (first === undefined) return undefined;
+  if (first === undefined || (!parks && living.some((one) => resumesAt(one) !== undefined))) return undefined;
   for (const one of living)
     if (one !== first && !others.includes(one) && (await movesOn(reader, one, parks))) return undefined;
   const stand = living

@@ -1,5 +1,5 @@
-// `Bounds`: the limits that end a session whatever its agent does. A bound is a time to live, or a budget of
-// its tree.
+// `Bounds`: the limits of a session whatever its agent does. A bound is a time to live, or a budget of its tree. A
+// budget per hour, day or month is a bound as well: it ends no session, and limits what each costs in that time.
 //
 //   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth
 //       stops it. No start can know whether the loop of a free-form agent ends, and the limits of its journal
@@ -8,7 +8,7 @@
 //       before anything is stored. A schedule is refused like the session it would start, and has no warning,
 //       as it has no session yet.
 
-import { UsageError, type Budget } from "@holdfast/core";
+import { UsageError, type Budget, type Per } from "@holdfast/core";
 import type { Agent } from "./define.ts";
 
 interface Bounds {
@@ -17,6 +17,7 @@ interface Bounds {
 }
 
 const ENDING = ["maxCostMicroUsd", "maxTokens", "maxSteps", "maxTurns", "ttlMs"] as const;
+const ROLLING: ReadonlySet<Per> = new Set<Per>(["hour", "day", "month"]);
 
 /** The warning for a daemon that nothing ends (bounds-2). @throws UsageError where bounds are strict. */
 export function checkBounds(
@@ -24,13 +25,13 @@ export function checkBounds(
   { budget, timeoutMs = Infinity }: Bounds,
   isStrict: boolean,
 ): string | undefined {
-  if (!turns || timeoutMs !== Infinity || ENDING.some((limit) => budget?.[limit] !== undefined))
-    return undefined;
+  const isEnding = timeoutMs !== Infinity || ENDING.some((limit) => budget?.[limit] !== undefined);
+  if (!turns || isEnding || budget?.windows?.some(({ per }) => ROLLING.has(per)) === true) return undefined;
   const message = `agent "${name}" may take turns for ever: its session has no limit of time or budget`;
   if (!isStrict) return `${message}; set one by --ttl or --budget, in a program by timeoutMs or budget`;
   throw new UsageError(message, {
     at: "strictBounds",
-    expected: `a time, or a budget with one of ${ENDING.join(", ")}`,
+    expected: `a time, or a budget with one of ${ENDING.join(", ")} or a window per hour, day or month`,
     fix: "give --ttl or --budget, in a program timeoutMs or budget",
   });
 }

@@ -6,6 +6,7 @@ import type {
   AgentStorage,
   AgentTracer,
   Budget,
+  Per,
   Clock,
   Limits,
   Persistence,
@@ -234,7 +235,12 @@ export interface SessionHandle<Output = unknown> {
   readonly sessionId: string;
   /** False when `start` or `import` found the session. */
   readonly created: boolean;
-  /** The output. Keeps the process alive meanwhile. @throws HoldfastError when it failed, was cancelled, or is paused. */
+  /**
+   * The output. Keeps the process alive meanwhile, also while the session is paused until a window of its budget has
+   * rolled on.
+   *
+   * @throws HoldfastError when it failed, was cancelled, or is paused until a person resumes it.
+   */
   result(options?: ResultOptions): Promise<Output>;
   /**
    * How the session ends in this process, without throwing for a bad end. Keeps the process alive meanwhile.
@@ -247,6 +253,7 @@ export interface SessionHandle<Output = unknown> {
   pause(): Promise<SessionStatus>;
   unpause(): Promise<SessionStatus>;
   setBudget(limits: Budget): Promise<SessionStatus>;
+  grantWindow(per: Per): Promise<SessionStatus>;
   releaseLost(): Promise<SessionStatus>;
 }
 
@@ -323,6 +330,15 @@ export interface Runtime {
    * @throws ConflictError `session_ended` when it has ended and left none running.
    */
   setBudget(sessionId: string, limits: Budget): Promise<SessionStatus>;
+  /**
+   * Grant a session's budget one more window: nothing is spent in this run, turn, hour, day or month yet. Limits
+   * per lifetime and other windows do not change. Sessions that were paused for this window resume. Answers the
+   * status of the session.
+   *
+   * @throws ConflictError `session_ended` when it has ended and nothing that it paid for is still running.
+   * @throws UsageError when its budget has no such window.
+   */
+  grantWindow(sessionId: string, per: Per): Promise<SessionStatus>;
   /**
    * Release what a session's budget was charged for attempts lost with their process (`account.lost`), so
    * that it can be spent again. Sessions that were paused for want of it resume. A second call changes

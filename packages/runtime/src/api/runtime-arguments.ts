@@ -150,6 +150,10 @@ const CALLS: { readonly [call in keyof Runtime]?: Check } = {
     const { expected, fits } = START["budget"]!;
     if (!fits(budget)) throw wrongArgument("setBudget", "limits", budget, expected);
   },
+  grantWindow(sessionId, per) {
+    needText("grantWindow", "sessionId", sessionId);
+    needText("grantWindow", "per", per);
+  },
   fork(sessionId, options = {}) {
     needText("fork", "sessionId", sessionId);
     checkOptions("fork", options, FORK);

@@ -38,6 +38,7 @@ export function sessionHandle<Output>(
     pause: () => runtime.pause(sessionId),
     unpause: () => runtime.unpause(sessionId),
     setBudget: (limits) => runtime.setBudget(sessionId, limits),
+    grantWindow: (per) => runtime.grantWindow(sessionId, per),
     releaseLost: () => runtime.releaseLost(sessionId),
   };
 }

@@ -45,6 +45,8 @@ export class MemoryStorage implements AgentStorage {
   readonly #index = new MemoryIndex();
   readonly #followers = new Followers();
   readonly #listeners = new Set<(arrival: Arrival) => void>();
+  /** The latest time of a call, for what remains of windows that roll. */
+  #latestNow = 0;
   readonly #transaction = new MemoryTransaction({
     rows: this.#rows,
     ledger: this.#ledger,
@@ -57,6 +59,7 @@ export class MemoryStorage implements AgentStorage {
   }
 
   async commit(changes: readonly Change[], now: number): Promise<readonly ChangeResult[]> {
+    this.#latestNow = Math.max(this.#latestNow, now);
     const results = changes.map((change) => applyChange(this.#transaction, change, now));
     this.#transaction.publish(this.#listeners);
     return results;
@@ -73,6 +76,7 @@ export class MemoryStorage implements AgentStorage {
     if (stored === undefined) return { status: "not_found" };
     const refusal = refuseClaim(stored.session, stored.claim, { owner, now, unlessHeld });
     if (refusal !== undefined) return refusal;
+    this.#latestNow = Math.max(this.#latestNow, now);
     const { token, losses } = this.#transaction.claim(stored, { owner, now, leaseMs });
     return { status: "claimed", token, losses };
   }
@@ -107,7 +111,7 @@ export class MemoryStorage implements AgentStorage {
     const stored = this.#rows.sessions.get(sessionId);
     if (stored === undefined) return undefined;
     const { session, records, pending } = stored;
-    const remaining = remainingFor(this.#transaction, session);
+    const remaining = remainingFor(this.#transaction, session, this.#latestNow);
     return {
       session,
       records: records.slice(session.checkpointSeq ?? 0),
@@ -121,7 +125,7 @@ export class MemoryStorage implements AgentStorage {
   async arrivals(sessionId: string, after: number): Promise<Arrivals> {
     const { session, pending } = this.#rows.find(sessionId);
     const signals = pending.after(after);
-    const remaining = remainingFor(this.#transaction, session);
+    const remaining = remainingFor(this.#transaction, session, this.#latestNow);
     return {
       inbox: session.inbox,
       signals,
@@ -145,6 +149,7 @@ export class MemoryStorage implements AgentStorage {
   }
 
   async due({ now, limit, agents }: Parameters<AgentStorage["due"]>[0]): Promise<Due> {
+    this.#latestNow = Math.max(this.#latestNow, now);
     for (const sessionId of this.#index.reach(now)) applyOverdue(this.#transaction, sessionId, now);
     this.#transaction.publish(this.#listeners);
     const { sessionIds, nextAt: lookAt } = this.#index.due(now, limit, agents);

@@ -4,6 +4,7 @@
 
 import {
   checkBudget,
+  checkPer,
   ConflictError,
   encodeJson,
   HoldfastError,
@@ -13,6 +14,7 @@ import {
   UsageError,
   type AgentStorage,
   type Budget,
+  type Per,
   type Clock,
   type Limits,
   type PauseSession,
@@ -182,6 +184,11 @@ export class SessionRequests {
 
   async setBudget(sessionId: string, limits: Budget): Promise<SessionStatus> {
     return this.#ask({ type: "set_budget", sessionId, limits: checkBudget(limits) }, "raising the budget");
+  }
+
+  async grantWindow(sessionId: string, per: Per): Promise<SessionStatus> {
+    const change = { type: "set_budget", sessionId, limits: {}, grant: checkPer(per) } as const;
+    return this.#ask(change, "granting a window");
   }
 
   releaseLost(sessionId: string): Promise<SessionStatus> {

@@ -71,8 +71,9 @@ export function sessionPaused({
   const isBudget = pauseReason === "budget_exceeded";
   const why = error === undefined ? "" : `: ${error.message}`;
   const resume = `\`holdfast resume ${sessionId}\` resumes it where it stopped`;
+  const grant = exhausted?.per === undefined ? "" : ` or grant it one more ${exhausted.per}`;
   const fix = isBudget
-    ? `raise the budget of session ${exhausted?.payer ?? sessionId}, then ${resume}`
+    ? `raise the budget of session ${exhausted?.payer ?? sessionId}${grant}, then ${resume}`
     : resume;
   const message = `session ${sessionId} is paused (${pauseReason})${why}`;
   return new HoldfastError(isBudget ? "budget_exceeded" : "session_paused", message, { fix });

@@ -6,6 +6,7 @@ import {
   errorFrom,
   HoldfastError,
   isEnded,
+  resumesAt,
   type ErrorCode,
   type ErrorDetails,
   type RecordedError,
@@ -103,7 +104,9 @@ export function leftAs(sessionId: string, session: Session | undefined): Settled
   if (session === undefined) return { status: "released", error: sessionNotFound(sessionId) };
   const { status, move } = session;
   if (move?.isDone === true) return { status: "released", error: sessionMoved(sessionId, move.to) };
-  return isEnded(status) || status === "paused" ? settledAs(session) : undefined;
+  // mutant: rolling-pause-settled
+  const isPaused = status === "paused" && resumesAt(session) === undefined;
+  return isEnded(status) || isPaused ? settledAs(session) : undefined;
 }
 
 /** The error of a session that storage has ended, without its agent. */

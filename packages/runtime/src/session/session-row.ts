@@ -110,8 +110,9 @@ export const PAUSED_BY_USER: SessionPatch = { status: "paused", pauseReason: "by
 
 /** The row of a session that may not spend what it needs. */
 export function exhaustedPatch(exhausted: Exhausted): SessionPatch {
-  const { payer, limit, used, max } = exhausted;
-  const message = `the budget of session ${payer} is used up: ${limit} is ${max}, and ${used} are spent`;
+  const { payer, limit, per, used, max } = exhausted;
+  const limited = per === undefined ? `${max}` : `${max} per ${per}`;
+  const message = `the budget of session ${payer} is used up: ${limit} is ${limited}, and ${used} are spent`;
   const error = { name: "HoldfastError", message, code: "budget_exceeded" };
   return { status: "paused", pauseReason: "budget_exceeded", exhausted, waits: [], error };
 }

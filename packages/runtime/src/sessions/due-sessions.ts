@@ -84,9 +84,15 @@ export class DueSessions {
       this.#host.timers.set(this.#dueAlarm, at);
   }
 
-  /** Have storage end overdue sessions, which needs no agent. */
-  async #endOverdue(): Promise<void> {
-    await this.#host.storage.due({ now: this.#host.clock.now(), limit: 1, agents: [] });
+  /** Have storage act on overdue sessions, which needs no agent. */
+  async #actOverdue(): Promise<void> {
+    this.#wantedAt = Infinity;
+    const { nextAt = Infinity } = await this.#host.storage.due({
+      now: this.#host.clock.now(),
+      limit: 1,
+      agents: [],
+    });
+    if (nextAt !== Infinity) this.lookAt(nextAt);
   }
 
   /** Run the sessions that are due, and look again when the next one is. @returns those that this call has waited for. */
@@ -200,7 +206,7 @@ export class DueSessions {
     queueMicrotask(() => {
       this.#isLooking = false;
       if (this.#host.sessions.closed) return;
-      const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#endOverdue();
+      const looking: Promise<unknown> = this.#host.adopt ? this.runDue() : this.#actOverdue();
       looking.catch(() => this.#host.timers.after(this.#againAlarm, DUE_RETRY_MS));
     });
   }

@@ -13,6 +13,7 @@ import {
   ConflictError,
   HoldfastError,
   isEnded,
+  resumesAt,
   toHoldfastError,
   type ChangeResult,
   type CreateSession,
@@ -93,6 +94,7 @@ export class LiveSessions {
       isClosed: () => this.#closed,
       whyAbandoned: (sessionId) => this.#abandoned.get(sessionId),
       found: (sessionId, settled) => this.#settle(sessionId, settled),
+      resumes: (at) => this.#host.lookAt(at),
       failed: (sessionId, error) => this.failedToRun(sessionId, error),
     });
   }
@@ -221,7 +223,7 @@ export class LiveSessions {
       signals: [],
       states: [],
       holds: [],
-      ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)]) }),
+      ...(creation.budget === undefined ? {} : { remaining: remainingOf([openAccount(creation.budget)], 0) }),
     };
     const { promise, resolve, reject } = Promise.withResolvers<ChangeResult>();
     const claim: Creator = (first, onCreated, onError) =>
@@ -348,7 +350,14 @@ export class LiveSessions {
     } catch (error) {
       this.failedToRun(sessionId, toHoldfastError(error));
     }
-    if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
+    const at = session && resumesAt(session);
+    if (at !== undefined) {
+      const until = new Date(at).toISOString();
+      const why = session?.error?.message ?? "its budget is used up";
+      this.#host.warn(sessionId, `paused until ${until}: ${why}. It then continues by itself`);
+      this.#host.lookAt(at);
+      this.#waiters.follow(sessionId);
+    } else if (session === undefined || session.status === "paused") this.#settle(sessionId, paused);
     else await this.#wakeUp(sessionId);
   }
 

@@ -7,7 +7,13 @@
 //
 // It knows no drivers: `LiveSessions` passes on their departures.
 
-import { toHoldfastError, type AgentStorage, type HoldfastError, type Session } from "@holdfast/core";
+import {
+  resumesAt,
+  toHoldfastError,
+  type AgentStorage,
+  type HoldfastError,
+  type Session,
+} from "@holdfast/core";
 import { sessionNotFound } from "../session/session-errors.ts";
 import { leftAs, type Settled } from "../session/session-outcome.ts";
 
@@ -20,6 +26,8 @@ export interface WaitersHost {
   whyAbandoned(sessionId: string): HoldfastError | undefined;
   /** Its end or pause was read: `Waiters.settle` follows. */
   found(sessionId: string, settled: Settled): void;
+  /** A session is paused until this time, and then resumes without a person. */
+  resumes(at: number): void;
   /** It could not be read. Must not throw. */
   failed(sessionId: string, error: HoldfastError): void;
 }
@@ -59,6 +67,7 @@ export class Waiters {
       if (session === undefined) throw sessionNotFound(sessionId);
       const isAtWork = session.status === "working" || session.status === "submitted";
       const left = leftAs(sessionId, session);
+      this.#expect(session);
       if (left !== undefined && !isHere(sessionId)) this.#host.found(sessionId, left);
       else if (isClosed() || (isAtWork && !isHere(sessionId)))
         this.settle(sessionId, this.#released(sessionId));
@@ -74,7 +83,13 @@ export class Waiters {
     const session = await storage.reader.session(sessionId);
     const left = isHere(sessionId) ? undefined : leftAs(sessionId, session);
     if (left !== undefined) found(sessionId, left);
+    this.#expect(session);
     return session;
+  }
+
+  #expect(session: Session | undefined): void {
+    const at = session && resumesAt(session);
+    if (at !== undefined) this.#host.resumes(at);
   }
 
   /** outcome-waiters-2. It is not driven here any more. */

@@ -86,7 +86,7 @@ export class PostgresStorage implements AgentStorage {
     const parts = { db, at, stamp, reads, heads, instance, peers };
     this.#instance = instance;
     this.#peers = peers;
-    this.#loads = new SessionLoads(db, reads, heads);
+    this.#loads = new SessionLoads(db, reads, heads, () => this.#claims.latestNow);
     this.#feed = new ChangeFeed({ ...parts, pollMs: options.pollMs, notices: options.notices });
     const onWritten: ChangeFeed["written"] = (set) => this.#feed.written(set);
     this.#transactions = new Transactions({

@@ -1,6 +1,6 @@
 // The key `holdfast:` of an agent file: the fields that no other tool knows.
 
-import type { Budget } from "@holdfast/core";
+import { checkBudget, PERIODS, type Budget, type AmountLimits } from "@holdfast/core";
 import { EFFECT_CLASSES, parseDuration } from "@holdfast/core/internal";
 import { z } from "zod";
 import type { JsonSchema } from "../agent-record.ts";
@@ -22,18 +22,41 @@ import { nameProblem, textOrTexts } from "./dialect.ts";
 export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
 
 const amount = z.int().min(1);
+const amounts = {
+  usd: z.number().positive().max(1_000_000).multipleOf(0.000001).optional().describe("dollars"),
+  tokens: amount.optional().describe("tokens of all model calls"),
+  steps: amount.optional().describe("tasks"),
+  turns: amount.optional().describe("checkpoints"),
+};
 const budget = z
   .strictObject({
-    usd: z.number().positive().max(1_000_000).multipleOf(0.000001).optional().describe("dollars"),
-    tokens: amount.optional().describe("tokens of all model calls"),
+    ...amounts,
+    windows: z
+      .array(z.strictObject({ ...amounts, per: z.enum(PERIODS) }))
+      .optional()
+      .describe("limits of what is spent in each run, turn, hour, day or month"),
     tokensPerCall: amount.optional().describe("tokens of one model call"),
-    steps: amount.optional().describe("tasks"),
-    turns: amount.optional().describe("checkpoints"),
     onExhausted: z.enum(["park", "cancel"]).optional().describe("the reaction to a reached limit"),
   })
   .describe(
-    "limits of what a session and its children may spend: usd, tokens, tokensPerCall, steps, turns, onExhausted",
+    "limits of what a session and its children may spend: usd, tokens, tokensPerCall, steps, turns, windows, onExhausted",
   );
+
+type Amounts = { readonly [name in keyof typeof amounts]?: number | undefined };
+
+function limitsOf({ usd, tokens, steps, turns }: Amounts): AmountLimits {
+  return present({
+    maxCostMicroUsd: usd === undefined ? undefined : Math.round(usd * 1e6),
+    maxTokens: tokens,
+    maxSteps: steps,
+    maxTurns: turns,
+  } satisfies Record<keyof AmountLimits, unknown>);
+}
+
+function present<T extends object>(fields: T): { readonly [name in keyof T]?: Exclude<T[name], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { readonly [name in keyof T]?: Exclude<T[name], undefined> };
+}
 
 const names = (what: string) =>
   z
@@ -45,18 +68,18 @@ const jsonSchema = (what: string) =>
   z.record(z.string(), z.unknown()).describe(`the JSON Schema of the ${what}`);
 
 const RULES: Readonly<Record<string, FieldRule>> = {
-  budget: field(budget, ({ usd, tokens, tokensPerCall, steps, turns, onExhausted }, draft) => {
-    const limits: Record<keyof Budget, unknown> = {
-      maxCostMicroUsd: usd === undefined ? undefined : Math.round(usd * 1e6),
-      maxTokens: tokens,
+  budget: field(budget, ({ windows, tokensPerCall, onExhausted, ...lifetime }, draft) => {
+    const others = {
+      windows: windows?.map(({ per, ...inWindow }) => ({ per, ...limitsOf(inWindow) })),
       maxTokensPerCall: tokensPerCall,
-      maxSteps: steps,
-      maxTurns: turns,
-      ttlMs: undefined,
       onExhausted,
-    };
-    draft.budget = Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-    return HONOURED;
+    } satisfies Record<Exclude<keyof Budget, keyof AmountLimits | "ttlMs">, unknown>;
+    try {
+      draft.budget = checkBudget({ ...limitsOf(lifetime), ...present(others) });
+      return HONOURED;
+    } catch (error) {
+      return refused((error as Error).message);
+    }
   }),
   ttl: field(
     z.string().describe("the time until a session is cancelled, such as 90s, 10m or 1h30m"),

@@ -29,6 +29,8 @@ export interface LeaseClaimsOptions {
 
 export class LeaseClaims {
   readonly #options: LeaseClaimsOptions;
+  /** The latest time that `begin` was called with. */
+  latestNow = 0;
   #hasBegun = false;
   #beginning: Promise<void> | undefined;
 
@@ -38,6 +40,7 @@ export class LeaseClaims {
 
   /** lease-claims-2. To be awaited before anything is decided by a time. */
   async begin(now: number): Promise<void> {
+    this.latestNow = Math.max(this.latestNow, now);
     if (this.#hasBegun) return;
     const { db, peers, instance } = this.#options;
     // Peers are checked first, because a peer that is known to be gone cannot renew its leases.

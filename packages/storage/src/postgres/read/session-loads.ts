@@ -11,8 +11,11 @@ export class SessionLoads {
   readonly #reads: Reads;
   readonly #heads: Heads;
   readonly #arrivals: ArrivalReads;
+  readonly #latestNow: () => number;
 
-  constructor(db: Database, reads: Reads, heads: Heads) {
+  /** @param latestNow the latest time of a call, for what remains of windows that roll. */
+  constructor(db: Database, reads: Reads, heads: Heads, latestNow: () => number) {
+    this.#latestNow = latestNow;
     this.#reads = reads;
     this.#heads = heads;
     this.#arrivals = new ArrivalReads(db, reads);
@@ -38,7 +41,7 @@ export class SessionLoads {
   async #remaining(session: Session | undefined): Promise<Pick<SessionSnapshot, "remaining">> {
     if (session === undefined || session.payers.length === 0) return {};
     const heads = await this.#reads.heads(session.payers);
-    const remaining = remainingFor({ find: (id) => asHead(heads.get(id)) }, session);
+    const remaining = remainingFor({ find: (id) => asHead(heads.get(id)) }, session, this.#latestNow());
     return remaining === undefined ? {} : { remaining };
   }
 }

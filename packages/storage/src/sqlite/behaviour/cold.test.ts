@@ -17,6 +17,7 @@ const READING_ROWS =
         "cancelling and ending",
         "parents and children",
         "budgets",
+        "windows",
         "what is due",
         "any sequence",
       ] as const)

@@ -245,7 +245,7 @@ export class SqliteStorage implements AgentStorage {
     if (head !== undefined) this.#dueIndex.note(head);
   }
 
-  /** ST38. */
+  /** ST38. To be called with the time of each call that has one. */
   #beginLeases(now: number): void {
     this.#leases.refresh();
     for (const [sessionId, until] of this.#leases.begin(now)) {
@@ -265,7 +265,7 @@ export class SqliteStorage implements AgentStorage {
       const records = this.#reads.journal(number, session.checkpointSeq ?? 0);
       const [first] = records;
       const base = first?.type === "checkpoint" ? first.base : undefined;
-      const remaining = remainingFor(this.#writer, session);
+      const remaining = remainingFor(this.#writer, session, this.#leases.latestNow);
       return {
         session,
         records,
@@ -282,7 +282,7 @@ export class SqliteStorage implements AgentStorage {
       const head = this.#heads.get(sessionId);
       if (head === undefined) throw notFound(sessionId);
       const signals = head.pending.keptAfter(after) ?? this.#reads.signals(head.number, after);
-      const remaining = remainingFor(this.#writer, head.session);
+      const remaining = remainingFor(this.#writer, head.session, this.#leases.latestNow);
       return {
         inbox: head.session.inbox,
         signals,

@@ -23,7 +23,7 @@
 //              would be bound and checksummed with every row that lacks the field.
 //   account    Rows of payers only. They are apart from `state`, because the account of a parent changes with
 //              every task of its children. `reserved` also keeps the first few holds of the session's own
-//              tasks; other holds have a row in `hold` (accounts-1).
+//              tasks; other holds have a row in `hold` (accounts-1). `spent` also keeps the ledgers of windows.
 //   entry      Content that the agent took unchanged from an outcome or a signal is not stored twice.
 //              `record` is the position of the record that holds the text.
 //   signal     Pending ones only; a consumed one lives on in the journal.
@@ -216,6 +216,8 @@ const STEPS: readonly string[] = [
   CREATE INDEX session_owner ON session (CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END, session)
     WHERE CASE WHEN json_valid(origin) THEN origin ->> '$.placement.owner' END IS NOT NULL;
   `,
+  // The tables stay as they are. From here on accounts have windows, which earlier versions would not heed.
+  "",
 ];
 
 /** The version this program writes. */

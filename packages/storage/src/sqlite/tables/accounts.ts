@@ -7,8 +7,8 @@
 //       settles one task and reserves for the next thus writes one row. Further holds have a row each, as do
 //       all holds of sessions without an account. Otherwise each commit of a wide fan-out would write every
 //       hold. Before schema 4 every hold had a row; such rows are read and settled as ever.
-//   accounts-2. Charges for lost attempts are stored beside the spent amount, in the same column, where
-//       earlier versions do not look for them.
+//   accounts-2. Charges for lost attempts, and the ledgers of windows, are stored beside the spent amount, in
+//       the same column.
 
 import type { Account, Amount, Budget, Hold } from "@holdfast/core";
 import { rowChecksum } from "./checksum.ts";
@@ -44,14 +44,14 @@ export class Accounts {
   /** @param holds those that its row keeps (accounts-1). */
   put(
     number: number,
-    { limits, spent, reserved, lost, low }: Account,
+    { limits, spent, reserved, ledgers, lost, low }: Account,
     holds: Iterable<readonly [task: number, amount: Amount]>,
   ): void {
     const kept = Array.from(holds, ([task, amount]) => ({ task, amount }));
     const values: SqlValue[] = [
       number,
       this.#limitsText(limits),
-      JSON.stringify(lost === undefined ? spent : { ...spent, lost }),
+      JSON.stringify({ ...spent, lost, ledgers }),
       JSON.stringify(kept.length === 0 ? reserved : { ...reserved, holds: kept }),
       low ? 1 : 0,
     ];
@@ -92,12 +92,14 @@ export function readAccount(row: SqlRow, path: string): AccountRow {
   const { holds = [], ...reserved } = JSON.parse(row["reserved"] as string) as Amount & {
     readonly holds?: readonly Hold[];
   };
-  const { lost, ...spent } = JSON.parse(row["spent"] as string) as Amount & { readonly lost?: Amount };
+  const { lost, ledgers, ...spent } = JSON.parse(row["spent"] as string) as Amount &
+    Pick<Account, "lost" | "ledgers">;
   return {
     account: {
       limits: JSON.parse(row["limits"] as string) as Budget,
       spent,
       reserved,
+      ...(ledgers === undefined ? {} : { ledgers }),
       ...(lost === undefined ? {} : { lost }),
       low: row["low"] === 1,
     },

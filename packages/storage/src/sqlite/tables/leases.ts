@@ -66,6 +66,8 @@ export class Leases {
   /** Ended sessions, and when their leases end. */
   readonly #spent = new Map<string, number>();
   readonly #lastOwner: LastOwner;
+  /** The latest time that `begin` was called with. */
+  latestNow = 0;
   #hasBegun = false;
   /**
    * sqlite-leases-1. Whether the open transaction has changed it, and whether a transaction that had changed
@@ -169,6 +171,7 @@ export class Leases {
 
   /** sqlite-leases-2. The expiry of each lease, at the first call; nothing at later calls. */
   begin(now: number): readonly (readonly [sessionId: string, until: number])[] {
+    this.latestNow = Math.max(this.latestNow, now);
     if (this.#hasBegun) return NONE;
     this.#hasBegun = true;
     const begun: (readonly [string, number])[] = [];

@@ -190,6 +190,13 @@ export declare type Session = Message<"holdfast.v1.Session"> & {
    * @generated from field: optional string moved_to = 32;
    */
   movedTo?: string | undefined;
+
+  /**
+   * When a paused session continues by itself, because a window of its budget has rolled on.
+   *
+   * @generated from field: optional int64 resumes_at = 33;
+   */
+  resumesAt?: bigint | undefined;
 };
 
 /**
@@ -377,6 +384,14 @@ export declare type Budget = Message<"holdfast.v1.Budget"> & {
    * @generated from field: optional string on_exhausted = 7;
    */
   onExhausted?: string | undefined;
+
+  /**
+   * Limits of what is spent in each run, turn, hour, day or month; at most one for each. All other limits are per
+   * lifetime.
+   *
+   * @generated from field: repeated holdfast.v1.BudgetWindow windows = 8;
+   */
+  windows: BudgetWindow[];
 };
 
 /**
@@ -384,6 +399,44 @@ export declare type Budget = Message<"holdfast.v1.Budget"> & {
  * Use `create(BudgetSchema)` to create a new message.
  */
 export declare const BudgetSchema: GenMessage<Budget>;
+
+/**
+ * Limits of one window. Hours, days and months of 30 days roll.
+ *
+ * @generated from message holdfast.v1.BudgetWindow
+ */
+export declare type BudgetWindow = Message<"holdfast.v1.BudgetWindow"> & {
+  /**
+   * @generated from field: string per = 1;
+   */
+  per: string;
+
+  /**
+   * @generated from field: optional int64 max_tokens = 2;
+   */
+  maxTokens?: bigint | undefined;
+
+  /**
+   * @generated from field: optional int64 max_cost_micro_usd = 3;
+   */
+  maxCostMicroUsd?: bigint | undefined;
+
+  /**
+   * @generated from field: optional int64 max_steps = 4;
+   */
+  maxSteps?: bigint | undefined;
+
+  /**
+   * @generated from field: optional int64 max_turns = 5;
+   */
+  maxTurns?: bigint | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.BudgetWindow.
+ * Use `create(BudgetWindowSchema)` to create a new message.
+ */
+export declare const BudgetWindowSchema: GenMessage<BudgetWindow>;
 
 /**
  * @generated from message holdfast.v1.Account
@@ -410,6 +463,13 @@ export declare type Account = Message<"holdfast.v1.Account"> & {
    * @generated from field: optional holdfast.v1.Amount lost = 4;
    */
   lost?: Amount | undefined;
+
+  /**
+   * What is spent in each window of the limits now.
+   *
+   * @generated from field: repeated holdfast.v1.WindowAmount windows = 5;
+   */
+  windows: WindowAmount[];
 };
 
 /**
@@ -417,6 +477,27 @@ export declare type Account = Message<"holdfast.v1.Account"> & {
  * Use `create(AccountSchema)` to create a new message.
  */
 export declare const AccountSchema: GenMessage<Account>;
+
+/**
+ * @generated from message holdfast.v1.WindowAmount
+ */
+export declare type WindowAmount = Message<"holdfast.v1.WindowAmount"> & {
+  /**
+   * @generated from field: string per = 1;
+   */
+  per: string;
+
+  /**
+   * @generated from field: holdfast.v1.Amount spent = 2;
+   */
+  spent?: Amount | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.WindowAmount.
+ * Use `create(WindowAmountSchema)` to create a new message.
+ */
+export declare const WindowAmountSchema: GenMessage<WindowAmount>;
 
 /**
  * @generated from message holdfast.v1.Amount

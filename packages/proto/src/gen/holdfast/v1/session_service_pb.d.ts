@@ -455,6 +455,27 @@ export declare type SetBudgetRequest = Message<"holdfast.v1.SetBudgetRequest"> &
 export declare const SetBudgetRequestSchema: GenMessage<SetBudgetRequest>;
 
 /**
+ * @generated from message holdfast.v1.GrantWindowRequest
+ */
+export declare type GrantWindowRequest = Message<"holdfast.v1.GrantWindowRequest"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * @generated from field: string per = 2;
+   */
+  per: string;
+};
+
+/**
+ * Describes the message holdfast.v1.GrantWindowRequest.
+ * Use `create(GrantWindowRequestSchema)` to create a new message.
+ */
+export declare const GrantWindowRequestSchema: GenMessage<GrantWindowRequest>;
+
+/**
  * @generated from message holdfast.v1.ReleaseLostRequest
  */
 export declare type ReleaseLostRequest = Message<"holdfast.v1.ReleaseLostRequest"> & {
@@ -876,6 +897,16 @@ export declare const SessionService: GenService<{
   setBudget: {
     methodKind: "unary";
     input: typeof SetBudgetRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Begins a window of the budget anew: nothing is spent in it yet.
+   *
+   * @generated from rpc holdfast.v1.SessionService.GrantWindow
+   */
+  grantWindow: {
+    methodKind: "unary";
+    input: typeof GrantWindowRequestSchema;
     output: typeof SessionSchema;
   },
   /**

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import {
   admitAgain,
   applyCharges,
-  checkBudget,
   decideAdmission,
   isLow,
   NO_AMOUNT,
@@ -16,6 +15,7 @@ import {
   type Charge,
   type Hold,
 } from "./budget.ts";
+import { checkBudget } from "./check-budget.ts";
 import type { Amount } from "../journal/amounts.ts";
 
 const KINDS = ["tokens", "costMicroUsd", "steps", "turns"] as const;
@@ -57,6 +57,8 @@ const ACT = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant("turn") }) },
 );
 
+const isOwnTurn = (): boolean => true;
+
 type Act = typeof ACT extends fc.Arbitrary<infer T> ? T : never;
 
 /**
@@ -85,7 +87,7 @@ describe("charging", () => {
           const charge = chargeOf(act, holds);
           if (charge === undefined) continue;
           const before = payers;
-          const charged = applyCharges({ payers, held: (task) => holds.get(task) }, [charge]);
+          const charged = applyCharges({ payers, held: (task) => holds.get(task), isOwnTurn }, [charge], 0);
           payers = charged.payers;
           for (const [task, amount] of charged.holds) {
             if (amount === undefined) holds.delete(task);
@@ -105,11 +107,12 @@ describe("charging", () => {
           }
         }
         const over = applyCharges(
-          { payers, held: (task) => holds.get(task) },
+          { payers, held: (task) => holds.get(task), isOwnTurn },
           settleAll(
             [...holds].map(([task, amount]): Hold => ({ task, amount })),
             false,
           ),
+          0,
         );
         for (const { reserved } of over.payers.values()) expect(reserved).toEqual(NO_AMOUNT);
       }),
@@ -121,11 +124,11 @@ describe("charging", () => {
       fc.property(BUDGET, fc.array(ACT, { maxLength: 12 }), (budget, acts) => {
         const charges = acts.flatMap((act) => chargeOf(act, new Map()) ?? []);
         const start = new Map([["p", openAccount(budget)]]);
-        const atOnce = applyCharges({ payers: start, held: () => undefined }, charges);
+        const atOnce = applyCharges({ payers: start, held: () => undefined, isOwnTurn }, charges, 0);
         let payers: ReadonlyMap<string, Account> = start;
         const holds = new Map<number, Amount | undefined>();
         const admissions = charges.flatMap((charge) => {
-          const charged = applyCharges({ payers, held: (task) => holds.get(task) }, [charge]);
+          const charged = applyCharges({ payers, held: (task) => holds.get(task), isOwnTurn }, [charge], 0);
           payers = charged.payers;
           for (const [task, amount] of charged.holds) holds.set(task, amount);
           return charged.admissions;
@@ -139,13 +142,13 @@ describe("charging", () => {
     const busy = { ...openAccount({ maxTokens: 10 }), reserved: { ...NO_AMOUNT, tokens: 10 } };
     const spent = { ...openAccount({ maxTokens: 10 }), spent: { ...NO_AMOUNT, tokens: 10 } };
     const amount = { ...NO_AMOUNT, tokens: 1 };
-    expect(decideAdmission(new Map([["near", busy]]), amount)).toEqual({ status: "queued" });
+    expect(decideAdmission(new Map([["near", busy]]), amount, 0)).toEqual({ status: "queued" });
     const both = new Map([
       ["near", busy],
       ["far", spent],
     ]);
-    expect(decideAdmission(both, amount)).toMatchObject({ status: "refused", payer: "far" });
-    expect(decideAdmission(both, NO_AMOUNT)).toEqual({ status: "admitted" });
+    expect(decideAdmission(both, amount, 0)).toMatchObject({ status: "refused", payer: "far" });
+    expect(decideAdmission(both, NO_AMOUNT, 0)).toEqual({ status: "admitted" });
   });
 
   test("only the reservations are known of charges that were decided before", () => {
@@ -167,21 +170,21 @@ describe("the remaining amount", () => {
   test("the remaining amount is the least of all payers, never below zero, and absent without a limit", () => {
     const over = { ...openAccount({ maxTokens: 10 }), spent: { ...NO_AMOUNT, tokens: 15 } };
     const other = openAccount({ maxTokens: 7, maxSteps: 3 });
-    expect(remainingOf([over, other])).toEqual({ tokens: 0, steps: 3 });
-    expect(remainingOf([openAccount({})])).toEqual({});
+    expect(remainingOf([over, other], 0)).toEqual({ tokens: 0, steps: 3 });
+    expect(remainingOf([openAccount({})], 0)).toEqual({});
   });
 
   test("an account is low when less than a tenth is left, and not low once raised", () => {
     const at = (tokens: number, limits: Budget = { maxTokens: 100 }): Account => {
       return { ...openAccount(limits), spent: { ...NO_AMOUNT, tokens }, low: true };
     };
-    expect(isLow(at(90))).toBe(false);
-    expect(isLow(at(91))).toBe(true);
-    expect(raise(at(91), { maxTokens: 1_000 }).low).toBe(false);
-    expect(raise(at(91), { maxSteps: 5 }).low).toBe(true);
-    expect(raise(at(91), { maxSteps: 5 }).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
+    expect(isLow(at(90), 0)).toBe(false);
+    expect(isLow(at(91), 0)).toBe(true);
+    expect(raise(at(91), { maxTokens: 1_000 }, 0).low).toBe(false);
+    expect(raise(at(91), { maxSteps: 5 }, 0).low).toBe(true);
+    expect(raise(at(91), { maxSteps: 5 }, 0).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
     const unset = { maxTokens: undefined, maxSteps: 5 } as unknown as Budget;
-    expect(raise(at(91), unset).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
+    expect(raise(at(91), unset, 0).limits).toEqual({ maxTokens: 100, maxSteps: 5 });
   });
 });
 

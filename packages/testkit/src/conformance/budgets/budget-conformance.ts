@@ -2,7 +2,7 @@
 
 import type { Budget, ChangeResult, Charge } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
-import { listen } from "./arrival-listener.ts";
+import { listen } from "../arrival-listener.ts";
 import {
   cancelling,
   Claimant,
@@ -18,7 +18,7 @@ import {
   tokenOf,
   tokens,
   type Fixture,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 const ADMITTED = { status: "admitted" };
 const QUEUED = { status: "queued" };

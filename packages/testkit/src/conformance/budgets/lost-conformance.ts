@@ -13,7 +13,7 @@ import {
   tokenOf,
   tokens,
   type Fixture,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 export function lostConformance(fixture: Fixture): void {
   async function payer(budget: Budget, sessionId = "ses-root"): Promise<Claimant> {

@@ -5,31 +5,45 @@
 // account as well. Every payer reserves the worst case of a task before the task starts, if the task declares
 // one. When the task ends, the reservation is *settled* at the amount that the task used.
 //
+// A limit is per lifetime, or per window: a run, a turn, an hour, a day or a month (`windows.ts`).
+//
 //   B1. Nothing is admitted when spent + reserved + its worst case is above any payer's limit. If the worst
-//       cases are true, no budget is ever overspent.
+//       cases are true, no budget is ever overspent. Reserved amounts count in every window.
 //   B2. Charges are decided and stored in the commit that asks, task by task in the order asked. Spent
 //       amounts only grow, until a person releases the part that was charged for lost attempts.
 //   budget-3. All amounts are integers: tokens, micro-dollars, counts.
 
-import { UsageError } from "../errors/errors.ts";
-import type { Amount, Remaining } from "../journal/amounts.ts";
+import { add, subtract, type Amount, type Remaining } from "../journal/amounts.ts";
+import { book, emptied, freeAt, spentIn, type Ledgers, type Per } from "./windows.ts";
 
-/**
- * Limits of a session and the sessions below it. They are integers above zero. An absent limit is no limit.
- */
-export interface Budget {
+/** Limits of amounts. They are integers above zero. An absent limit is no limit. */
+export interface AmountLimits {
   readonly maxTokens?: number;
   /** Millionths of a US dollar. */
   readonly maxCostMicroUsd?: number;
-  /** The most that one model call may use. A call that declares more is refused. */
-  readonly maxTokensPerCall?: number;
   /** The number of tasks. Further attempts of a task do not count. */
   readonly maxSteps?: number;
   /** The number of checkpoints. */
   readonly maxTurns?: number;
+}
+
+/** Limits of what is spent in each run, turn, hour, day or month. Hours, days and months of 30 days roll. */
+export interface BudgetWindow extends AmountLimits {
+  readonly per: Per;
+}
+
+/** Limits of a session and the sessions below it. The limits outside of `windows` are per lifetime. */
+export interface Budget extends AmountLimits {
+  /** At most one for each `per`. */
+  readonly windows?: readonly BudgetWindow[];
+  /** The most that one model call may use. A call that declares more is refused. */
+  readonly maxTokensPerCall?: number;
   /** The time from the session's start until it is cancelled. */
   readonly ttlMs?: number;
-  /** The reaction to a reached limit: `park` the session until the budget is raised, or `cancel` it. */
+  /**
+   * The reaction to a reached limit: `park` the session until the budget is raised or its window has rolled on,
+   * or `cancel` it.
+   */
   readonly onExhausted?: "park" | "cancel";
 }
 
@@ -39,6 +53,8 @@ export interface Account {
   readonly limits: Budget;
   readonly spent: Amount;
   readonly reserved: Amount;
+  /** The spent amounts of each window. Absent without windows. */
+  readonly ledgers?: Ledgers;
   /** The part of `spent` that was charged for attempts lost with their process. Absent when it is zero. */
   readonly lost?: Amount;
   /** Whether the parent was notified that less than a tenth is left. */
@@ -77,12 +93,16 @@ export interface Exhausted {
   /** The session whose limit it is. */
   readonly payer: string;
   readonly limit: LimitName;
+  /** The window of the limit. Absent for a limit per lifetime. */
+  readonly per?: Per;
   readonly used: number;
   readonly max: number;
+  /** When the window has rolled on far enough, if nothing else is spent. Epoch milliseconds. */
+  readonly until?: number;
   readonly then: "park" | "cancel";
 }
 
-const LIMITED = [
+export const LIMITED = [
   ["maxTokens", "tokens"],
   ["maxCostMicroUsd", "costMicroUsd"],
   ["maxSteps", "steps"],
@@ -103,35 +123,67 @@ const REPORTED: ReadonlySet<LimitName> = new Set(["maxTokens", "maxCostMicroUsd"
  * B1. Whether every payer admits an amount. A payer that refuses decides, before any payer that only makes it
  * wait. A payer that has spent more than a limit admits nothing, not even a task that declares no cost.
  */
-export function decideAdmission(payers: ReadonlyMap<string, Account>, amount: Amount): Admission {
+export function decideAdmission(
+  payers: ReadonlyMap<string, Account>,
+  amount: Amount,
+  now: number,
+): Admission {
   let queued = false;
   // mutant: first-payer-only
-  for (const [payer, { limits, spent, reserved }] of payers) {
-    for (const [limit, kind] of LIMITED) {
-      const max = limits[limit];
-      if (max === undefined || (amount[kind] === 0 && !REPORTED.has(limit))) continue;
-      const after = spent[kind] + amount[kind];
+  for (const [payer, account] of payers) {
+    for (const { limit, kind, per, spent, max } of usesOf(account, now)) {
+      if (amount[kind] === 0 && !REPORTED.has(limit)) continue;
+      const after = spent + amount[kind];
       if (after > max) {
-        const then = limits.onExhausted ?? "park";
-        return { status: "refused", payer, limit, used: spent[kind], max, then };
+        const then = account.limits.onExhausted ?? "park";
+        const exhausted = { payer, limit, ...(per === undefined ? {} : { per }), used: spent, max, then };
+        const most = max - amount[kind];
+        const until = per === undefined ? undefined : freeAt(account.ledgers, per, { kind, most, now });
+        return { status: "refused", ...exhausted, ...(until === undefined ? {} : { until }) };
       }
-      queued ||= amount[kind] > 0 && after + reserved[kind] > max;
+      queued ||= amount[kind] > 0 && after + account.reserved[kind] > max;
     }
   }
   return { status: queued ? "queued" : "admitted" };
 }
 
+/** A limit of an account, and what is spent of it. */
+export interface LimitUse {
+  readonly limit: LimitName;
+  readonly kind: keyof Amount;
+  /** Absent for a limit per lifetime. */
+  readonly per?: Per;
+  readonly max: number;
+  readonly spent: number;
+}
+
+/** All limits of amounts, those per lifetime first. */
+export function usesOf({ limits, spent, ledgers }: Account, now: number): readonly LimitUse[] {
+  const uses: LimitUse[] = [];
+  for (const [limit, kind] of LIMITED) {
+    const max = limits[limit];
+    if (max !== undefined) uses.push({ limit, kind, max, spent: spent[kind] });
+  }
+  for (const window of limits.windows ?? []) {
+    const { per } = window;
+    const inWindow = spentIn(ledgers, per, now);
+    for (const [limit, kind] of LIMITED) {
+      const max = window[limit];
+      if (max !== undefined) uses.push({ limit, kind, per, max, spent: inWindow[kind] });
+    }
+  }
+  return uses;
+}
+
 /** The least that any payer has left, without spent and reserved amounts; never below zero. */
-export function remainingOf(payers: Iterable<Account>): Remaining {
+export function remainingOf(payers: Iterable<Account>, now: number): Remaining {
   const remaining: { -readonly [kind in keyof Remaining]: number } = {};
-  for (const { limits, spent, reserved } of payers) {
-    const { maxTokensPerCall } = limits;
+  for (const account of payers) {
+    const { maxTokensPerCall } = account.limits;
     if (maxTokensPerCall !== undefined)
       remaining.tokensPerCall = Math.min(remaining.tokensPerCall ?? Infinity, maxTokensPerCall);
-    for (const [limit, kind] of LIMITED) {
-      const max = limits[limit];
-      if (max === undefined) continue;
-      const left = Math.max(0, max - spent[kind] - reserved[kind]);
+    for (const { kind, max, spent } of usesOf(account, now)) {
+      const left = Math.max(0, max - spent - account.reserved[kind]);
       remaining[kind] = Math.min(remaining[kind] ?? Infinity, left);
     }
   }
@@ -140,12 +192,15 @@ export function remainingOf(payers: Iterable<Account>): Remaining {
 
 /**
  * The account of a session that its payers no longer pay for: their remaining amounts become its own limits.
+ * A window and its ledger are those of the nearest account that has it.
  *
  * @param own the session's own account, if it has one.
  */
 export function separateAccount(own: Account | undefined, payers: readonly Account[]): Account {
   const account = own ?? openAccount({});
-  const { tokensPerCall, ...left } = remainingOf(payers);
+  // The remaining amount of a window is no limit per lifetime.
+  // mutant: window-left-for-life
+  const { tokensPerCall, ...left } = remainingOf(payers.map(withoutWindows), 0);
   const limits: { -readonly [name in keyof Budget]: Budget[name] } = { ...account.limits };
   if (tokensPerCall !== undefined)
     limits.maxTokensPerCall = Math.min(limits.maxTokensPerCall ?? Infinity, tokensPerCall);
@@ -157,30 +212,68 @@ export function separateAccount(own: Account | undefined, payers: readonly Accou
     limits[limit] = Math.min(limits[limit] ?? Infinity, share);
   }
   const onExhausted = limits.onExhausted ?? payers[0]?.limits.onExhausted;
-  return { ...account, limits: { ...limits, ...(onExhausted === undefined ? {} : { onExhausted }) } };
+  if (onExhausted !== undefined) limits.onExhausted = onExhausted;
+  let { ledgers } = account;
+  for (const payer of payers) {
+    for (const window of payer.limits.windows ?? []) {
+      if (limits.windows?.some(({ per }) => per === window.per) === true) continue;
+      limits.windows = [...(limits.windows ?? []), window];
+      ledgers = { ...ledgers, [window.per]: payer.ledgers?.[window.per] };
+    }
+  }
+  return { ...account, limits, ...(ledgers === undefined ? {} : { ledgers }) };
+}
+
+function withoutWindows(account: Account): Account {
+  const { windows: _windows, ...limits } = account.limits;
+  return { ...account, limits };
 }
 
 /** Whether less than a tenth of a limit is left. */
-export function isLow({ limits, spent }: Account): boolean {
-  return LIMITED.some(([limit, kind]) => {
-    const max = limits[limit];
-    return max !== undefined && (max - spent[kind]) * 10 < max;
-  });
+export function isLow(account: Account, now: number): boolean {
+  return usesOf(account, now).some(({ max, spent }) => (max - spent) * 10 < max);
 }
 
 /** The account with these limits; other limits stay. After a raise the account may no longer be low. */
-export function raise(account: Account, limits: Budget): Account {
-  const given = Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
-  const raised = { ...account, limits: { ...account.limits, ...given } };
-  return { ...raised, low: raised.low && isLow(raised) };
+export function raise(account: Account, { windows, ...limits }: Budget, now: number): Account {
+  const raised = { ...account, limits: { ...account.limits, ...given(limits) } };
+  if (windows !== undefined) raised.limits.windows = raisedWindows(raised.limits.windows, windows);
+  return { ...raised, low: raised.low && isLow(raised, now) };
+}
+
+function raisedWindows(
+  before: readonly BudgetWindow[] = [],
+  windows: readonly BudgetWindow[],
+): readonly BudgetWindow[] {
+  const raised = new Map(before.map((window) => [window.per, window]));
+  for (const { per, ...limits } of windows) raised.set(per, { ...raised.get(per), per, ...given(limits) });
+  return [...raised.values()];
+}
+
+function given<T extends object>(limits: T): T {
+  return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined)) as T;
+}
+
+/** One more window: nothing is spent in it yet (windows-4). Reserved amounts stay reserved. */
+export function grantWindow(account: Account, per: Per, now: number): Account {
+  if (account.ledgers === undefined) return account;
+  const granted = { ...account, ledgers: emptied(account.ledgers, per) };
+  return { ...granted, low: granted.low && isLow(granted, now) };
+}
+
+/** windows-1. The account when its session is blocked: a new run of it spends nothing yet. */
+export function endRun(account: Account): Account {
+  return account.ledgers?.run === undefined
+    ? account
+    : { ...account, ledgers: emptied(account.ledgers, "run") };
 }
 
 /** The account without the charges for lost attempts (ST51). Releasing twice is releasing once. */
-export function releaseLost(account: Account): Account {
+export function releaseLost(account: Account, now: number): Account {
   const { lost, ...rest } = account;
   if (lost === undefined) return account;
   const released = { ...rest, spent: subtract(rest.spent, lost) };
-  return { ...released, low: released.low && isLow(released) };
+  return { ...released, low: released.low && isLow(released, now) };
 }
 
 /** Why an account that was made elsewhere cannot be stored, or `undefined`. */
@@ -189,62 +282,14 @@ export function findAccountProblem({ spent, lost = NO_AMOUNT }: Account): string
   return isPart ? undefined : "has more charged for lost attempts than it has spent";
 }
 
-/** @throws UsageError naming the limit that is not an integer above zero. */
-export function checkBudget(budget: Budget): Budget {
-  for (const [name, value] of Object.entries(budget)) {
-    if (name === "onExhausted") {
-      if (value === "park" || value === "cancel") continue;
-      throw new UsageError(`a budget's onExhausted cannot be ${JSON.stringify(value)}`, {
-        expected: '"park" or "cancel"',
-      });
-    }
-    if (!BUDGET_NAMES.has(name))
-      throw new UsageError(`a budget has no "${name}"`, {
-        expected: `some of ${[...BUDGET_NAMES].join(", ")}`,
-      });
-    if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
-    throw new UsageError(`the budget's ${name} is ${String(value)}`, {
-      expected: "an integer above zero; costs are in millionths of a dollar",
-      fix: name === "maxCostMicroUsd" ? "5 dollars are 5_000_000" : "leave it out for no limit",
-    });
-  }
-  return budget;
-}
-
-const BUDGET_NAMES: ReadonlySet<string> = new Set<keyof Budget>([
-  "maxTokens",
-  "maxCostMicroUsd",
-  "maxTokensPerCall",
-  "maxSteps",
-  "maxTurns",
-  "ttlMs",
-  "onExhausted",
-]);
-
-function add(a: Amount, b: Amount): Amount {
-  return {
-    tokens: a.tokens + b.tokens,
-    costMicroUsd: a.costMicroUsd + b.costMicroUsd,
-    steps: a.steps + b.steps,
-    turns: a.turns + b.turns,
-  };
-}
-
-function subtract(a: Amount, b: Amount): Amount {
-  return {
-    tokens: a.tokens - b.tokens,
-    costMicroUsd: a.costMicroUsd - b.costMicroUsd,
-    steps: a.steps - b.steps,
-    turns: a.turns - b.turns,
-  };
-}
-
 // ---- charges -----------------------------------------------------------------------------------------------------
 
 /** The accounts that pay and their reservations, as a batch finds them. */
-export interface Ledger {
+export interface Funds {
   readonly payers: ReadonlyMap<string, Account>;
   held(task: number): Amount | undefined;
+  /** Whether a turn of the session is one of this payer's own session. Asked for payers with windows. */
+  isOwnTurn(payer: string): boolean;
 }
 
 /** The result of a batch's charges. */
@@ -258,17 +303,17 @@ export interface Charged {
 }
 
 /** B2. Decide charges in order; later charges see the effect of earlier ones. */
-export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charged {
+export function applyCharges(funds: Funds, charges: readonly Charge[], now: number): Charged {
   const admissions: Admission[] = [];
   const holds = new Map<number, Amount | undefined>();
   const drafts = new Map<string, Draft>();
-  for (const [payer, account] of ledger.payers) drafts.set(payer, draftOf(account));
-  const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : ledger.held(task));
+  for (const [payer, account] of funds.payers) drafts.set(payer, draftOf(account));
+  const held = (task: number): Amount | undefined => (holds.has(task) ? holds.get(task) : funds.held(task));
   for (const charge of charges) {
     if (charge.type === "settle") {
       const had = held(charge.task);
       if (had === undefined) continue; // The same batch settled it before; a batch without records is known by nothing else (ST3).
-      for (const draft of drafts.values()) settle(draft, had, charge);
+      for (const draft of drafts.values()) settle(draft, had, charge, now);
       holds.set(charge.task, undefined);
       continue;
     }
@@ -276,15 +321,21 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
       admissions.push(ADMITTED);
       continue;
     }
+    if (charge.type === "turn")
+      for (const [payer, draft] of drafts)
+        if (draft.ledgers?.turn !== undefined && funds.isOwnTurn(payer)) {
+          draft.ledgers = emptied(draft.ledgers, "turn"); // windows-1.
+          draft.isChanged = true;
+        }
     const amount = charge.type === "turn" ? ONE_TURN : charge.amount;
-    const admission = decideAdmission(drafts, amount);
+    const admission = decideAdmission(drafts, amount, now);
     admissions.push(admission);
     if (admission.status !== "admitted") continue;
-    for (const draft of drafts.values()) reserve(draft, amount);
+    for (const draft of drafts.values()) reserve(draft, amount, now);
     if (charge.type === "reserve") holds.set(charge.task, amount);
   }
   const payers = new Map<string, Account>();
-  for (const [payer, account] of ledger.payers) {
+  for (const [payer, account] of funds.payers) {
     const { isChanged, ...charged } = drafts.get(payer)!;
     payers.set(payer, isChanged ? charged : account);
   }
@@ -295,6 +346,7 @@ export function applyCharges(ledger: Ledger, charges: readonly Charge[]): Charge
 interface Draft extends Account {
   readonly spent: Writable<Amount>;
   readonly reserved: Writable<Amount>;
+  ledgers?: Ledgers;
   lost?: Amount;
   isChanged: boolean;
 }
@@ -306,27 +358,44 @@ function draftOf(account: Account): Draft {
 }
 
 /** Amounts that count at the start are spent at once, because they cannot be released. */
-function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount): void {
-  const { spent, reserved } = draft;
-  spent.steps += steps;
-  spent.turns += turns;
+function reserve(draft: Draft, { steps, turns, tokens, costMicroUsd }: Amount, now: number): void {
+  const { reserved } = draft;
+  spend(draft, { ...NO_AMOUNT, steps, turns }, now);
   reserved.tokens += tokens;
   reserved.costMicroUsd += costMicroUsd;
   draft.isChanged = true;
 }
 
 /** @param held the amount that was reserved for the attempt. */
-function settle(draft: Draft, held: Amount, { used, lost }: Extract<Charge, { type: "settle" }>): void {
-  const { spent, reserved } = draft;
-  spent.tokens += used.tokens;
-  spent.costMicroUsd += used.costMicroUsd;
+function settle(
+  draft: Draft,
+  held: Amount,
+  { used, lost }: Extract<Charge, { type: "settle" }>,
+  now: number,
+): void {
+  const { reserved } = draft;
+  // A step counts when its task begins, and a task begins once, however its attempts end.
+  const cost = { ...used, steps: 0, turns: 0 };
+  spend(draft, cost, now);
   reserved.tokens -= held.tokens;
   reserved.costMicroUsd -= held.costMicroUsd;
-  // A step counts when its task begins, and a task begins once, however its attempts end.
-  if (lost === true && hasCost(used))
-    draft.lost = add(draft.lost ?? NO_AMOUNT, { ...used, steps: 0, turns: 0 });
+  if (lost === true && hasCost(used)) draft.lost = add(draft.lost ?? NO_AMOUNT, cost);
   // A task that only counts as a step leaves its account unchanged, so the account need not be stored again.
   draft.isChanged ||= hasCost(held) || hasCost(used);
+}
+
+/** Count an amount as spent, per lifetime and in each window. */
+function spend(draft: Draft, amount: Amount, now: number): void {
+  const { spent, limits } = draft;
+  const { tokens, costMicroUsd, steps, turns } = amount;
+  spent.tokens += tokens;
+  spent.costMicroUsd += costMicroUsd;
+  spent.steps += steps;
+  spent.turns += turns;
+  if (limits.windows === undefined || (steps === 0 && turns === 0 && !hasCost(amount))) return;
+  // mutant: window-of-first-only
+  for (const { per } of limits.windows)
+    draft.ledgers = { ...draft.ledgers, [per]: book(draft.ledgers?.[per], per, now, amount) };
 }
 
 function hasCost({ tokens, costMicroUsd }: Amount): boolean {

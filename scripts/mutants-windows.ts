@@ -1,0 +1,66 @@
+// Planted mutants of budgets per window (`mutants.ts`).
+
+import type { Mutant } from "./mutant-run.ts";
+
+const WINDOWS = "packages/core/src/budget/windows.test.ts";
+const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
+const BEHAVIOUR = "packages/runtime/src/behaviour/budget-windows.test.ts";
+
+export const WINDOW_MUTANTS: readonly Mutant[] = [
+  {
+    name: "B3: an amount rolls out of its window",
+    marker: "rolled-out-counted",
+    part: "at + WINDOW_MS[per] <= now",
+    becomes: "at > now",
+    tests: [WINDOWS],
+    test: "its ledger counts all of its length, and little of what is older",
+  },
+  {
+    name: "B3: every window is charged",
+    marker: "window-of-first-only",
+    part: "limits.windows",
+    becomes: "limits.windows.slice(0, 1)",
+    tests: [WINDOWS],
+    test: "every window and the lifetime are charged, and the first that is full refuses",
+  },
+  {
+    name: "B3: the remaining amount of a window does not become a limit per lifetime",
+    marker: "window-left-for-life",
+    part: "payers.map(withoutWindows)",
+    becomes: "payers",
+    tests: [WINDOWS],
+    test: "a session without its payers keeps the nearest window of each kind, and gets no limit for life from it",
+  },
+  {
+    name: "B3: a child does not end the run of its payer",
+    marker: "run-of-child-ends",
+    part: "isOwn(rows, owner, session)",
+    becomes: "true",
+    tests: [MEMORY],
+    test: "ST53: neither a new claim nor a run of a child ends the run of a payer",
+  },
+  {
+    name: "B3: a session is resumed when its window has rolled on",
+    marker: "rolled-window-ignored",
+    part: "resumesAt(session) ?? Infinity",
+    becomes: "Infinity",
+    tests: [MEMORY],
+    test: "ST53: a paused session resumes when its window has rolled on, and not before",
+  },
+  {
+    name: "B3: a session of an older Holdfast gets no windows",
+    marker: "window-of-older-session",
+    part: "limits.windows !== undefined",
+    becomes: "limits.windows === null",
+    tests: [MEMORY],
+    test: "ST54: there is no window to grant where there is no limit, and no window for an older session",
+  },
+  {
+    name: "B3: a session that is paused for a day is not settled",
+    marker: "rolling-pause-settled",
+    part: "resumesAt(session) === undefined",
+    becomes: "true",
+    tests: [BEHAVIOUR],
+    test: "a result that is asked for while the session is paused comes on the next day",
+  },
+];
