@@ -55,6 +55,7 @@ export {
   type AiSdkProviderOptions,
   type ModelTimeouts,
 } from "./models/ai-sdk-provider.ts";
+export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
 export { modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 

@@ -38,11 +38,14 @@ export interface ModelLoopOptions {
   readonly tools?: readonly Tool[];
 }
 
-const textInput = z.union([
-  z.string().trim().min(1),
-  z.looseObject({ text: z.string().trim().min(1) }),
-  z.looseObject({ prompt: z.string().trim().min(1) }),
-]);
+const textInput = z.union(
+  [
+    z.string().trim().min(1),
+    z.looseObject({ text: z.string().trim().min(1) }),
+    z.looseObject({ prompt: z.string().trim().min(1) }),
+  ],
+  { error: "expected a text, or an object with `text`" },
+);
 
 /** Makes agents of records. The agents of one loop share their tasks, so one process can hold all of them. */
 export class ModelLoop {

@@ -81,6 +81,7 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   const input = given === undefined ? undefined : await readInput(given, io);
   const { agent, file } = await loadAgent(path, {
     cwd: io.cwd,
+    env: io.env,
     onSlow: () => io.note(`${path} is still loading`),
   });
   const { budget, timeoutMs: ttlMs } = readLimits(args);

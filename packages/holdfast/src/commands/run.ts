@@ -9,6 +9,7 @@ import {
   validate,
   type Session,
 } from "@holdfast/core";
+import type { AgentRecord } from "@holdfast/agents";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
 import { graceOf, refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import {
@@ -27,9 +28,10 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
   description:
-    "Starts a session of the agent that FILE exports and stays until it ends. Kill it at any moment: `holdfast resume` continues " +
+    "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
+    "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
     "the session from its last commit. With --url the session is stored at a coordinator. The session and its children then run " +
     "in this process and ignore label demands. A runner that offers the agent may claim the session first. With --agent NAME only " +
     "runners run the session, as its demands say. This process then follows the session: killing this process stops nothing. The " +
@@ -86,6 +88,7 @@ export const run: Command = {
       `run --agent deploy --input '{"version": "1.2.0"}' --demand zone=eu --url https://fleet.example`,
       "let a coordinator's runner run it, and follow it",
     ],
+    [`run reviewer "look at the last commit"`, "run the agent of an agent file"],
     ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],
@@ -105,38 +108,41 @@ export const run: Command = {
       });
     }
     const persistence = persistenceOf(args);
-    const limits = await readLimits(args);
+    const givenLimits = await readLimits(args);
     if (name !== undefined) {
       const { runByName } = await import("../run/run-by-name.ts");
       return runByName(
-        { name, wanted, options: { ...limits, ...persistence, ...callersTrace(io) } },
+        { name, wanted, options: { ...givenLimits, ...persistence, ...callersTrace(io) } },
         args,
         io,
       );
     }
-    const path = takeOnly(args.positionals, "the agent's file, or --agent NAME", run.usage);
+    const [path, text] = takePathAndText(args);
     const { readInput } = await import("../frame/input.ts");
     const { loadAgent } = await import("../run/load-agent.ts");
     const given = args.text("input");
     const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
     refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
-    const input = given === undefined ? undefined : await readInput(given, io);
-    const { agent, file } = await loadAgent(path, {
+    const input = given === undefined ? text : await readInput(given, io);
+    const { agent, file, record } = await loadAgent(path, {
       cwd: io.cwd,
+      env: io.env,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     const { findDatabase, findStrictBounds, findTraces } = await import("../place/project.ts");
     const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
 
+    const limits = { ...limitsOf(record), ...givenLimits };
     const place =
       database === undefined ? undefined : await findPlaceOf(database, { args, io, agent, file, wanted });
     const found =
       place === undefined ? undefined : await findStarted(place, { args, io, agent, file, wanted });
     // The input is checked before anything is written. The schema's result is recorded.
-    if (found === undefined || given !== undefined) {
-      const valid = await validInput(agent, input, given === undefined, path, io);
+    const isGiven = given !== undefined || text !== undefined;
+    if (found === undefined || isGiven) {
+      const valid = await validInput(agent, input, !isGiven, path, io);
       if (found !== undefined && encodeJson(valid, "the input") !== found.input)
-        throw otherInput(found, given);
+        throw otherInput(found, given ?? text);
     }
 
     if (found !== undefined && isEnded(found.status)) {
@@ -249,7 +255,7 @@ async function validInput(
     if (!isMissing || !HoldfastError.is(error)) throw error;
     throw new HoldfastError("invalid_input", `agent "${agent.name}" needs an input, and none was given`, {
       expected: error.message,
-      fix: `give it: ${io.call(`run ${quoted(path)} --input '{…}'`)}`,
+      fix: `give it: ${io.call(`run ${quoted(path)} --input '{…}'`)}, or a text: ${io.call(`run ${quoted(path)} "…"`)}`,
       cause: error,
     });
   }
@@ -283,6 +289,30 @@ function persistenceOf(args: Arguments): { readonly persistence?: "full" | "mini
     got: persistence,
     fix: "use --ephemeral for a session that need not survive its process",
   });
+}
+
+/** The file or name of the agent, and a text as its input. */
+function takePathAndText(args: Arguments): readonly [path: string, text: string | undefined] {
+  const [path, text, ...rest] = args.positionals;
+  if (text === undefined || rest.length > 0)
+    return [takeOnly(args.positionals, "the agent's file, or --agent NAME", run.usage), undefined];
+  if (args.has("input"))
+    throw refuse("a text and --input exclude each other", run.usage, {
+      got: quoted(text),
+      fix: "give one of them",
+    });
+  return [path ?? "", text];
+}
+
+/** The limits that an agent file sets. The options of the call override them. */
+function limitsOf(record: AgentRecord | undefined): Pick<StartOptions, "budget" | "timeoutMs"> {
+  if (record === undefined) return {};
+  const { budget, ttlMs, isConversation } = record;
+  return {
+    ...(budget === null ? {} : { budget }),
+    // A conversation waits this long for its next request.
+    ...(ttlMs === null || isConversation ? {} : { timeoutMs: ttlMs }),
+  };
 }
 
 /** The limits of a session that is started. A session that is continued keeps its own. */

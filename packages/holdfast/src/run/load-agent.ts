@@ -9,12 +9,17 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/core";
 import { placeOf } from "../frame/error-place.ts";
 import { lookAtPath } from "../frame/given-file.ts";
+import type { Io } from "../frame/command.ts";
+import type { FileAgent } from "../agents/file-agent.ts";
+import type { AgentRecord } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
 export interface LoadedAgent {
   readonly agent: Agent;
   /** Absolute. */
   readonly file: string;
+  /** The record of an agent without code. */
+  readonly record?: AgentRecord;
 }
 
 const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
@@ -29,23 +34,53 @@ export async function loadAgent(
   path: string,
   {
     cwd,
+    env = {},
     name,
     onSlow = () => {},
     giveUpMs,
   }: {
     readonly cwd: string;
+    /** The environment, for agent files: their folders, and the models that they work with. */
+    readonly env?: Io["env"];
     readonly name?: string;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
+  const fileAgent = await asFileAgent(path, { cwd, env });
+  if (fileAgent !== undefined) {
+    const { agent, record } = fileAgent;
+    if (name === undefined || name === agent.name) return { agent, record, file: record.source.path };
+    throw invalid(`the file has no agent "${name}"`, record.source.path, {
+      got: `agent "${agent.name}"`,
+      fix: "give the agent its former name",
+    });
+  }
   const file = resolve(cwd, path);
   return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name), file };
 }
 
+/** @returns the agent of an agent file, `undefined` for a file of code. */
+async function asFileAgent(path: string, io: Pick<Io, "cwd" | "env">): Promise<FileAgent | undefined> {
+  if (!namesAgentFile(path, io.cwd)) return undefined;
+  const { loadFileAgent } = await import("../agents/file-agent.ts");
+  const { agentPlaces } = await import("../agents/agent-places.ts");
+  return loadFileAgent(path, agentPlaces(io), io.cwd);
+}
+
+/** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */
+function namesAgentFile(nameOrPath: string, cwd: string): boolean {
+  const path = resolve(cwd, nameOrPath);
+  if ([".md", ".toml"].includes(extname(path))) return true;
+  if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
+  return /^[\w.-]+$/.test(nameOrPath) && extname(path) === "";
+}
+
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
-export async function loadAgents(path: string, { cwd, onSlow }: LoadOptions): Promise<readonly Agent[]> {
+export async function loadAgents(path: string, { cwd, env, onSlow }: LoadOptions): Promise<readonly Agent[]> {
+  const fileAgent = await asFileAgent(path, { cwd, env });
+  if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);
   const exported = await load(file, path, onSlow);
   const agents = new Set(Object.values(exported).filter((value) => isAgent(value)));
@@ -71,6 +106,7 @@ export async function loadTasks(
 
 export interface LoadOptions {
   readonly cwd: string;
+  readonly env: Io["env"];
   readonly onSlow: () => void;
 }
 

@@ -35,6 +35,7 @@ export async function agentOf(session: Session, database: Database, args: Argume
   const file = args.text("agent") ?? session.agent.file ?? (await fileAbove(session, database));
   const { agent } = await loadAgent(file ?? refuseWithoutFile(session), {
     cwd: io.cwd,
+    env: io.env,
     name,
     onSlow: () => io.note("the agent is still loading"),
   });

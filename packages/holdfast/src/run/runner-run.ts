@@ -244,14 +244,14 @@ export async function loadCode(
   executors: RunnerExecutors,
   imported = (): void => {},
 ): Promise<RunnerCode> {
-  const { cwd } = io;
+  const { cwd, env } = io;
   const onSlow = (): void => io.note("a file is still loading");
   const files = new Map<Agent, string>();
   const tasks: TaskDefinition[] = [];
   try {
     for (const path of args.texts("agents"))
-      for (const agent of await loadAgents(path, { cwd, onSlow })) files.set(agent, resolve(cwd, path));
-    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, onSlow })));
+      for (const agent of await loadAgents(path, { cwd, env, onSlow })) files.set(agent, resolve(cwd, path));
+    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, env, onSlow })));
   } finally {
     imported();
   }

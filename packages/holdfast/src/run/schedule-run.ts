@@ -118,7 +118,9 @@ class AgentFiles {
     const known = this.#loaded.get(key);
     if (known !== undefined) return known;
     const onSlow = (): void => this.#io.note(`${file} is still loading`);
-    const loading = loadAgent(file, { cwd: this.#io.cwd, name, onSlow }).then(({ agent }) => agent);
+    const loading = loadAgent(file, { cwd: this.#io.cwd, env: this.#io.env, name, onSlow }).then(
+      ({ agent }) => agent,
+    );
     this.#loaded.set(key, loading);
     loading.catch(() => this.#loaded.delete(key));
     return loading;

@@ -1,0 +1,125 @@
+// Makes agents of agent files for the commands that run agents.
+//
+//   file-agent-1. A field that this version cannot keep refuses the run, so no restriction of a file is dropped.
+//   file-agent-2. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
+
+import {
+  findAgent,
+  fullModelName,
+  listAgents,
+  ModelLoop,
+  resolveModel,
+  workspacesByRoot,
+  type AgentPlaces,
+  type AgentRecord,
+  type ModelEnvironment,
+  type ModelProvider,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import type { Agent } from "@holdfast/runtime";
+
+export interface FileAgent {
+  readonly agent: Agent;
+  readonly record: AgentRecord;
+}
+
+/** @throws HoldfastError when there is no such agent, or it cannot be used. */
+export function loadFileAgent(nameOrPath: string, places: AgentPlaces, cwd: string): FileAgent {
+  const record = findAgent(nameOrPath, places, cwd);
+  const loop = loopFor(cwd, places.env);
+  return { agent: makeAgent(record, loop, new AgentTree(places), []), record };
+}
+
+// file-agent-2.
+const loops = new Map<string, ModelLoop>();
+
+function loopFor(root: string, env: ModelEnvironment): ModelLoop {
+  const known = loops.get(root);
+  if (known !== undefined) return known;
+  const loop = new ModelLoop({
+    model: (wanted) => findModel(wanted, env),
+    workspace: workspacesByRoot(),
+    root,
+  });
+  loops.set(root, loop);
+  return loop;
+}
+
+/** The agents that a file may start, looked up once. */
+class AgentTree {
+  readonly #places: AgentPlaces;
+  #records: ReadonlyMap<string, AgentRecord> | undefined;
+
+  constructor(places: AgentPlaces) {
+    this.#places = places;
+  }
+
+  childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
+    if (agents.length === 0) return [];
+    this.#records ??= new Map(
+      listAgents(this.#places).flatMap(({ name, status, record }) =>
+        status === "loaded" && record !== null ? [[name, record] as const] : [],
+      ),
+    );
+    const names = agents.includes("*")
+      ? [...this.#records.keys()].filter((name) => !above.includes(name))
+      : agents;
+    return names.map((name) => {
+      const record = this.#records?.get(name);
+      if (record !== undefined && !above.includes(name)) return record;
+      throw new HoldfastError(
+        "agent_invalid",
+        record === undefined
+          ? `the agent may start "${name}", and no agent file has this name`
+          : `agents start each other without end: ${[...above, name].join(" → ")}`,
+        { at: source.path, fix: "correct the agents of this file; `holdfast agents list` shows all agents" },
+      );
+    });
+  }
+}
+
+function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
+  refuseUnsupported(record);
+  const path = [...above, record.name];
+  const children = tree.childrenOf(record, path).map((child) => makeAgent(child, loop, tree, path));
+  const named: AgentRecord = {
+    ...record,
+    model: record.model === null ? null : fullModelName(record.model),
+    fallbackModels: record.fallbackModels.map(fullModelName),
+  };
+  return loop.agent(named, children);
+}
+
+/** file-agent-1. */
+function refuseUnsupported(record: AgentRecord): void {
+  const fields = [
+    ["MCP servers", Object.keys(record.mcpServers).length > 0],
+    ["skills", (record.skills ?? []).length > 0],
+    ["environments", record.environments.length > 0],
+    [`the sandbox "${record.sandbox}"`, record.sandbox !== null && record.sandbox !== "filesystem"],
+    [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
+    ["effect classes of tools", Object.keys(record.effects).length > 0],
+  ] as const;
+  const wanted = fields.filter(([, isWanted]) => isWanted).map(([name]) => name);
+  if (wanted.length === 0) return;
+  throw new HoldfastError(
+    "agent_invalid",
+    `agent "${record.name}" asks for ${wanted.join(", ")}, which this version cannot give it`,
+    { at: record.source.path, fix: "take these fields out of a copy of the file, and run the copy" },
+  );
+}
+
+/** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
+function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProvider {
+  const isScripted = wanted?.startsWith("scripted/") === true;
+  const model = resolveModel(
+    wanted === undefined || isScripted ? env : { ...env, HOLDFAST_MODEL: fullModelName(wanted) },
+  );
+  if (model !== undefined && (!isScripted || model.isScripted)) return model;
+  const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
+  // A failed task records the message alone, so the message says what to do.
+  throw new HoldfastError(
+    "model_auth",
+    `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
+  );
+}

@@ -1,0 +1,158 @@
+// Agents without code, run by the real command against a scripted model server.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  startScriptedModelServer,
+  type Conversation,
+  type Reply,
+  type ScriptedModelServer,
+} from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Project } from "../testing/holdfast-process.ts";
+
+let project: Project;
+let home: string;
+let server: ScriptedModelServer;
+/** Waited for before each reply of the model. */
+let script: (conversation: Conversation) => Reply;
+
+beforeEach(async () => {
+  project = new Project();
+  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
+  server = await startScriptedModelServer({ script: (conversation) => script(conversation) });
+  mkdirSync(project.path(".holdfast/agents"), { recursive: true });
+  writeFileSync(project.path("value.txt"), "one\n");
+});
+
+afterEach(async () => {
+  await project.dispose();
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const start = (...args: string[]) =>
+  project.start(args, {
+    stdin: "",
+    env: {
+      HOME: home,
+      XDG_DATA_HOME: undefined,
+      HOLDFAST_SCRIPTED_MODEL_URL: server.url,
+    },
+  });
+const run = (...args: string[]) => start(...args).finished;
+
+const repliesOf = ({ messages }: Conversation): number =>
+  messages.filter(({ role }) => role === "assistant").length;
+
+function write(name: string, frontMatter: string, prompt = "You help."): void {
+  writeFileSync(
+    project.path(`.holdfast/agents/${name}.md`),
+    `---\nname: ${name}\ndescription: Helps.\n${frontMatter}---\n${prompt}\n`,
+  );
+}
+
+test("an agent file of a project runs by its name once the user trusts the project", async () => {
+  write("reader", "tools: Read\n");
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "read_file", input: { path: "value.txt" } }] }
+      : { text: "It says one." };
+  const refused = await run("run", "reader", "What does it say?");
+  expect(refused.code).toBe(12);
+  expect(refused.stderr).toContain("in a project that you have not trusted");
+  expect((await run("agents", "trust")).code).toBe(0);
+  const { code, stdout, stderr } = await run("run", "reader", "What does it say?");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("It says one.\n");
+  expect(stderr).toContain("tool: one");
+});
+
+test("a file is run by its path, and a change waits for an approval without a process", async () => {
+  write("writer", "");
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "new\n" } }] }
+      : { text: "Written." };
+  const file = ".holdfast/agents/writer.md";
+  const parked = await run("run", file, "Write it.", "--session", "w", "--park");
+  expect(parked.code, parked.stderr).toBe(0);
+  expect((await run("show", "w")).stdout).toContain("Allow write_file: new.txt?");
+  expect((await run("approve", "w")).code).toBe(0);
+  expect((await run("resume", "w")).code).toBe(0);
+  expect((await run("result", "w")).stdout).toBe("Written.\n");
+  expect(readFileSync(project.path("new.txt"), "utf8")).toBe("new\n");
+});
+
+test("an agent that is killed between its tool call and its answer continues without the call", async () => {
+  write("counter", 'holdfast:\n  approvals:\n    allow: ["shell(echo:*)"]\n', "You count.");
+  let asked = 0;
+  script = (conversation) => {
+    asked++;
+    return repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command: "echo counted" } }] }
+      : { text: "Counted." };
+  };
+  const file = ".holdfast/agents/counter.md";
+  const running = start("run", file, "Count.", "--session", "c");
+  await running.says("tool: exit code 0");
+  running.kill("SIGKILL");
+  await running.finished;
+  // The file is another one now: the session continues with the one of its start.
+  write("counter", "", "You do something else.");
+  const { code, stderr } = await run("resume", "c");
+  expect(code, stderr).toBe(0);
+  expect((await run("result", "c")).stdout).toBe("Counted.\n");
+  const logs = (await run("logs", "c")).stdout;
+  expect(logs.match(/tool: exit code 0/g)).toHaveLength(1);
+  expect(asked).toBeGreaterThanOrEqual(2);
+});
+
+test("an agent of a file starts another one by delegate, and reads its answer", async () => {
+  write("lead", "holdfast:\n  agents: [helper]\n", "You lead.");
+  write("helper", "tools: Read\n", "You help.");
+  script = (conversation) => {
+    if (conversation.system.includes("You help.")) return { text: "helped" };
+    return repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "delegate", input: { agent: "helper", input: "Help." } }] }
+      : { text: "Done." };
+  };
+  await run("agents", "trust");
+  const { code, stdout, stderr } = await run("run", "lead", "Lead.");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("Done.\n");
+  expect(stderr).toContain("tool: helped");
+});
+
+test.each([
+  ["a text and --input", ["reader", "a", "--input", '"b"'], 2, "exclude each other"],
+  ["no input", ["reader"], 2, "needs an input, and none was given"],
+  ["a name of no agent", ["raeder", "a"], 3, "there is no agent raeder"],
+  ["an agent of a sandbox that is not there", ["boxed", "a"], 3, 'asks for the sandbox "docker"'],
+  ["a model that is not known", ["strange", "a"], 3, '"gpt5-turbo-max" names no known model'],
+])("%s is an error with its exit code", async (_name, args, exit, message) => {
+  write("reader", "tools: Read\n");
+  write("boxed", "holdfast:\n  sandbox: docker\n");
+  write("strange", "model: gpt5-turbo-max\n");
+  await run("agents", "trust");
+  const { code, stderr } = await run("run", ...args);
+  expect(stderr).toContain(message);
+  expect(code).toBe(exit);
+});
+
+test("without a model the error says which variables to set", async () => {
+  write("reader", "tools: Read\n");
+  const { code, stderr } = await project.start(["run", ".holdfast/agents/reader.md", "hi"], {
+    stdin: "",
+    env: {
+      HOME: home,
+      HOLDFAST_SCRIPTED_MODEL_URL: undefined,
+      ANTHROPIC_API_KEY: undefined,
+      OPENAI_API_KEY: undefined,
+    },
+  }).finished;
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("no model is configured");
+  expect(stderr).toContain("OPENAI_BASE_URL");
+});
