@@ -52,6 +52,16 @@ export const talk = defineAgent({
     return [before, await step(ctx, "second", "gate-1")];
   },
 });
+
+export const both = defineAgent({
+  name: "both",
+  run: async (ctx) => {
+    if (ctx.turn > 0) return [...ctx.state, await step(ctx, "after", "gate-1")];
+    const before = await step(ctx, "${firstStep}", "gate-0");
+    await ctx.waitForSignal("go");
+    return ctx.checkpoint([before]);
+  },
+});
 `;
 }
 
@@ -160,6 +170,31 @@ test("a session that diverges from the new code goes back to the old process, wh
     ["second", 1],
   ]);
   await settled();
+  expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain("diverged from its journal");
+});
+
+test("a session that went back continues with the new code after its next checkpoint, also when that runner is killed", async () => {
+  const sessionId = await start("both");
+  await begun("first");
+  open(0);
+  await until(sessionId, ["waiting"]);
+  const old = await change(code("two", "opening"));
+  await stack.kill("runner"); // The new one. The old one still keeps the session.
+  await stack.until(
+    "restarted",
+    ({ processes }) => processes[0]?.restarts === 0 && processes[1]?.restarts === 1,
+  );
+  await stack.ready();
+  expect(isThere(old)).toBe(true);
+  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+  expect(await begun("after")).toMatchObject({ word: "two" });
+  await settled();
+  open(1);
+  expect(await outputOf(sessionId)).toEqual(["one", "two"]);
+  expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
+    ["first", 1],
+    ["after", 1],
+  ]);
   expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain("diverged from its journal");
 });
 
