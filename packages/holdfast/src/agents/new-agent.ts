@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { agentFileText, findAgent, isTrusted, nameProblem } from "@holdfast/agents";
+import { agentFileText, findAgent, isTrusted, listAgents, nameProblem } from "@holdfast/agents";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
@@ -18,7 +18,13 @@ export async function newAgent(name: string, isUsers: boolean, io: Io): Promise<
 /** Writes the agent of a file of another tool in our own form. The file itself is not changed. */
 export async function importAgent(path: string, isUsers: boolean, io: Io): Promise<number> {
   const record = findAgent(resolve(io.cwd, path), agentPlaces(io), io.cwd);
-  return writeAgent(record.name, agentFileText(record), isUsers, io);
+  const exitCode = writeAgent(record.name, agentFileText(record), isUsers, io);
+  const listed = listAgents(agentPlaces(io, { trustsProject: true }));
+  if (listed.some(({ name, status }) => name === record.name && status === "doubled"))
+    io.note(
+      `${io.notes.symbols.warn} two files have the agent ${record.name} now: rename or remove one of them, or use its path`,
+    );
+  return exitCode;
 }
 
 function writeAgent(name: string, text: string, isUsers: boolean, io: Io): number {

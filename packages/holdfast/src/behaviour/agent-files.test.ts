@@ -112,6 +112,7 @@ describe("agent files of a project", () => {
     expect((await inWork("agents show everywhere")).code).toBe(0);
     const imported = await inWork("agents import .codex/agents/explorer.toml");
     expect(imported).toMatchObject({ code: 0, stdout: "wrote .holdfast/agents/explorer.md\n" });
+    expect(imported.stderr).toContain("two files have the agent explorer now");
     expect((await inWork("agents check .holdfast/agents/explorer.md")).code).toBe(0);
     expectError(await inWork("agents import .holdfast/agents/broken.md"), 3, "E_AGENT_INVALID", [
       "front matter",
