@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,6 +12,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { AGENTS, LocalStack, textOf } from "../testing/local-stack.ts";
+
+// `script` of util-linux makes the terminal.
+const onTerminal = test.skipIf(
+  spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux") !== true,
+);
 
 let project: Project;
 let stack: LocalStack;
@@ -339,12 +345,61 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
     expect(scan.found).toEqual([]);
   });
 
+  const ON_TERMINAL =
+    "holdfast local start --agents agents.ts --port 0; echo code=$?; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(echo|icanon|isig)'";
+
+  /** The modes of a terminal that shows what is typed. */
+  const RESTORED = /^isig\r?\nicanon\r?\necho\r?$/m;
+
+  onTerminal(
+    "a secret that is typed on a terminal reaches the agents, and the terminal shows stars",
+    async () => {
+      writeFileSync(project.path("agents.ts"), KEYED);
+      const started = project.shellOnTerminal(ON_TERMINAL);
+      await started.says("Enter CANARY_KEY: ");
+      started.child.stdin.write(`${CANARY.slice(0, 9)}x\u007f`);
+      started.child.stdin.write(`${CANARY.slice(9)}\r`);
+      const { stdout } = await started.finished;
+      expect(stdout).toContain("code=0");
+      expect(stdout).toMatch(RESTORED);
+      expect(stdout).toContain(`Enter CANARY_KEY: ${"*".repeat(10)}\b \b${"*".repeat(CANARY.length - 9)}`);
+      for (const text of [stdout, textOf(project.path(".local/share/holdfast/local/stack.log"))])
+        expect(text).not.toContain(CANARY.slice(0, 9));
+      expect(await runInStack("keyed", null)).toEqual(seen);
+    },
+  );
+
+  onTerminal(
+    "Ctrl-C at the question stops the start with 130, restores the terminal and leaves nothing",
+    async () => {
+      writeFileSync(project.path("agents.ts"), KEYED);
+      const started = project.shellOnTerminal(ON_TERMINAL);
+      await started.says("Enter CANARY_KEY: ");
+      started.child.stdin.write(CANARY.slice(0, 12));
+      await started.says("*".repeat(12));
+      started.child.stdin.write("\u0003");
+      const { stdout } = await started.finished;
+      expect(stdout).toContain("code=130");
+      expect(stdout).toMatch(RESTORED);
+      expect(stdout).not.toContain(CANARY.slice(0, 9));
+      while (stack.processes().length > 0) await delay(20); // The supervisor ends after its command.
+      expect(await project.run("local", "status")).toMatchObject({ code: 4 });
+    },
+  );
+
   test("a start without a terminal and without the secret is an error that names it, and nothing stays behind", async () => {
     writeFileSync(project.path("agents.ts"), KEYED);
     const { code, stderr } = await stack.start();
     expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining("CANARY_KEY") });
     expect(stack.processes()).toEqual([]);
   });
+});
+
+test("ENV=local as a mode is a warning that names HOLDFAST_MODE, which silences it", async () => {
+  const start = (env: Record<string, string>) =>
+    project.start(["local", "start"], { env: { ENV: "local", ...env }, stdin: "" }).finished;
+  expect((await start({})).stderr).toContain("set HOLDFAST_MODE=local");
+  expect((await start({ HOLDFAST_MODE: "local" })).stderr).not.toContain("HOLDFAST_MODE");
 });
 
 describe("an executor and a policy of the stack", () => {

@@ -7,8 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { newSchema, sharedServerUrl } from "@holdfast/storage/postgres-testing";
+import { writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { openSqliteReader } from "../index.ts";
+import { Project } from "../testing/holdfast-process.ts";
 
 const PROGRAM = fileURLToPath(new URL("../testing/deadly-process.ts", import.meta.url));
 
@@ -84,4 +86,25 @@ test("L4b: a session is not parked when its program fails for a reason of its ow
   const reader = openSqliteReader({ path });
   expect((await reader.session("deadly"))?.status).toBe("working");
   reader.close();
+}, 120_000);
+
+test("resume --last refuses a session that was parked as poison, and its id tries it again", async () => {
+  const project = new Project();
+  onTestFinished(() => project.dispose());
+  writeFileSync(
+    project.path("deadly.ts"),
+    `import { defineAgent } from "holdfast";
+export default defineAgent({ name: "deadly", run: (ctx) => ctx.run("die", () => process.kill(process.pid, "SIGKILL")) });
+`,
+  );
+  let ended = await project.run("run", "deadly.ts", "--session", "d");
+  for (let deaths = 0; ended.signal === "SIGKILL" && deaths < 12; deaths++)
+    ended = await project.run("resume", "--last");
+  for (let tries = 0; tries < 2; tries++) {
+    const refused = await project.run("resume", "--last");
+    expect(refused).toMatchObject({ code: ended.code, signal: null });
+    for (const text of ["E_SESSION_PAUSED", "paused (poison)", "holdfast resume d"])
+      expect(refused.stderr).toContain(text);
+  }
+  expect(await project.run("resume", "d")).toMatchObject({ signal: "SIGKILL" });
 }, 120_000);

@@ -67,8 +67,14 @@ export class Project {
 
   /** Start `holdfast` on a terminal of its own, which `script` makes; what it writes is all on standard output. */
   startOnTerminal(args: readonly string[]): HoldfastProcess {
-    const commandLine = [process.execPath, this.#launcher, ...args].map((word) => `'${word}'`).join(" ");
-    return this.#spawn("script", ["-qefc", commandLine, "/dev/null"], {
+    return this.shellOnTerminal(
+      [process.execPath, this.#launcher, ...args].map((word) => `'${word}'`).join(" "),
+    );
+  }
+
+  /** Run a line of a shell on a terminal of its own, as `startOnTerminal` does. */
+  shellOnTerminal(line: string): HoldfastProcess {
+    return this.#spawn("script", ["-qefc", line, "/dev/null"], {
       env: { TERM: "xterm", NO_COLOR: "1" },
     });
   }
