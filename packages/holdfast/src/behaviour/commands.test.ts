@@ -401,7 +401,6 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       const byDefault = project.path(".holdfast/holdfast.db");
       expect(await project.run("config", "get", "db")).toMatchObject({ code: 0, stdout: `${byDefault}\n` });
       expect((await project.run("config", "get", "db", "--origin")).stdout).toBe(`${byDefault}  (default)\n`);
-
       mkdirSync(project.path(".config/holdfast"), { recursive: true });
       const file = project.path(".config/holdfast/config.json");
       writeFileSync(file, '{ "db": "mine.db" }');
@@ -439,7 +438,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: expect.stringMatching(
-          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\n$/,
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\nsandbox +filesystem +default: mode local\n$/,
         ),
       });
       expect(await project.json("config", "list")).toEqual([
@@ -447,6 +446,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
         { key: "trace", value: "", origin: "default" },
         { key: "strictBounds", value: false, origin: "default" },
         { key: "mode", value: "local", origin: "default" },
+        { key: "sandbox", value: "filesystem", origin: "default", from: "mode local" },
       ]);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });

@@ -58,9 +58,8 @@ export const config: Command = {
       }
       case "list": {
         takeNothing(rest, config.usage);
-        const { CONFIG_KEYS } = await import("../settings/config.ts");
         const { plainLine, table } = await import("../frame/plain-text.ts");
-        const settings = await Promise.all(CONFIG_KEYS.map((key) => find(key, args, io)));
+        const settings = await Promise.all((await allKeys()).map((key) => find(key, args, io)));
         const rows = settings.map((setting) =>
           [setting.key, String(setting.value), whence(setting)].map((cell) => plainLine(cell, TEXT_MAX)),
         );
@@ -80,8 +79,13 @@ export const config: Command = {
   },
 };
 
-async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
+/** The settings of files, and the one that nothing can set yet. */
+async function allKeys(): Promise<readonly string[]> {
   const { CONFIG_KEYS } = await import("../settings/config.ts");
+  return [...CONFIG_KEYS, "sandbox"];
+}
+
+async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
   switch (key) {
     case "db": {
       const { findDatabase } = await import("../place/project.ts");
@@ -97,15 +101,23 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       const { findStrictBounds } = await import("../place/project.ts");
       return { key, ...findStrictBounds(args, io) };
     }
+    case "sandbox": {
+      const { findMode } = await import("../place/mode.ts");
+      // No mode has another sandbox yet. Each value of the mode would choose its default here.
+      const { value } = findMode(args, io, false);
+      return { key, value: "filesystem", origin: "default", from: `mode ${value}` };
+    }
     case "mode": {
       const { findMode } = await import("../place/mode.ts");
       return { key, ...findMode(args, io, false) };
     }
-    default:
-      throw refuse(`there is no setting "${key}"${didYouMean(key, CONFIG_KEYS)}`, config.usage, {
+    default: {
+      const keys = await allKeys();
+      throw refuse(`there is no setting "${key}"${didYouMean(key, keys)}`, config.usage, {
         got: key,
-        fix: `one of ${CONFIG_KEYS.join(", ")}`,
+        fix: `one of ${keys.join(", ")}`,
       });
+    }
   }
 }
 

@@ -17,7 +17,7 @@ import { definedOf, errorOf, reportedError, shownError, type ReportedError } fro
 import { isFolder, lookAtPath } from "../frame/given-file.ts";
 import { makeFolder } from "../place/coordinator-storage.ts";
 import { readStackState, stackPaths, type StackPaths, type StackState } from "../place/local-stack.ts";
-import { findMode } from "../place/mode.ts";
+import { findFleetMode } from "../place/mode.ts";
 import { findProject } from "../place/project.ts";
 import {
   answerTo,
@@ -56,7 +56,7 @@ type Answer =
 
 /** @returns the exit code. */
 export async function startStack(args: Arguments, io: Io): Promise<number> {
-  if (findMode(args, io, true).value === "cloud")
+  if (findFleetMode(args, io) === "cloud")
     io.note("mode cloud is for fleets: the local stack runs in mode local");
   const plan = planOf(args, io);
   const paths = stackPaths(io);

@@ -31,6 +31,15 @@ test("the mode comes from the flag, HOLDFAST_MODE, MODE, the file or the default
   expect(find(["--mode", "local"], both)).toEqual({ value: "local", origin: "flag", from: "--mode" });
 });
 
+test("ENV=local says the mode of a fleet's command while nothing else does", () => {
+  expect(find([], { ENV: "local" })).toEqual({ value: "local", origin: "environment", from: "ENV" });
+  expect(find([], { ENV: "local" }, false)).toEqual({ value: "local", origin: "default" });
+  expect(find([], { ENV: "cloud" })).toEqual({ value: "local", origin: "default" });
+  expect(find([], { ENV: "local", MODE: "cloud" })).toMatchObject({ value: "cloud", from: "MODE" });
+  configure("cloud");
+  expect(find([], { ENV: "local" })).toMatchObject({ value: "cloud", origin: "project_file" });
+});
+
 test("a bare MODE of a build machine is no error where it does not count, and an error that helps where it does", () => {
   expect(find([], { MODE: "production" }, false)).toMatchObject({ value: "local" });
   expect(find([], { MODE: "cloud" }, false)).toMatchObject({ value: "local" });

@@ -2,7 +2,8 @@
 //
 //   mode-1. HOLDFAST_MODE goes before MODE. A bare MODE counts only for the commands of a fleet, because build machines
 //       export it for purposes of their own. There an unknown value is an error.
-//   mode-2. ENV names a stage for people (`production`). It chooses no default.
+//   mode-2. ENV names a stage for people (`production`). Earlier systems also said the mode with it: `ENV=local` counts for
+//       the commands of a fleet while nothing else says a mode, with a warning.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -26,7 +27,18 @@ export function findMode(args: Arguments, io: Pick<Io, "cwd" | "env">, isOfFleet
     const { value, ...given } = file;
     return { value: checkedInFile(value, given.from ?? ""), ...given };
   }
+  if (isOfFleet && io.env["ENV"] === "local") return { value: "local", origin: "environment", from: "ENV" };
   return { value: "local", origin: "default" };
+}
+
+/** The mode of a command of a fleet. A note says when only ENV chose it (mode-2). */
+export function findFleetMode(args: Arguments, io: Io): Mode {
+  const { value, from } = findMode(args, io, true);
+  if (from === "ENV")
+    io.note(
+      `${io.notes.symbols.warn} ENV=local chooses the mode only for now: set HOLDFAST_MODE=local, and keep ENV for a stage`,
+    );
+  return value;
 }
 
 /** The stage of ENV, if it looks like one: for a POSIX shell the variable names a file. */

@@ -26,7 +26,7 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/co
 import { URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readCoordinatorFile, readPem, type CoordinatorFile } from "../settings/coordinator-config.ts";
 import { openCoordinatorStorage } from "../place/coordinator-storage.ts";
-import { findMode } from "../place/mode.ts";
+import { findFleetMode } from "../place/mode.ts";
 import { stopper } from "./drive.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { supervisorLink, type SupervisorLink } from "../supervised/supervisor-link.ts";
@@ -64,7 +64,7 @@ async function serve(
   const file = configured === undefined ? {} : readCoordinatorFile(configured);
   const where = whereOf(args, file);
   const wanted = args.text("storage") ?? file.storage;
-  if (wanted === undefined && findMode(args, io, true).value === "cloud")
+  if (findFleetMode(args, io) === "cloud" && wanted === undefined)
     throw new UsageError("no storage is named, and in mode cloud there is none by default", {
       expected: "--storage postgres://USER@HOST/DATABASE, or storage in the configuration",
       fix: "name the storage of the fleet",

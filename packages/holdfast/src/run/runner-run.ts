@@ -18,7 +18,7 @@ import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access
 import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
 import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
-import { findMode, findStage, type Mode } from "../place/mode.ts";
+import { findFleetMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "./drive.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
@@ -167,7 +167,7 @@ export async function runnerOptions(
   supervised: SupervisorLink | undefined,
   executors: RunnerExecutors,
 ): Promise<RunnerOptions & { readonly url: string; readonly code: RunnerCode }> {
-  const mode = findMode(args, io, true).value;
+  const mode = findFleetMode(args, io);
   const url = supervised === undefined ? urlOf(args, io, mode) : undefined;
   const workspace = workspaceOf(args, io);
   const settings = [...configFiles(workspace, io).map(([, path]) => path), policyPath(args, io) ?? []].flat();

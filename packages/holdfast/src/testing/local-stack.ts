@@ -2,6 +2,8 @@
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "vitest";
+import { startSession } from "./coordinator-client.ts";
 import type { StackState } from "../place/local-stack.ts";
 import type { Finished, Project } from "./holdfast-process.ts";
 
@@ -71,6 +73,25 @@ export class LocalStack {
     const pid = await this.pidOf(component);
     process.kill(pid, "SIGKILL");
     return pid;
+  }
+
+  /** Starts a session, and waits for its end however often the coordinator goes away. @returns its output. */
+  async run(agent: string, input: unknown): Promise<unknown> {
+    const { url } = await this.ready();
+    const coordinator = {
+      url: url!,
+      adminToken: readFileSync(this.#project.path(".local/share/holdfast/admin-token"), "utf8").trim(),
+    };
+    const sessionId = await startSession(coordinator, { agent, input });
+    for (;;) {
+      const headers = { authorization: `Bearer ${coordinator.adminToken}` };
+      const answer = await fetch(`${url}/v1/sessions/${sessionId}`, { headers }).catch(() => undefined);
+      const session =
+        answer?.ok === true ? ((await answer.json()) as { status: string; output: unknown }) : undefined;
+      if (session?.status === "completed") return session.output;
+      expect(["failed", "paused", "cancelled"]).not.toContain(session?.status);
+      await delay(50);
+    }
   }
 
   #read(): StackState | undefined {
