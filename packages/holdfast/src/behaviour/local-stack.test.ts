@@ -1,6 +1,6 @@
 // The local stack as people use it: real processes, started and killed.
 
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -142,6 +142,25 @@ describe("processes that are killed", () => {
     expect(await project.run("up", "--agents", "agents.ts", "--port", port)).toMatchObject({ code: 0 });
     expect(await running).toBe(6);
     expect(new Set(ledger().map(([, step]) => step)).size).toBe(6);
+  });
+});
+
+describe("a folder that is removed", () => {
+  test("the stack of a removed folder ends with all processes, and the next start has the only supervisor", async () => {
+    await stack.start();
+    expect(await stack.run("greet", "Ada")).toBe("hello Ada");
+    rmSync(project.path(".local/share/holdfast/local"), { recursive: true });
+    while (stack.processes().length > 0) await delay(20);
+    expect(await stack.start()).toMatchObject({ code: 0 });
+    const first = await stack.pidOf("supervisor");
+
+    rmSync(project.path(".local/share/holdfast/local"), { recursive: true });
+    while ((await stack.start()).code !== 0); // The old coordinator may still hold the database.
+    const supervisors = () =>
+      stack.processes().filter((pid) => textOf(`/proc/${pid}/cmdline`).includes("--foreground"));
+    while (supervisors().includes(first)) await delay(20);
+    expect(supervisors()).toEqual([await stack.pidOf("supervisor")]);
+    expect(await stack.run("greet", "Bob")).toBe("hello Bob");
   });
 });
 

@@ -4,10 +4,12 @@
 //       process has it.
 //   start-stack-2. The command returns when everything is ready, or when the first process has failed. It then ends
 //       with the error of that process.
+//   start-stack-3. A person who removes the folder removes its lock, and another start gets a new one. The supervisor of
+//       the removed lock therefore ends at once, with its processes. Sessions continue with the next start.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { closeSync } from "node:fs";
+import { closeSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConflictError, HoldfastError, NotFoundError, UsageError } from "@holdfast/core";
 import { INHERITED_VARIABLES, openPrivateAppend } from "@holdfast/runtime/internal";
@@ -31,6 +33,7 @@ import { StackLog } from "../stack-log/stack-log.ts";
 import { Supervisor, type StackPlan } from "./supervisor.ts";
 
 const PORT = 8765;
+const LOCK_WATCH_MS = 250;
 /** A small space of young objects saves ten megabytes in each process of a stack that is mostly idle. */
 const MEMORY_FLAG = "--max-semi-space-size=1";
 /** A coordinator runs no code of agents, so it gets no key of theirs. */
@@ -221,18 +224,33 @@ async function superviseLocked(
   });
   const renew = (): void => void supervisor.renew();
   process.on("SIGUSR2", renew);
+  const lost = Promise.withResolvers<HoldfastError>();
+  const { ino } = statSync(paths.lock);
+  const watch = setInterval(() => {
+    if (statSync(paths.lock, { throwIfNoEntry: false })?.ino === ino) return;
+    supervisor.stopNow(); // start-stack-3.
+    lost.resolve(folderRemoved(paths));
+  }, LOCK_WATCH_MS);
   try {
-    await supervisor.start();
+    await Promise.race([supervisor.start(), lost.promise]);
     ready(supervisor.state);
-    const failure = await supervisor.ended;
+    const failure = await Promise.race([supervisor.ended, lost.promise]);
     if (failure !== undefined) throw failure;
     return signal === undefined ? 0 : STOP_EXIT[signal];
   } finally {
+    clearInterval(watch);
     process.off("SIGUSR2", renew);
     release();
     log.close();
     lock.close();
   }
+}
+
+function folderRemoved({ folder }: StackPaths): HoldfastError {
+  return new HoldfastError("storage_lost", "the folder of the local stack was removed while the stack ran", {
+    at: folder,
+    fix: "start the stack again with `holdfast local start`",
+  });
 }
 
 /** start-stack-1. */
