@@ -282,6 +282,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       pause: (...asked) => runtime.pause(...asked),
       unpause: (...asked) => runtime.unpause(...asked),
       setBudget: (...asked) => runtime.setBudget(...asked),
+      grantWindow: (...asked) => runtime.grantWindow(...asked),
       releaseLost: (...asked) => runtime.releaseLost(...asked),
     };
   }

@@ -114,6 +114,7 @@ export class Fleet implements Site {
       pause: (...asked) => ask("pause", (desk) => desk.pause(...asked)),
       unpause: (...asked) => ask("unpause", (desk) => desk.unpause(...asked)),
       setBudget: (...asked) => ask("set budget", (desk) => desk.setBudget(...asked)),
+      grantWindow: (...asked) => ask("grant window", (desk) => desk.grantWindow(...asked)),
       releaseLost: (...asked) => ask("release lost", (desk) => desk.releaseLost(...asked)),
     };
   }

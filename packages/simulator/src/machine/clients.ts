@@ -36,7 +36,7 @@ const UNSCHEDULE_MS = [0, 3_000, 10_000] as const;
 /** The receiver of the clients' requests: a live process, or a coordinator. */
 export interface Desk extends Pick<
   Runtime,
-  "answer" | "cancel" | "pause" | "releaseLost" | "setBudget" | "signal" | "unpause"
+  "answer" | "cancel" | "grantWindow" | "pause" | "releaseLost" | "setBudget" | "signal" | "unpause"
 > {
   readonly name: string;
   start(program: Program, options: StartOptions): Promise<unknown>;
@@ -177,14 +177,18 @@ export class Clients {
       this.#after(this.#drawDelay(), () => this.#unpause(sessionId));
   }
 
-  #raise({ payer, limit, max }: Exhausted): void {
-    const key = `${payer} ${limit} ${max}`;
+  #raise({ payer, limit, per, max }: Exhausted): void {
+    const key = `${payer} ${limit} ${per} ${max}`;
     if (this.#raising.has(key)) return;
     this.#raising.add(key);
     this.#after(this.#drawDelay(), () =>
       this.#insist(`raise ${key}`, async (desk) => {
         await unlessEnded(desk.releaseLost(payer));
-        await unlessEnded(desk.setBudget(payer, { [limit]: 2 * max + 50 }));
+        const raised = { [limit]: 2 * max + 50 };
+        if (per !== undefined) await unlessEnded(desk.grantWindow(payer, per));
+        await unlessEnded(
+          desk.setBudget(payer, per === undefined ? raised : { windows: [{ per, ...raised }] }),
+        );
         this.#raising.delete(key); // A late earlier raise may have lowered the limit again, before this answer arrived.
         for (const row of this.#rows.values()) if (row.exhausted?.payer === payer) this.look(row);
         return "done";

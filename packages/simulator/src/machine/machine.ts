@@ -245,6 +245,7 @@ function deskOf(name: string, runtime: Runtime, agents: ReadonlyMap<string, Agen
     pause: (...asked) => runtime.pause(...asked),
     unpause: (...asked) => runtime.unpause(...asked),
     setBudget: (...asked) => runtime.setBudget(...asked),
+    grantWindow: (...asked) => runtime.grantWindow(...asked),
     releaseLost: (...asked) => runtime.releaseLost(...asked),
   };
 }

@@ -1,6 +1,6 @@
 // All kinds of nodes, the programs drawn from them (`drawProgram`), and their expected results (`expectedOf`).
 
-import type { Budget } from "@holdfast/core";
+import { PERIODS, type Budget } from "@holdfast/core";
 import type { Dice } from "../world/dice.ts";
 import {
   askParent,
@@ -201,14 +201,19 @@ function drawOne(dice: Dice, place: Place): Program {
   };
 }
 
-/** A budget that may have to be raised. */
+/** A budget that may have to be raised, or whose window must be granted. */
 function drawBudget(dice: Dice): Budget {
-  return dice.pick<Budget>([
+  const budget = dice.pick<Budget>([
     { maxTokens: dice.between(50, 200) },
     { maxCostMicroUsd: dice.between(500, 2_000) },
     { maxSteps: dice.between(1, 10) },
     { maxTokens: dice.between(50, 400), maxTurns: 1 },
   ]);
+  const { maxTokens, maxTurns } = budget;
+  // This draws nothing more, so a seed has the same programs as before there were windows.
+  if (maxTokens === undefined || maxTurns !== undefined || maxTokens % 2 === 0) return budget;
+  const per = PERIODS[maxTokens % PERIODS.length]!;
+  return { windows: [{ per, maxTokens: Math.ceil(maxTokens / 4) }] };
 }
 
 /** The session that waits for a successor receives its events; after an immediate hand-off its predecessor's parent does. */

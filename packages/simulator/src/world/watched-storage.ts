@@ -1,10 +1,11 @@
 // `WatchedStorage`: a storage whose answers are compared, step by step, with its earlier answers.
 //
 // It keeps an account of each session from changes and answers alone, and shares no code with the storage. It reports each
-// violation once, under the promise's id (ARCHITECTURE.md). These are H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1, B2, O1, O2.
+// violation once, under the promise's id (ARCHITECTURE.md). These are H2 to H5, H7, H8, H10, S1, S3, S4, L1, L2, B1 to B3, O1, O2.
 // After every call it reads the rows and their pending signals, which show parents, children and their events.
 
 import {
+  spentIn,
   decodeJson,
   encodeRecords,
   isEnded,
@@ -546,6 +547,18 @@ function checkAccount(
     const had = (before?.account?.spent[amount] ?? 0) + (before?.account?.reserved[amount] ?? 0);
     if (spent + reserved > Math.max(max, had))
       violated("B1", `${sessionId} has spent ${spent} and reserved ${reserved} of ${max} ${amount}`);
+    for (const { per, [LIMIT_OF[amount]]: most = Infinity } of account.limits.windows ?? []) {
+      // As of the latest charge: a window that has rolled on since only has more room.
+      const now = Math.max(0, ...(account.ledgers?.[per] ?? []).map(([at]) => at));
+      const inWindow = spentIn(account.ledgers, per, now)[amount];
+      const wasIn =
+        spentIn(before?.account?.ledgers, per, now)[amount] + (before?.account?.reserved[amount] ?? 0);
+      if (inWindow + reserved > Math.max(most, wasIn))
+        violated(
+          "B3",
+          `${sessionId} has spent ${inWindow} and reserved ${reserved} of ${most} ${amount} per ${per}`,
+        );
+    }
     if (![spent, reserved].every((value) => Number.isSafeInteger(value) && value >= 0))
       violated("budget-3", `${sessionId} has spent ${spent} and reserved ${reserved} ${amount}`);
   }
