@@ -204,7 +204,7 @@ export const COORDINATOR_MUTANTS = [
     marker: "foreign-origin-allowed",
     part: "|| !origins.every(isOurs)",
     becomes: "",
-    tests: [`${API}gates.test.ts`],
+    tests: [`${API}request-guards.test.ts`],
     test: "from a page without origin",
   },
   {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseSync } from "oxc-parser";
 import { describe, expect, test } from "vitest";
@@ -62,6 +63,8 @@ test("each mutant names a test that there is", () => {
     ({ test: named }) => !names.some((name) => canBe(named, name)) && !isData(named),
   );
   expect(missing.map(({ name, test: named }) => `${name}: ${named}`)).toEqual([]);
+  const files = MUTANTS.flatMap(({ tests }) => tests).filter((file) => !existsSync(`${root}${file}`));
+  expect(files).toEqual([]);
 });
 
 /** The nodes and the names of a source, without its layout and its comments. */
