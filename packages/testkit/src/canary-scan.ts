@@ -91,7 +91,8 @@ function readIfFile(path: string): Buffer | undefined {
   try {
     return statSync(path).isFile() ? readFileSync(path) : undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // It is gone, or a link to nothing.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ELOOP") return undefined; // It is gone, or a link to nothing or to itself.
     throw error;
   }
 }

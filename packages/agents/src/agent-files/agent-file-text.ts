@@ -3,7 +3,7 @@
 //   agent-file-text-1. The file permits no more than the record. Patterns are mapped again when it is read, which only narrows what
 //       is allowed.
 
-import type { Budget } from "@holdfast/core";
+import type { AmountLimits, Budget } from "@holdfast/core";
 import { stringify } from "yaml";
 import type { AgentRecord, PermissionDecision } from "./agent-record.ts";
 import { TOOLS } from "./format/tool-names.ts";
@@ -17,6 +17,7 @@ export function agentFileText(record: AgentRecord): string {
     model: record.model,
     maxTurns: record.turnsMax,
     skills: record.skills,
+    permissionMode: record.planFirst ? "plan" : null,
     mcpServers: serversOf(record),
     holdfast: given({
       budget: record.budget === null ? null : budgetOf(record.budget),
@@ -81,22 +82,27 @@ function serversOf({ mcpServers }: AgentRecord): readonly unknown[] {
   return Object.entries(mcpServers).map(([name, server]) => (server === name ? server : { [name]: server }));
 }
 
-function budgetOf({
-  maxCostMicroUsd,
-  maxTokens,
-  maxTokensPerCall,
-  maxSteps,
-  maxTurns,
-  onExhausted,
-}: Budget): Record<string, unknown> {
+function budgetOf({ maxTokensPerCall, windows, onExhausted, ...lifetime }: Budget): Record<string, unknown> {
   return given({
-    usd: maxCostMicroUsd === undefined ? null : maxCostMicroUsd / 1e6,
-    tokens: maxTokens,
+    ...amountsOf(lifetime),
     tokensPerCall: maxTokensPerCall,
-    steps: maxSteps,
-    turns: maxTurns,
+    windows: windows?.map(({ per, ...limits }) => given({ per, ...amountsOf(limits) })),
     onExhausted,
   });
+}
+
+function amountsOf({
+  maxCostMicroUsd,
+  maxTokens,
+  maxSteps,
+  maxTurns,
+}: AmountLimits): Record<string, unknown> {
+  return {
+    usd: maxCostMicroUsd === undefined ? null : maxCostMicroUsd / 1e6,
+    tokens: maxTokens,
+    steps: maxSteps,
+    turns: maxTurns,
+  };
 }
 
 const UNITS = [

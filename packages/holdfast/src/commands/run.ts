@@ -129,6 +129,11 @@ export const run: Command = {
       env: io.env,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
+    if (text !== undefined && record === undefined && agent.input === undefined)
+      throw refuse(`"${text}" is one argument too many`, run.usage, {
+        got: `a text for agent "${agent.name}", which has no input schema`,
+        fix: "give the input by --input",
+      });
     const { findDatabase, findStrictBounds, findTraces } = await import("../place/project.ts");
     const database = args.has("ephemeral") ? undefined : findDatabase(args, io);
 

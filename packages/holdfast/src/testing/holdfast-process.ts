@@ -7,7 +7,7 @@
 //       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -138,6 +138,7 @@ export class Project {
 
   /** End what still runs, search what is left for secrets, and remove the folder. @throws Error when one was found. */
   async dispose(): Promise<void> {
+    if (!existsSync(this.folder)) return; // It was disposed already.
     const running = [...this.#running];
     for (const started of running) started.kill("SIGKILL");
     await Promise.all(running.map((started) => started.finished));
@@ -155,7 +156,10 @@ export class Project {
     this.#canary.searchFolder(this.folder);
     const names = readdirSync(this.folder, { recursive: true, encoding: "utf8" });
     const withTokens = names.filter(
-      (name) => TOKENLESS.test(name) && TOKEN.test(readFileSync(this.path(name), "latin1")),
+      (name) =>
+        TOKENLESS.test(name) &&
+        statSync(this.path(name)).isFile() &&
+        TOKEN.test(readFileSync(this.path(name), "latin1")),
     );
     return [...this.#canary.found, ...withTokens];
   }
