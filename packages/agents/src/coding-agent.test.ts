@@ -8,8 +8,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { createCodingAgent } from "./coding-agent.ts";
 import type { CodingInput, CodingLimits, CodingReport } from "./coding-agent/coding-session.ts";
-import type { ModelProvider, ModelReply, ModelRequest, ToolContent } from "./models/model-provider.ts";
+import type { ModelProvider, ToolContent } from "./models/model-provider.ts";
 import { workspacesByRoot } from "./tasks/workspace-source.ts";
+import { fakeModel as model, type Play, type Say } from "./testing/fake-model.ts";
 
 const AS_PERSON = ["-c", "user.name=T", "-c", "user.email=t@example.invalid"];
 const IDENTITY = { GIT_CONFIG_GLOBAL: "/dev/null" };
@@ -39,52 +40,6 @@ afterEach(async () => {
 
 function git(...args: string[]): string {
   return execFileSync("git", args, { cwd: repo, encoding: "utf8" }).trim();
-}
-
-type Say = Partial<Omit<ModelReply, "toolCalls">> & {
-  readonly calls?: readonly (readonly [name: string, input: object, problem?: string])[];
-};
-type Play = (request: ModelRequest, number: number) => Say;
-
-/** A model in this process: its n-th reply. */
-function model(replies: readonly Say[] | Play): ModelProvider & { readonly requests: ModelRequest[] } {
-  const requests: ModelRequest[] = [];
-  return {
-    provider: "fake",
-    model: "model",
-    isScripted: true,
-    isPriced: true,
-    describe: () => "fake",
-    requests,
-    generate: async (request, { onText }) => {
-      requests.push(request);
-      const number = request.messages.filter((message) => message.role === "assistant").length;
-      const said = typeof replies === "function" ? replies(request, number) : replies[number];
-      if (said === undefined)
-        throw Object.assign(new Error(`nothing to say at ${number}`), { name: "NonRetryableError" });
-      const { calls = [], text = "", ...rest } = said;
-      onText(text);
-      return {
-        text,
-        finishReason: calls.length > 0 ? "tool_calls" : "stop",
-        usage: {
-          inputTokens: 10,
-          outputTokens: 5,
-          cacheReadTokens: 0,
-          cacheWriteTokens: 0,
-          costMicroUsd: 100,
-        },
-        model: "fake/model",
-        ...rest,
-        toolCalls: calls.map(([name, input, problem], i) => ({
-          id: `call_${number}_${i}`,
-          name,
-          input: input as Record<string, unknown>,
-          ...(problem === undefined ? {} : { problem }),
-        })),
-      };
-    },
-  };
 }
 
 interface Played {

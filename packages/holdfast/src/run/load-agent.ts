@@ -74,6 +74,8 @@ function namesAgentFile(nameOrPath: string, cwd: string): boolean {
   const path = resolve(cwd, nameOrPath);
   if ([".md", ".toml"].includes(extname(path))) return true;
   if (existsSync(path)) return existsSync(join(path, "agent.json")) || basename(path) === "agent.json";
+  // `run hello` beside hello.ts is a file whose ending was forgotten.
+  if (EXTENSIONS.some((extension) => existsSync(`${path}${extension}`))) return false;
   return /^[\w.-]+$/.test(nameOrPath) && extname(path) === "";
 }
 

@@ -465,7 +465,7 @@ export declare type Account = Message<"holdfast.v1.Account"> & {
   lost?: Amount | undefined;
 
   /**
-   * What is spent in each window of the limits now.
+   * The amount spent in each window of the limits, as of now.
    *
    * @generated from field: repeated holdfast.v1.WindowAmount windows = 5;
    */
