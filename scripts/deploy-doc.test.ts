@@ -9,6 +9,7 @@ import { parseArguments } from "../packages/holdfast/src/frame/arguments.ts";
 import { COMMON_OPTIONS } from "../packages/holdfast/src/frame/command.ts";
 import { COMMANDS } from "../packages/holdfast/src/commands/index.ts";
 import { readCoordinatorFile } from "../packages/holdfast/src/settings/coordinator-config.ts";
+import { checkRunnerPolicy } from "../packages/runner/src/policy/runner-policy.ts";
 
 const PAGES = [
   "docs/deploy.md",
@@ -48,11 +49,15 @@ test.each(PAGES)("every command in %s is one that its command takes", async (pag
   }
 });
 
-test("every configuration in docs/deploy.md is one that a coordinator reads", () => {
+test("every configuration in docs/deploy.md is one that a coordinator reads, or the policy of a runner", () => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-deploy-doc-"));
   try {
-    const found = blocks("docs/deploy.md", "json");
-    expect(found).toHaveLength(2);
+    const all = blocks("docs/deploy.md", "json");
+    const policies = all.filter((text) => text.includes('"executors"'));
+    for (const text of policies)
+      expect(checkRunnerPolicy(JSON.parse(text), "docs/deploy.md")).toHaveProperty("executors");
+    const found = all.filter((text) => !policies.includes(text));
+    expect([found.length, policies.length]).toEqual([2, 1]);
     for (const text of found) {
       writeFileSync(join(folder, "coordinator.json"), text);
       expect(readCoordinatorFile(join(folder, "coordinator.json"))).toHaveProperty("storage");

@@ -8,8 +8,8 @@
 // Leaky: the environment and the arguments of a process that lives for less than a look are not seen.
 
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, type Dirent } from "node:fs";
+import { join, relative } from "node:path";
 import { secretForms } from "@holdfast/runtime/internal";
 
 const LOOK_MS = 5;
@@ -43,12 +43,15 @@ export class CanaryScan {
     if (this.#forms.some((form) => bytes.includes(form))) this.#found.add(where);
   }
 
-  /** All files below a folder, byte by byte. Sockets and pipes have no content, and a file may go while it is searched. */
+  /**
+   * All files below a folder, byte by byte. No link is followed, because it may lead to the root of the machine. Sockets and
+   * pipes have no content, and a file may go while it is searched.
+   */
   searchFolder(folder: string): void {
-    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-      const path = join(folder, name);
-      this.search(`the name of ${path}`, name);
-      const content = readIfFile(path);
+    for (const entry of entriesBelow(folder)) {
+      const path = join(entry.parentPath, entry.name);
+      this.search(`the name of ${path}`, relative(folder, path));
+      const content = entry.isFile() ? readIfThere(path) : undefined;
       if (content !== undefined) this.search(path, content);
     }
   }
@@ -87,12 +90,19 @@ function descendantsOf(root: number): readonly number[] {
   return [...found];
 }
 
-function readIfFile(path: string): Buffer | undefined {
+/** Everything below a folder. `readdirSync` with `recursive` would follow links to folders. */
+export function* entriesBelow(folder: string): Generator<Dirent> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    yield entry;
+    if (entry.isDirectory()) yield* entriesBelow(join(folder, entry.name));
+  }
+}
+
+function readIfThere(path: string): Buffer | undefined {
   try {
-    return statSync(path).isFile() ? readFileSync(path) : undefined;
+    return readFileSync(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ELOOP") return undefined; // It is gone, or a link to nothing or to itself.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // It is gone.
     throw error;
   }
 }

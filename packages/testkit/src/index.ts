@@ -17,7 +17,7 @@ export {
   type CrashWorld,
   type Snapshot,
 } from "./crash/crash-everywhere.ts";
-export { CanaryScan } from "./canary-scan.ts";
+export { CanaryScan, entriesBelow } from "./canary-scan.ts";
 export { crashScenarios } from "./crash/crash-scenarios.ts";
 export {
   describeChanges,

@@ -7,11 +7,11 @@
 //       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CanaryScan } from "@holdfast/testkit";
+import { CanaryScan, entriesBelow } from "@holdfast/testkit";
 
 const SOURCES_BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
 const INSTALLED_BIN = process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN;
@@ -154,13 +154,11 @@ export class Project {
       this.#canary.search("standard error", stderr);
     }
     this.#canary.searchFolder(this.folder);
-    const names = readdirSync(this.folder, { recursive: true, encoding: "utf8" });
-    const withTokens = names.filter(
-      (name) =>
-        TOKENLESS.test(name) &&
-        statSync(this.path(name)).isFile() &&
-        TOKEN.test(readFileSync(this.path(name), "latin1")),
-    );
+    const withTokens = [...entriesBelow(this.folder)]
+      .filter((entry) => entry.isFile() && TOKENLESS.test(entry.name))
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter((path) => TOKEN.test(readFileSync(path, "latin1")))
+      .map((path) => relative(this.folder, path));
     return [...this.#canary.found, ...withTokens];
   }
 }
