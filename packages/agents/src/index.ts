@@ -60,6 +60,12 @@ export { modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 
 export { ModelLoop, type ModelLoopOptions } from "./model-loop/model-loop.ts";
+export {
+  type AnyCapability,
+  type Capability,
+  type CapabilityOffer,
+  type CapabilitySession,
+} from "./model-loop/capability.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tool.ts";
 
 export { createCodingAgent } from "./coding-agent.ts";

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import type { ToolContent } from "../models/model-provider.ts";
+import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../testing/fake-model.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { LOOP_LIMITS } from "./model-turn.ts";
@@ -27,34 +28,6 @@ afterEach(async () => {
   await runtime?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-const RECORD: AgentRecord = {
-  name: "helper",
-  description: "Helps.",
-  prompt: "You help.",
-  model: null,
-  fallbackModels: [],
-  tools: null,
-  deniedTools: [],
-  permissions: [],
-  effects: {},
-  turnsMax: null,
-  planFirst: false,
-  agents: [],
-  skills: [],
-  mcpServers: {},
-  workspace: "shared",
-  sandbox: null,
-  environments: [],
-  secrets: [],
-  inputSchema: null,
-  outputSchema: null,
-  isConversation: false,
-  budget: null,
-  ttlMs: null,
-  labels: null,
-  source: { path: "/helper.md", dialect: "holdfast", scope: "path", hash: "0123456789abcdef" },
-};
 
 interface Played {
   readonly handle: SessionHandle;

@@ -12,17 +12,18 @@
 //   model-loop-5. A limit that is reached is a question to a person. The session's budget limits the cost.
 
 import type { Json, StandardSchemaV1 } from "@holdfast/core";
-import { defineAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
-import { ModelTurn, type LoopParts } from "./model-turn.ts";
+import { ModelTurn, type LoopParts, type Prepared } from "./model-turn.ts";
 import type { Tool } from "./tool.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
 import { workspaceTools } from "./workspace-tools.ts";
@@ -36,6 +37,8 @@ export interface ModelLoopOptions {
   readonly root: string;
   /** Tools beside the built-in ones. */
   readonly tools?: readonly Tool[];
+  /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
+  readonly capabilities?: readonly AnyCapability[];
 }
 
 const textInput = z.union(
@@ -68,16 +71,10 @@ export class ModelLoop {
    * @param agents the agents that its tool `delegate` may start.
    */
   agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
-    const { workspace, root } = this.#options;
-    const parts: LoopParts = {
-      model: this.#model,
-      tools: agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)],
-      // model-loop-2.
-      prepare: async ({ signal }) => ({
-        agent: record,
-        workspace: await readWorkspaceFacts(await pickWorkspace(workspace, root), signal),
-      }),
-    };
+    const { capabilities = [] } = this.#options;
+    const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
+    const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
+    const parts: LoopParts = { model: this.#model, tools, capabilities, prepare };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     return defineAgent<unknown, Json, ModelState>({
@@ -86,11 +83,23 @@ export class ModelLoop {
       version: "1",
       description: record.description,
       input,
-      tasks: [this.#model, ...Object.values(this.#workspaceTasks)] as readonly TaskDefinition[],
+      tasks: [
+        this.#model,
+        ...Object.values(this.#workspaceTasks),
+        ...capabilities.flatMap((capability) => capability.tasks ?? []),
+      ] as readonly TaskDefinition[],
       agents,
       secrets: record.secrets,
       state: { version: 1, initial: () => FIRST_STATE },
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
     });
+  }
+
+  /** model-loop-2. */
+  async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
+    const { capabilities = [], workspace: source, root } = this.#options;
+    const workspace = await readWorkspaceFacts(await pickWorkspace(source, root), task.signal);
+    const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
+    return { agent, workspace, facts };
   }
 }

@@ -10,6 +10,8 @@ export interface ModelState {
   /** The agent as it was when the session started: a later change of its file does not concern the session. `null` before the start. */
   readonly agent: AgentRecord | null;
   readonly workspace: WorkspaceFacts | null;
+  /** The facts that the capabilities of the session returned when it started. */
+  readonly facts: CapabilityFacts;
   /** The request is answered, and the conversation waits for the next one. */
   readonly isWaiting: boolean;
   /** Model calls of the present request. */
@@ -29,6 +31,9 @@ export interface ModelState {
   readonly answer: Json;
 }
 
+/** Facts by the name of the capability that returned them. */
+export type CapabilityFacts = Readonly<Record<string, Json>>;
+
 /** Tokens and cost of the model calls of a session. The cost is that of the calls whose price is known. */
 export interface SpentUsage {
   readonly inputTokens: number;
@@ -44,6 +49,7 @@ export interface Todo {
 export const FIRST_STATE: ModelState = {
   agent: null,
   workspace: null,
+  facts: {},
   isWaiting: false,
   turns: 0,
   corrections: 0,

@@ -1,15 +1,16 @@
 // One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `model-loop.ts`.
 
-import { HoldfastError, type Json } from "@holdfast/core";
+import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ModelToolCall, ToolContent } from "../models/model-provider.ts";
 import type { modelTask } from "../models/model-task.ts";
 import { entryTokens } from "../models/request-size.ts";
+import { offersOf, type AnyCapability } from "./capability.ts";
 import { SUBMIT_OUTPUT, submitOutput } from "./loop-tools.ts";
 import { FRESH_GUARD, noteCall } from "./loop-guard.ts";
-import type { ModelState } from "./model-state.ts";
+import type { CapabilityFacts, ModelState } from "./model-state.ts";
 import { decide, matchesName } from "./permissions.ts";
 import { CUT_OFF, EMPTY_REPLY, NO_OUTPUT, systemPrompt } from "./system-prompt.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "./tool.ts";
@@ -23,8 +24,9 @@ const STEER = "steer";
 /** The parts of an agent of the model loop, apart from its record. */
 export interface LoopParts {
   readonly model: ReturnType<typeof modelTask>;
-  /** Every tool that a record may name. */
+  /** Every tool that a record may name, apart from those of the capabilities. */
   readonly tools: readonly Tool[];
+  readonly capabilities: readonly AnyCapability[];
   /** Reads what a session that starts now continues with. */
   readonly prepare: (task: TaskContext) => Promise<Prepared>;
 }
@@ -32,6 +34,7 @@ export interface LoopParts {
 export interface Prepared {
   readonly agent: AgentRecord;
   readonly workspace: WorkspaceFacts;
+  readonly facts: CapabilityFacts;
 }
 
 export const LOOP_LIMITS = {
@@ -42,6 +45,11 @@ export const LOOP_LIMITS = {
   /** Outputs in a row that do not match their schema. */
   corrections: 5,
 } as const;
+
+/** Errors of an agent's file or of its surroundings, which another attempt would meet again. */
+const PREPARE_RETRY: RetryPolicy = {
+  nonRetryable: ["agent_invalid", "config_invalid", "file_not_found", "invalid_input", "secret_missing"],
+};
 
 type Context = AgentContext<unknown, ModelState>;
 type Turn = TurnResult<ModelState, Json>;
@@ -66,8 +74,10 @@ export class ModelTurn {
   }
 
   async #begin(): Promise<Turn> {
-    const { agent, workspace } = await this.#ctx.run("prepare", this.#parts.prepare);
-    this.#change({ agent, workspace });
+    const { agent, workspace, facts } = await this.#ctx.run("prepare", this.#parts.prepare, {
+      retry: PREPARE_RETRY,
+    });
+    this.#change({ agent, workspace, facts });
     this.#append("user", textOf(this.#ctx.input));
     return this.#work(agent, workspace);
   }
@@ -94,8 +104,13 @@ export class ModelTurn {
     if (this.#state.turns >= turnsMax)
       await this.#askToContinue(agent, `it has made ${this.#state.turns} model calls for this request`);
 
-    const tools = offeredTools(agent, this.#parts.tools);
-    const reply = await this.#askModel(agent, workspace, tools);
+    const offers = offersOf(this.#parts.capabilities, this.#state.facts);
+    const tools = offeredTools(agent, [
+      ...this.#parts.tools,
+      ...offers.flatMap((offer) => offer.tools ?? []),
+    ]);
+    const instructions = offers.flatMap((offer) => offer.instructions ?? []);
+    const reply = await this.#askModel(agent, systemPrompt(agent, workspace, instructions), tools);
     const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
     this.#append("assistant", content);
     if (reply.finishReason === "refusal")
@@ -107,11 +122,7 @@ export class ModelTurn {
     return this.#answerWithoutCalls(agent, reply);
   }
 
-  async #askModel(
-    agent: AgentRecord,
-    workspace: WorkspaceFacts,
-    tools: ReadonlyMap<string, Tool>,
-  ): Promise<ModelReply> {
+  async #askModel(agent: AgentRecord, system: string, tools: ReadonlyMap<string, Tool>): Promise<ModelReply> {
     // A session continues with the model that answered it last. Only where that cannot be reached, the next of the list is asked.
     const models = [agent.model, ...agent.fallbackModels];
     const last = models.findIndex((model) => model !== null && model === this.#state.model);
@@ -120,7 +131,7 @@ export class ModelTurn {
     for (const [at, model] of candidates.entries()) {
       try {
         const reply = await this.#ctx.scheduleTask(this.#parts.model, {
-          system: systemPrompt(agent, workspace),
+          system,
           messages: this.#ctx.conversation(),
           tools: [...tools.values()].map(({ offered }) => offered),
           maxConversationTokens: Math.max(1, this.#state.conversationTokens),
