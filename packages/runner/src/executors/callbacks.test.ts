@@ -235,7 +235,7 @@ describe("a crash", () => {
         else {
           const body = { agent_name: "worker", prompt: "once", callback: true, idempotency_key: "k" };
           const asked = call("POST", "/runs", body);
-          ${isFirst ? 'await asked; writeFileSync("answers", "asked"); await new Promise(() => {});' : 'await asked; await event("result", { result_text: "asked" });'}
+          ${isFirst ? 'await asked; setInterval(() => {}, 1e6); writeFileSync("answers", "asked");' : 'await asked; await event("result", { result_text: "asked" });'}
         }`);
     const first = world.open(await program(true), {}, [worker]);
     await first.runtime.start(first.agent, "go", { sessionId: desk.id });
