@@ -93,12 +93,12 @@ export class Asks {
     if (this.#parts.cursor.slice === "live") this.#parts.segment.enablePersistence();
   }
 
-  appendEntry(entry: { role: string; content: unknown; parentId?: string | undefined }): string {
+  appendEntry(entry: { role: string; content: unknown; parentId?: string | null | undefined }): string {
     this.#parts.turn.guard();
     refuseUnlessText(this.#parts.faults, entry.role, "an entry's role", FORMAT_LIMITS.nameChars);
     const content =
       this.#parts.turn.encode(entry.content, `content of an entry of role "${entry.role}"`) ?? "null";
-    const parent = entry.parentId === undefined ? this.#parts.tip.leaf : this.#entryNumber(entry.parentId);
+    const parent = this.#parentOf(entry.parentId);
     if (
       ++this.#entriesAsked > this.#parts.options.limits.entriesPerCheckpoint &&
       this.#parts.cursor.slice === "live"
@@ -172,9 +172,9 @@ export class Asks {
   }
 
   /** For `ctx.conversation()`. */
-  conversationLeaf(): number | undefined {
+  conversationLeaf(to?: string): number | undefined {
     this.#parts.turn.guard();
-    return this.#parts.tip.leaf;
+    return to === undefined ? this.#parts.tip.leaf : this.#entryNumber(to);
   }
 
   #probe<Answer extends RecordProbe["answer"]>(
@@ -196,6 +196,11 @@ export class Asks {
       (this.#probes ??= new Map()).set(key, answer);
     }
     return answer;
+  }
+
+  #parentOf(parentId: string | null | undefined): number | undefined {
+    if (parentId === null) return undefined;
+    return parentId === undefined ? this.#parts.tip.leaf : this.#entryNumber(parentId);
   }
 
   #entryNumber(entryId: string): number {

@@ -33,8 +33,8 @@ export interface EntryInput {
   /** `user`, `assistant`, `tool`, `system`, or a role of your own. */
   readonly role: string;
   readonly content: unknown;
-  /** The entry that this entry answers; the last appended entry by default. */
-  readonly parentId?: string;
+  /** The entry that this entry answers; the last appended entry by default. `null` begins a new conversation. */
+  readonly parentId?: string | null;
 }
 
 export interface WaitOptions<T> {
@@ -188,9 +188,14 @@ export class AgentContext<TaskContext = unknown, Input = unknown, State = unknow
     return this.appendEntry({ role: "tool", content: { type: "tool-result", ...result } });
   }
 
-  /** The conversation so far, as input of a task. Task handlers receive the list of entries in its place. */
-  conversation(): ConversationRef {
-    return new ConversationRef(this.#asks.conversationLeaf());
+  /**
+   * The conversation so far, as input of a task. Task handlers receive the list of entries in its place: those from the last entry
+   * without a parent on.
+   *
+   * @param to the id of the entry with which it ends; the last appended entry by default.
+   */
+  conversation(to?: string): ConversationRef {
+    return new ConversationRef(this.#asks.conversationLeaf(to));
   }
 
   // ---- checkpoints -------------------------------------------------------------------------------------------------

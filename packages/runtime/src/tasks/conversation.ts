@@ -57,6 +57,8 @@ async function readConversation(
     leaf === null ? [] : (unstored(sessionId, leaf) ?? (await storage.conversation(sessionId, leaf)));
   const entries = own.map((entry) => toConversation(sessionId, entry));
   if (shared === undefined || shared.kind === "custom") return entries;
+  // The session's first entry follows what is shared. A later root begins a conversation of its own.
+  if ((own[0]?.index ?? 0) > 0) return entries;
   const origin = await storage.reader.session(shared.sessionId);
   if (origin === undefined) return entries;
   const { leaf: last = null } = shared;

@@ -84,6 +84,16 @@ export function contentConformance(fixture: Fixture): void {
       expect((await fixture.storage.conversation("ses-1", 4)).at(-1)).toEqual((await entries())[4]);
     });
 
+    test("ST19: an entry without a parent is the root of its branch, whatever stands before it", async () => {
+      const claimant = await fixture.createClaimed();
+      await claimant.commit({ entries: [{ content: '"0"' }, { content: '"1"', parent: 0 }] });
+      await claimant.commit({ entries: [{ content: '"2"' }, { content: '"3"', parent: 2 }] });
+      const branch = async (leaf: number) =>
+        (await fixture.storage.conversation("ses-1", leaf)).map(({ content }) => content);
+      expect(await branch(3)).toEqual(['"2"', '"3"']);
+      expect(await branch(1)).toEqual(['"0"', '"1"']);
+    });
+
     test("ST19: a conversation reaches back behind checkpoints", async () => {
       const claimant = await fixture.createClaimed();
       await claimant.commit({ entries: [{ content: '"a"' }] });
