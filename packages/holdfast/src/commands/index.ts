@@ -5,7 +5,7 @@ import type { Command } from "../frame/command.ts";
 /** The commands of the help, by subject. Each command is in one group. */
 export const GROUPS: readonly (readonly [subject: string, names: readonly string[]])[] = [
   ["Run agents", ["run", "resume", "schedule"]],
-  ["See sessions", ["list", "show", "result", "logs", "trace", "replay"]],
+  ["See sessions", ["inbox", "list", "show", "result", "logs", "trace", "replay"]],
   [
     "Steer sessions",
     ["signal", "approve", "answer", "pause", "unpause", "budget", "cancel", "delete", "fork"],
@@ -19,6 +19,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,
   resume: async () => (await import("./resume.ts")).resume,
+  inbox: async () => (await import("./people/inbox.ts")).inbox,
   list: async () => (await import("./list.ts")).list,
   show: async () => (await import("./show.ts")).show,
   result: async () => (await import("./result.ts")).result,
@@ -26,8 +27,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   trace: async () => (await import("./trace.ts")).trace,
   replay: async () => (await import("./replay.ts")).replay,
   signal: async () => (await import("./signal.ts")).signal,
-  approve: async () => (await import("./approve.ts")).approve,
-  answer: async () => (await import("./answer.ts")).answer,
+  approve: async () => (await import("./people/approve.ts")).approve,
+  answer: async () => (await import("./people/answer.ts")).answer,
   pause: async () => (await import("./pause.ts")).pause,
   unpause: async () => (await import("./unpause.ts")).unpause,
   budget: async () => (await import("./budget.ts")).budget,

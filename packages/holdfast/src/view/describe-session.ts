@@ -8,6 +8,7 @@ import {
   type Session,
   type Wait,
 } from "@holdfast/core";
+import { answerLines } from "@holdfast/proto/view";
 import type { Io, Look } from "../frame/command.ts";
 import { duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -219,18 +220,12 @@ function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pic
   }
 }
 
-/** `approve` answers the oldest question; the others, and those that take something else, have `answer`. */
+/** The commands that answer a question, as a person types them. */
 export function answerCommands(
   id: string,
   question: Pick<QuestionWait, "id" | "answer">,
   isOldest: boolean,
   io: Pick<Io, "call">,
 ): string[] {
-  const target = isOldest ? id : `${id} ${question.id}`;
-  const answer = io.call(
-    `answer ${target} ${question.answer === "approval" ? `'{"approved": true}'` : "JSON"}`,
-  );
-  if (question.answer === "any" || !isOldest) return [answer];
-  const approve = io.call(`approve ${id}`);
-  return question.answer === "approval" ? [approve, `${approve} --no`] : [approve, answer];
+  return answerLines(id, question, isOldest).map((line) => io.call(line));
 }

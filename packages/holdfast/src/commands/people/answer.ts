@@ -1,5 +1,5 @@
-import { refuse } from "../frame/arguments.ts";
-import type { Command } from "../frame/command.ts";
+import { refuse } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
 
 export const answer: Command = {
   name: "answer",
@@ -29,9 +29,9 @@ export const answer: Command = {
         fix: "run `holdfast show ID` to see the open questions",
       });
     }
-    const { readJson } = await import("../frame/input.ts");
+    const { readJson } = await import("../../frame/input.ts");
     const payload = readJson(text, "the answer", "JSON");
-    const { answerQuestion } = await import("../ask/answer-question.ts");
+    const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
       id,
       payload,

@@ -1,6 +1,6 @@
 import { NotFoundError, type Approval } from "@holdfast/core";
-import { refuse, takeOnly } from "../frame/arguments.ts";
-import type { Arguments, Command, Io } from "../frame/command.ts";
+import { refuse, takeOnly } from "../../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../../frame/command.ts";
 
 export const approve: Command = {
   name: "approve",
@@ -22,7 +22,7 @@ export const approve: Command = {
     const id = args.has("last") ? await newestAsking(args, io) : idIn(args);
     const reason = args.text("reason");
     const approval: Approval = { approved: !args.has("no"), ...(reason === undefined ? {} : { reason }) };
-    const { answerQuestion } = await import("../ask/answer-question.ts");
+    const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
       id,
       payload: approval,
@@ -39,8 +39,8 @@ function idIn({ positionals }: Arguments): string {
 async function newestAsking(args: Arguments, io: Io): Promise<string> {
   if (args.positionals.length > 0)
     throw refuse("an id and --last exclude each other", approve.usage, { fix: "give one of them" });
-  const { findDatabase } = await import("../place/project.ts");
-  const { withReader } = await import("../place/find-session.ts");
+  const { findDatabase } = await import("../../place/project.ts");
+  const { withReader } = await import("../../place/find-session.ts");
   const database = findDatabase(args, io);
   const [newest] = await withReader(
     database,

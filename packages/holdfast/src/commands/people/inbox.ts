@@ -1,0 +1,109 @@
+import { HoldfastError, type StorageReader } from "@holdfast/core";
+import type { InboxItem } from "@holdfast/proto/view";
+import { refuse, takeNothing } from "../../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../../frame/command.ts";
+import type { Database } from "../../place/project.ts";
+
+const LIMIT = 50;
+const LIMIT_MAX = 10_000;
+
+export const inbox: Command = {
+  name: "inbox",
+  summary: "List everything that waits for a person: questions, approvals, pauses, uncertain effects",
+  usage: "inbox [--limit N] [--after TEXT]",
+  description:
+    "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
+    "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end.",
+  options: {
+    limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
+    after: { help: "the next page: the text that the page before has shown", value: "TEXT" },
+  },
+  examples: [
+    ["inbox", "what waits for you"],
+    ["inbox --url https://fleet.example", "what waits at a coordinator"],
+    ["inbox --json | jq '.items[].commands'", "for programs"],
+  ],
+
+  async run(args, io) {
+    takeNothing(args.positionals, inbox.usage);
+    const limit = readLimit(args);
+    const { findDatabase } = await import("../../place/project.ts");
+    const database = findDatabase(args, io);
+    const places = database.stack === undefined ? [database] : [database, database.stack];
+    return withReaders(places, [], async (readers) => {
+      const { items, next } = await readPage(readers, limit, args, io);
+      if (io.isJson) io.result({ items, ...(next === undefined ? {} : { next }) }, "");
+      else await showPage(items, next, places, io);
+      return 0;
+    });
+  },
+};
+
+type Readers = readonly { readonly place: Database; readonly reader: StorageReader }[];
+
+/** Opens all places. A place without a database is left out. */
+async function withReaders<T>(
+  [first, ...rest]: readonly Database[],
+  open: Readers,
+  work: (readers: Readers) => Promise<T>,
+): Promise<T> {
+  if (first === undefined) return work(open);
+  const { withReader } = await import("../../place/find-session.ts");
+  return withReader(first, (reader) =>
+    withReaders(rest, reader === undefined ? open : [...open, { place: first, reader }], work),
+  );
+}
+
+interface Page {
+  readonly items: readonly InboxItem[];
+  /** Where the next page begins, if there is more. */
+  readonly next: string | undefined;
+}
+
+async function readPage(readers: Readers, limit: number, args: Arguments, io: Io): Promise<Page> {
+  const { InboxSources } = await import("../../inbox/inbox-sources.ts");
+  const { itemsOf } = await import("../../inbox/read-inbox.ts");
+  const { inInboxOrder } = await import("@holdfast/proto/view");
+  const places = readers.map((one) => ({ ...one, place: one }));
+  const sources = new InboxSources(places, { cursor: args.text("after"), now: Date.now() });
+  const items: InboxItem[] = [];
+  let next: string | undefined;
+  try {
+    for (let sessions = 0; sessions <= limit; sessions++) {
+      const cursor = sources.cursor;
+      const found = await sources.take();
+      if (found === undefined) break;
+      if (sessions === limit) next = cursor;
+      else items.push(...(await itemsOf(found.session, { ...found.place, io })));
+    }
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "session_not_found" || !args.has("after")) throw error;
+    throw refuse("a session of --after was deleted since the page before", inbox.usage, {
+      fix: "leave --after out to begin with the first page",
+    });
+  }
+  return { items: inInboxOrder(items), next };
+}
+
+async function showPage(
+  items: readonly InboxItem[],
+  next: string | undefined,
+  places: readonly Database[],
+  io: Io,
+): Promise<void> {
+  const { inboxLines } = await import("../../inbox/inbox-text.ts");
+  if (items.length === 0)
+    return io.note(`nothing waits for a person in ${places.map(({ path }) => path).join(" and ")}`);
+  io.show([], inboxLines(items, io.results, Date.now()).join("\n"));
+  if (next !== undefined) io.note(io.notes.paint.dim(`there are more: ${io.call(`inbox --after ${next}`)}`));
+}
+
+function readLimit(args: Arguments): number {
+  const text = args.text("limit") ?? String(LIMIT);
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
+  throw refuse("--limit is not a number of sessions", inbox.usage, {
+    got: text,
+    expected: `a whole number from 1 to ${LIMIT_MAX}`,
+  });
+}

@@ -1,0 +1,43 @@
+// `inboxLines`: the items of the inbox as text for a terminal.
+//
+//   inbox-text-1. The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000 characters
+//       the text says that there is more, and where.
+
+import type { InboxItem } from "@holdfast/proto/view";
+import type { Look } from "../frame/command.ts";
+import { duration, plain, plainLine } from "../frame/plain-text.ts";
+import { moment, questionLines } from "../view/describe-session.ts";
+
+const NAME_CHARS = 60;
+
+const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
+  uncertain_effect: "uncertain effect",
+  approval: "approval",
+  question: "question",
+  pause: "pause",
+  answered: "answered, and not yet taken",
+};
+
+export function inboxLines(items: readonly InboxItem[], look: Look, now: number): readonly string[] {
+  return items.flatMap((item) => [...itemLines(item, look, now), ""]).slice(0, -1);
+}
+
+function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): readonly string[] {
+  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
+  const names = path.map((name) => plainLine(name, NAME_CHARS)).join(" > ");
+  const age = duration(Math.max(0, now - since));
+  const mark = kind === "pause" ? symbols.warn : symbols.ask;
+  const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
+  const asked =
+    action === undefined
+      ? questionLines(what, details)
+      : [...questionLines(`${tool}:`, action)].flatMap((line, at) => (at === 0 ? [line] : [`  ${line}`]));
+  return [
+    head,
+    ...asked.map((line) => `    ${line}`),
+    ...(folder === undefined ? [] : [`    in ${plain(folder).replaceAll("\n", " ")}`]),
+    ...(until === undefined ? [] : [`    until ${moment(until, now)}`]),
+    ...(principal.startsWith("anybody") ? [] : [`    for ${plainLine(principal, NAME_CHARS)}`]),
+    ...item.commands.map((command) => `    ${paint.cyan(command)}`),
+  ];
+}

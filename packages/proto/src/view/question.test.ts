@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { answerLines, viewQuestion } from "./question.ts";
+
+test.each([
+  ["a command", { command: "rm -rf x" }, "rm -rf x"],
+  ["a command with other arguments", { command: "ls", cwd: "/" }, '{\n  "command": "ls",\n  "cwd": "/"\n}'],
+  ["arguments", { path: "a" }, '{\n  "path": "a"\n}'],
+  ["no arguments", undefined, ""],
+])("an approval shows %s of its call as it is", (_name, input, action) => {
+  const view = viewQuestion({ prompt: "Allow?", details: { tool: "t", input, folder: "/w" } }, "approval");
+  expect(view).toEqual({ kind: "approval", prompt: "Allow?", tool: "t", action, folder: "/w" });
+});
+
+test("a question of any shape keeps its details, and one about an uncertain effect is told apart", () => {
+  expect(viewQuestion({ prompt: "Which?", details: [1] }, "any")).toEqual({
+    kind: "question",
+    prompt: "Which?",
+    details: [1],
+  });
+  const prompt =
+    'Task "pay" was running when its process ended, and its effect may have happened. Run it again?';
+  expect(viewQuestion({ prompt, details: { taskId: "s-1" } }, "approval")).toMatchObject({
+    kind: "uncertain_effect",
+    taskId: "s-1",
+  });
+});
+
+test("only the oldest question of a session is answered without its number", () => {
+  expect(answerLines("s", { id: 3, answer: "approval" }, true)).toEqual(["approve s", "approve s --no"]);
+  expect(answerLines("s", { id: 3, answer: "approval" }, false)).toEqual([`answer s 3 '{"approved": true}'`]);
+  expect(answerLines("s", { id: 3, answer: "any" }, true)).toEqual(["answer s JSON"]);
+  expect(answerLines("s", { id: 3 }, true)).toEqual(["approve s", "answer s JSON"]);
+});

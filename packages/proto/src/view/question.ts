@@ -1,0 +1,81 @@
+// `viewQuestion`, `answerLines`: the meaning of an open question for a person, and the command lines that answer it.
+//
+// Pure, over plain JSON, so that the command and a page show the same. Nothing here makes text safe for a terminal or for HTML: the caller
+// does that where it shows the text.
+
+/** A question as its session's journal holds it. */
+export interface AskedQuestion {
+  readonly prompt: string;
+  readonly details?: unknown;
+}
+
+/** The kind of thing that waits for a person. */
+export type QuestionKind = "uncertain_effect" | "approval" | "question";
+
+export interface QuestionView {
+  readonly kind: QuestionKind;
+  readonly prompt: string;
+  /** The tool of the call that is to be approved. */
+  readonly tool?: string;
+  /** The exact command or the exact arguments of that call, unabridged. */
+  readonly action?: string;
+  /** The folder in which the call would run. */
+  readonly folder?: string;
+  /** The task whose effect is uncertain. */
+  readonly taskId?: string;
+  /** Any other details, as they were asked. */
+  readonly details?: unknown;
+}
+
+/** The shape of an answer: yes or no, or any JSON. Old questions do not say. */
+export type AnswerKind = "approval" | "any" | undefined;
+
+export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerKind): QuestionView {
+  const fields = fieldsOf(details);
+  const taskId = fields["taskId"];
+  if (typeof taskId === "string" && prompt.includes(UNCERTAIN))
+    return { kind: "uncertain_effect", prompt, taskId };
+  const kind = answer === "any" ? "question" : "approval";
+  const { tool, input, folder } = fields;
+  if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
+  return {
+    kind,
+    prompt,
+    tool,
+    action: actionOf(input),
+    ...(typeof folder === "string" ? { folder } : {}),
+  };
+}
+
+/** The words by which the kernel asks about an effect that happens once (`core/kernel/uncertain-effects.ts`). */
+const UNCERTAIN = "its effect may have happened";
+
+/** A command as it is; other arguments as JSON. */
+function actionOf(input: unknown): string {
+  if (typeof input === "string") return input;
+  const { command, ...others } = fieldsOf(input);
+  if (typeof command === "string" && Object.keys(others).length === 0) return command;
+  return JSON.stringify(input, null, 2) ?? "";
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/**
+ * The command lines after `holdfast` that answer a question. `approve` answers the oldest question of a session; the others, and those that
+ * take something else, have `answer`.
+ */
+export function answerLines(
+  sessionId: string,
+  question: { readonly id: number; readonly answer?: AnswerKind },
+  isOldest: boolean,
+): readonly string[] {
+  const target = isOldest ? sessionId : `${sessionId} ${question.id}`;
+  const isApproval = question.answer === "approval";
+  const answer = `answer ${target} ${isApproval ? `'{"approved": true}'` : "JSON"}`;
+  if (question.answer === "any" || !isOldest) return [answer];
+  return isApproval
+    ? [`approve ${sessionId}`, `approve ${sessionId} --no`]
+    : [`approve ${sessionId}`, answer];
+}
