@@ -317,7 +317,15 @@ export const FLEET_MUTANTS = [
     part: "AND t.version = v.version",
     becomes: "",
     tests: [SHARING],
-    test: "ST30: a distant descendant that exhausts a budget while it is raised resumes",
+    test: "ST30: a distant descendant that exhausts a budget while another storage raises it resumes",
+  },
+  {
+    name: "B1: a raise on PostgreSQL finds a session that its own process pauses meanwhile",
+    marker: "pause-of-older-version-read",
+    part: "this.writes.created.has(payer) ? 0 : this.#find(payer).version",
+    becomes: "0",
+    tests: [SHARING],
+    test: "ST30: a distant descendant that exhausts a budget while the same storage raises it resumes",
   },
   {
     name: "L1a: only a refused connection proves that a process is gone",

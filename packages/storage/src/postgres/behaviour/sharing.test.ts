@@ -66,8 +66,19 @@ async function claim(storage: PostgresStorage, owner: string, now: number, lease
   return (claimed as { readonly token: number }).token;
 }
 
+/** Creates a session that is claimed. Returns the token. */
+async function create(creation: CreateSession): Promise<number> {
+  const [created] = await a.commit([creation], 0);
+  return (created as { readonly token: number }).token;
+}
+
 /** Vitest's own second is soon over where the machine is busy. */
 const until = (isSo: () => boolean) => vi.waitUntil(isSo, { timeout: 15_000, interval: 10 });
+
+function exhausting(max: number): NonNullable<CommitBatch["session"]> {
+  const exhausted = { payer: "ses-1", limit: "maxTokens", used: 10, max, then: "park" } as const;
+  return { status: "paused", pauseReason: "budget_exceeded", exhausted };
+}
 
 const FOR_EVER = { claimFor: { owner: "owner-1", leaseMs: Infinity } };
 const WAITING = { status: "waiting", waits: [{ type: "signal", id: 0, name: "go" }] } as const;
@@ -119,8 +130,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("ST11, ST15: a session that ended elsewhere has ended here", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     await b.commit([signalling("ses-1", 1)], 1);
     await a.commit([batch(token, 0, { session: { status: "completed" } })], 2);
     expect(await b.commit([signalling("ses-1", 2), batch(token, 1)], 3)).toMatchObject([
@@ -155,8 +165,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("ST12: no signal slips between a batch that begins to wait and the answer to it", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     for (let n = 0; n < 10; n++) {
       const waiting = batch(token, n, { session: WAITING });
       const [[committed], [stored]] = await Promise.all([
@@ -174,8 +183,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("ST27: a cancel reaches children that were made elsewhere in the meantime", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     const child = (n: number) =>
       creating(`ses-child-${n}`, { parent: { sessionId: "ses-1", child: n, onEnd: "cancel" } });
     await b.commit([signalling("ses-1", 1)], 1); // Now `b` has the parent in its cache, without children.
@@ -191,8 +199,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("B1: simultaneous spending through many storages never exceeds the budget", async () => {
-    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 100 } })], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 100 } }));
     const children = Array.from({ length: 6 }, (_, n) =>
       creating(`ses-child-${n}`, { parent: { sessionId: "ses-1", child: n, onEnd: "leave" } }),
     );
@@ -219,14 +226,11 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("ST29, ST30: a session that pauses for its budget while the budget is raised elsewhere resumes", async () => {
-    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } }));
     for (let n = 0; n < 10; n++) {
       const max = 10 + n;
-      const exhausted = { payer: "ses-1", limit: "maxTokens", used: 10, max, then: "park" } as const;
-      const pausing = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
       await Promise.all([
-        a.commit([batch(token, n, { session: pausing })], 1),
+        a.commit([batch(token, n, { session: exhausting(max) })], 1),
         b.commit([{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: max + 1 } }], 1),
       ]);
       expect((await a.reader.session("ses-1"))?.status).toBe("working");
@@ -297,8 +301,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("ST43: a session that was deleted elsewhere is gone, and a later session of its id is another session", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
     await b.commit([{ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }], 2);
     expect(await a.commit([signalling("ses-1", 1)], 3)).toEqual([{ status: "not_found" }]);
@@ -310,8 +313,7 @@ describe("two storages decide by each other's changes", () => {
   });
 
   test("a session that is deleted and created again in one group is a new session, written in two groups", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     await a.commit([batch(token, 0, { session: { status: "completed" } })], 1);
     const group: Change[] = [
       { type: "delete_session", sessionId: "ses-1", subtree: "refuse" },
@@ -378,18 +380,17 @@ describe("changes between reading and writing", () => {
     expect((await a.reader.session("ses-child"))?.status).toBe("cancelled");
   });
 
-  test("ST30: a distant descendant that exhausts a budget while it is raised resumes", async () => {
-    const [created] = await a.commit([creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } })], 0);
-    const { token } = created as { readonly token: number };
+  test.each([
+    ["the same storage", () => a],
+    ["another storage", () => b],
+  ])("ST30: a distant descendant that exhausts a budget while %s raises it resumes", async (_who, raiser) => {
+    const token = await create(creating("ses-1", { ...FOR_EVER, budget: { maxTokens: 10 } }));
     const below = (sessionId: string) => ({ parent: { sessionId, child: 0, onEnd: "cancel" as const } });
     await a.commit([batch(token, 0, { effects: [creating("ses-2", below("ses-1"))] })], 1);
-    await a.commit([creating("ses-3", { ...FOR_EVER, ...below("ses-2") })], 1);
-    const held = await a.claim({ sessionId: "ses-3", owner: "owner-1", now: 1, leaseMs: 1_000 });
-    const exhausted = { payer: "ses-1", limit: "maxTokens", used: 10, max: 10, then: "park" } as const;
-    const session = { status: "paused", pauseReason: "budget_exceeded", exhausted } as const;
-    const pause = batch((held as { readonly token: number }).token, 0, { sessionId: "ses-3", session });
+    const third = await create(creating("ses-3", { ...FOR_EVER, ...below("ses-2") }));
+    const pause = batch(third, 0, { sessionId: "ses-3", session: exhausting(10) });
     after("exhaustedBy", () => a.commit([pause], 2));
-    await b.commit([{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: 20 } }], 2);
+    await raiser().commit([{ type: "set_budget", sessionId: "ses-1", limits: { maxTokens: 20 } }], 2);
     expect((await a.reader.session("ses-3"))?.status).toBe("working");
   });
 
@@ -449,8 +450,7 @@ describe("a process that died", () => {
   const fallSilent = () => runSql(url, `UPDATE ${schema}.instance SET said_at = '-infinity'`);
 
   test("ST18: a session that it had claimed without end is due, is lost once, and its late batch is fenced", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     expect((await b.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
     expect(await b.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({
       status: "busy",
@@ -474,8 +474,7 @@ describe("a process that died", () => {
   });
 
   test("a storage never counts itself as dead, however old its sign of life is", async () => {
-    const [created] = await a.commit([creating("ses-1", FOR_EVER)], 0);
-    const { token } = created as { readonly token: number };
+    const token = await create(creating("ses-1", FOR_EVER));
     await fallSilent();
     expect((await a.due({ now: 1, limit: 10 })).sessionIds).toEqual([]);
     expect(await a.claim({ sessionId: "ses-1", owner: "owner-2", now: 1, leaseMs: 9 })).toMatchObject({

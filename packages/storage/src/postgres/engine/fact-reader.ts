@@ -77,8 +77,10 @@ export class FactReader {
         }
         return;
       }
-      case "exhausted":
-        return void facts.exhausted.set(wanted.payer, await this.#reads.exhaustedBy(wanted.payer));
+      case "exhausted": {
+        const { payer, version } = wanted;
+        return void facts.exhausted.set(keyOf(payer, version), await this.#reads.exhaustedBy(payer));
+      }
       case "journal": {
         const { head, from, to } = wanted;
         const records = await this.#reads.journal(head.sessionId, from, to - from);

@@ -9,7 +9,7 @@ export type Wanted =
   | { readonly type: "head"; readonly sessionId: string }
   | { readonly type: "landing"; readonly flight: Promise<unknown> }
   | { readonly type: "children"; readonly head: Head }
-  | { readonly type: "exhausted"; readonly payer: string }
+  | { readonly type: "exhausted"; readonly payer: string; readonly version: number }
   | { readonly type: "journal"; readonly head: Head; readonly from: number; readonly to: number }
   | { readonly type: "seen"; readonly head: Head; readonly mark: string }
   | { readonly type: "item"; readonly kind: string; readonly key: string };
@@ -34,7 +34,7 @@ export class Facts {
   readonly damaged = new Map<string, Error>();
   readonly journals = new Map<string, readonly JournalRecord[]>();
   readonly seen = new Map<string, boolean>();
-  /** Sessions that name a parent that does not exist yet, by that parent. */
+  /** Sessions that are paused for an exhausted account, by the payer and its version (working-set-6). */
   readonly exhausted = new Map<string, readonly string[]>();
   readonly items = new Map<string, Item | undefined>();
 

@@ -11,6 +11,9 @@
 //   working-set-4. A change to a list of children also changes the parent's version, so a reader of the list
 //       notices the change. A pause for an exhausted budget likewise changes the payer's version.
 //   working-set-5. A row that the group writes and takes back is not written.
+//   working-set-6. The list of sessions that an account has paused is good for one version of the payer. A pause of
+//       this process may change the payer while the list is read. The write would not notice that, because it
+//       checks the newer version.
 
 import {
   encodeRecords,
@@ -129,8 +132,10 @@ export class WorkingSet implements RowPort {
   }
 
   exhaustedBy(payer: string): readonly string[] {
-    const stored = this.#options.facts.exhausted.get(payer);
-    if (stored === undefined) throw new Need({ type: "exhausted", payer });
+    // mutant: pause-of-older-version-read
+    const version = this.writes.created.has(payer) ? 0 : this.#find(payer).version; // working-set-6.
+    const stored = this.#options.facts.exhausted.get(keyOf(payer, version));
+    if (stored === undefined) throw new Need({ type: "exhausted", payer, version });
     const paused = [...this.writes.changed, ...this.#newHeads()]
       .filter(({ session }) => session.status === "paused" && session.exhausted?.payer === payer)
       .map(({ sessionId }) => sessionId);
