@@ -50,6 +50,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["tasks", "agent-files/format"],
     ["model-loop", "agent-files/dialects"],
     ["coding-agent", "agent-files"],
+    ["capabilities"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
   runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],

@@ -104,3 +104,8 @@ export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-fo
 export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
 export { findSkills, type Skill } from "./agent-files/skills.ts";
 export { readInstructions, type Instructions } from "./agent-files/instructions.ts";
+export {
+  instructionsCapability,
+  readProjectInstructions,
+  type ProjectInstructions,
+} from "./capabilities/instructions-capability.ts";

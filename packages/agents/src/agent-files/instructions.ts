@@ -1,10 +1,11 @@
-// `readInstructions`: the text of the `AGENTS.md` files that hold for a folder.
+// `readInstructions`: the text of the `AGENTS.md` files that hold for a folder. `findNestedInstructions`: those below it.
 //
 //   instructions-1. The files from the root down to the folder hold, and a nearer file goes before one that is further away. It
 //       stands last in the text, and the furthest files are left out first when the text would be too long.
 //   instructions-2. A file outside the root is not read, also not through a link.
+//   instructions-3. The search below a folder is bounded, and follows no link.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { realPath } from "./agent-places.ts";
 import { FileProblem, readText } from "./format/front-matter.ts";
@@ -18,9 +19,13 @@ export interface Instructions {
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
 }
 
-const FILE = "AGENTS.md";
+export const INSTRUCTIONS_FILE = "AGENTS.md";
 /** The longest text in UTF-16 code units. */
 const INSTRUCTIONS_CHARS_MAX = 64 * 1024;
+/** The most folders that are looked into below a folder, the deepest of them, and the most files that are named. */
+const NESTED_MAX = { folders: 2_000, depth: 6, files: 50 } as const;
+/** Folders of other people's code. */
+const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(["node_modules", "vendor", "target", "dist", "build"]);
 
 /**
  * The instructions for work in a folder.
@@ -58,7 +63,38 @@ function candidates(folder: string, root: string): readonly string[] {
     folders.push(at);
     if (at === root || at === dirname(at)) break;
   }
-  return folders.map((at) => join(at, FILE)).filter((path) => existsSync(path));
+  return folders.map((at) => join(at, INSTRUCTIONS_FILE)).filter((path) => existsSync(path));
+}
+
+/** The paths of the files in folders below this one, from it (instructions-3). The nearest come first. */
+export function findNestedInstructions(folder: string): readonly string[] {
+  const found: string[] = [];
+  let ahead: readonly string[] = foldersIn(folder);
+  let looked = 0;
+  for (let depth = 1; depth <= NESTED_MAX.depth && ahead.length > 0; depth++) {
+    const here = ahead.slice(0, NESTED_MAX.folders - looked);
+    looked += here.length;
+    for (const at of here) {
+      const path = join(at, INSTRUCTIONS_FILE);
+      if (existsSync(path)) found.push(relative(folder, path));
+      if (found.length === NESTED_MAX.files) return found;
+    }
+    ahead = here.flatMap(foldersIn);
+  }
+  return found;
+}
+
+function foldersIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter(
+        (entry) => entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED_FOLDERS.has(entry.name),
+      )
+      .map(({ name }) => join(folder, name))
+      .toSorted();
+  } catch {
+    return [];
+  }
 }
 
 function rootOf(folder: string): string {

@@ -58,10 +58,13 @@ type Turn = TurnResult<ModelState, Json>;
 export class ModelTurn {
   readonly #ctx: Context;
   readonly #parts: LoopParts;
+  /** The state of the last checkpoint. */
+  readonly #before: ModelState;
   #state: ModelState;
 
   constructor(ctx: Context, state: ModelState, parts: LoopParts) {
     this.#ctx = ctx;
+    this.#before = state;
     this.#state = state;
     this.#parts = parts;
   }
@@ -95,7 +98,7 @@ export class ModelTurn {
     if (given === undefined) return { done: this.#state.answer };
     this.#append("user", textOf(given.payload));
     this.#change({ isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
-    return { update: this.#state };
+    return this.#next();
   }
 
   async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
@@ -206,7 +209,7 @@ export class ModelTurn {
     }
     if (output !== undefined) return this.#answer(agent, output);
     if (stop !== undefined) await this.#askToContinue(agent, stop);
-    return { update: this.#state };
+    return this.#next();
   }
 
   /** @returns why no further call of this reply is carried out, if there is a reason. */
@@ -287,12 +290,12 @@ export class ModelTurn {
     if (!agent.isConversation) return { done: answer };
     this.#ctx.reportProgress({ answer });
     this.#change({ isWaiting: true, answer });
-    return { update: this.#state };
+    return this.#next();
   }
 
   #continueWith(message: string): Turn {
     this.#append("user", message);
-    return { update: this.#state };
+    return this.#next();
   }
 
   /** A limit is reached: a person decides whether the work continues. The wait costs nothing, and what was done stays. */
@@ -308,6 +311,15 @@ export class ModelTurn {
       });
     this.#change({ turns: 0, guard: FRESH_GUARD });
     if (reason !== undefined) this.#append("user", reason);
+  }
+
+  /** Ends the turn with the changed fields alone: the record and the facts of a session are stored once. */
+  #next(): Turn {
+    const before = this.#before;
+    const changed = Object.entries(this.#state).filter(
+      ([field, value]) => value !== before[field as keyof ModelState],
+    );
+    return { update: Object.fromEntries(changed) };
   }
 
   #change(update: Partial<ModelState>): void {

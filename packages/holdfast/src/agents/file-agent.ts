@@ -6,8 +6,10 @@
 import {
   findAgent,
   fullModelName,
+  instructionsCapability,
   listAgents,
   ModelLoop,
+  readProjectInstructions,
   resolveModel,
   workspacesByRoot,
   type AgentPlaces,
@@ -21,25 +23,31 @@ import type { Agent } from "@holdfast/runtime";
 export interface FileAgent {
   readonly agent: Agent;
   readonly record: AgentRecord;
+  /** Files of the project that a session of this agent does not use, each with the reason. */
+  readonly notes: readonly string[];
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
 export function loadFileAgent(nameOrPath: string, places: AgentPlaces, cwd: string): FileAgent {
   const record = findAgent(nameOrPath, places, cwd);
-  const loop = loopFor(cwd, places.env);
-  return { agent: makeAgent(record, loop, new AgentTree(places), []), record };
+  const loop = loopFor(cwd, places);
+  const notes = readProjectInstructions(places, cwd).leftOut.map(
+    ({ path, reason }) => `${path} is not used: ${reason}`,
+  );
+  return { agent: makeAgent(record, loop, new AgentTree(places), []), record, notes };
 }
 
 // file-agent-2.
 const loops = new Map<string, ModelLoop>();
 
-function loopFor(root: string, env: ModelEnvironment): ModelLoop {
+function loopFor(root: string, places: AgentPlaces): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
   const loop = new ModelLoop({
-    model: (wanted) => findModel(wanted, env),
+    model: (wanted) => findModel(wanted, places.env),
     workspace: workspacesByRoot(),
     root,
+    capabilities: [instructionsCapability(places)],
   });
   loops.set(root, loop);
   return loop;

@@ -6,9 +6,11 @@ import {
   findAgent,
   findAgentFiles,
   listAgents,
+  readProjectInstructions,
   trustFolder,
   type AgentRecord,
   type ListedAgent,
+  type ProjectInstructions,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -61,9 +63,26 @@ function reasonOf({ status, problem, verdicts, others }: ListedAgent, io: Io): s
 }
 
 export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
-  const record = findAgent(nameOrPath, agentPlaces(io, { trustsProject: args.has("trust") }), io.cwd);
-  io.show(record, recordText(record));
+  const places = agentPlaces(io, { trustsProject: args.has("trust") });
+  const record = findAgent(nameOrPath, places, io.cwd);
+  const { files, leftOut, nested } = readProjectInstructions(places, io.cwd);
+  const instructions = { files, leftOut, nested };
+  const parts = [recordText(record), ...instructionTexts(instructions, io)];
+  io.show({ ...record, instructions }, parts.join("\n\n"));
   return 0;
+}
+
+/** The `AGENTS.md` files that a session in this folder reads, and the others with the reason. */
+function instructionTexts(
+  { files, leftOut, nested }: Omit<ProjectInstructions, "text">,
+  io: Io,
+): readonly string[] {
+  const lines = [
+    ...files.map((path) => [shownPath(path, io), "read"]),
+    ...nested.map((path) => [path, "named to the model"]),
+    ...leftOut.map(({ path, reason }) => [shownPath(path, io), `left out: ${reason}`]),
+  ];
+  return lines.length === 0 ? [] : [["Instructions:", ...table(lines)].join("\n")];
 }
 
 /** The fields that differ from those of an empty file, and the prompt. */

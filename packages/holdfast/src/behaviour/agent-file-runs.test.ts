@@ -125,6 +125,24 @@ test("an agent of a file starts another one by delegate, and reads its answer", 
   expect(stderr).toContain("tool: helped");
 });
 
+test("AGENTS.md reaches the model once the project is trusted, and is reported until then", async () => {
+  write("reader", "tools: Read\n");
+  writeFileSync(project.path("AGENTS.md"), "Answer in French.\n");
+  const prompts: string[] = [];
+  script = ({ system }) => {
+    prompts.push(system);
+    return { text: "Oui." };
+  };
+  const before = await run("run", ".holdfast/agents/reader.md", "hi");
+  expect(before.stderr).toContain("AGENTS.md is not used: you have not trusted this project");
+  await run("agents", "trust");
+  const { stderr } = await run("run", "reader", "hi");
+  expect(stderr).not.toContain("is not used");
+  const [first = "", last = ""] = [prompts[0], prompts.at(-1)];
+  expect([first, last].map((system) => system.includes("Answer in French."))).toEqual([false, true]);
+  expect((await run("agents", "show", "reader")).stdout).toMatch(/^Instructions:\nAGENTS\.md +read$/m);
+});
+
 test.each([
   ["a text and --input", ["reader", "a", "--input", '"b"'], 2, "exclude each other"],
   ["no input", ["reader"], 2, "needs an input, and none was given"],

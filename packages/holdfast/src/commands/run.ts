@@ -124,11 +124,17 @@ export const run: Command = {
     const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
     refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
     const input = given === undefined ? text : await readInput(given, io);
-    const { agent, file, record } = await loadAgent(path, {
+    const {
+      agent,
+      file,
+      record,
+      notes = [],
+    } = await loadAgent(path, {
       cwd: io.cwd,
       env: io.env,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
+    for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)
       throw refuse(`"${text}" is one argument too many`, run.usage, {
         got: `a text for agent "${agent.name}", which has no input schema`,

@@ -20,6 +20,8 @@ export interface LoadedAgent {
   readonly file: string;
   /** The record of an agent without code. */
   readonly record?: AgentRecord;
+  /** Files of the project that its sessions do not use, each with the reason. */
+  readonly notes?: readonly string[];
 }
 
 const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
@@ -50,8 +52,8 @@ export async function loadAgent(
 ): Promise<LoadedAgent> {
   const fileAgent = await asFileAgent(path, { cwd, env });
   if (fileAgent !== undefined) {
-    const { agent, record } = fileAgent;
-    if (name === undefined || name === agent.name) return { agent, record, file: record.source.path };
+    const { agent, record, notes } = fileAgent;
+    if (name === undefined || name === agent.name) return { agent, record, notes, file: record.source.path };
     throw invalid(`the file has no agent "${name}"`, record.source.path, {
       got: `agent "${agent.name}"`,
       fix: "give the agent its former name",
