@@ -132,15 +132,22 @@ export function privateFiles(tree: Tree): readonly Violation[] {
   return tree.sources
     .filter(
       ({ packageFolder, isTest, file }) =>
-        packageFolder !== undefined && !isTest && !MAKES_PRIVATE_FILES.has(file),
+        packageFolder !== undefined &&
+        packageFolder !== "simulator" &&
+        !isTest &&
+        !MAKES_PRIVATE_FILES.has(file),
     )
     .flatMap((source) => {
       const violations: Violation[] = [];
       source.walk((node) => {
         if (node.type !== "CallExpression") return;
         const name = nameOf(child(node, "callee")) ?? "";
-        if (!/^(open|openSync|writeFile|writeFileSync|appendFile|appendFileSync)$/.test(name)) return;
         const text = source.text.slice(node.start, node.end);
+        if (/^mkdir(Sync)?$/.test(name) && /\brecursive\b/.test(text)) {
+          const what = `${name} with recursive, which never returns below /proc: use makePrivateFolder of runtime's private-file.ts`;
+          violations.push({ file: source.file, line: source.lineAt(node.start), what });
+        }
+        if (!/^(open|openSync|writeFile|writeFileSync|appendFile|appendFileSync)$/.test(name)) return;
         if (!/\b0o600\b/.test(text)) return;
         const what = `${name} with mode 0600: use createPrivate or replacePrivate of runtime's private-file.ts`;
         violations.push({ file: source.file, line: source.lineAt(node.start), what });

@@ -7,9 +7,9 @@
 //       one.
 
 import { HoldfastError, UsageError } from "@holdfast/core";
-import { createPrivate, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 export interface RunnerIdentity {
@@ -43,11 +43,7 @@ export class TokenFile implements TokenStore {
     this.path = join(folder, `runner-${key}.json`);
     this.#lockPath = join(folder, `runner-${key}.pid`);
     this.#identity = identity;
-    try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-    } catch (cause) {
-      throw unusable(folder, cause);
-    }
+    makePrivateFolder(folder);
     this.#lock();
   }
 

@@ -5,7 +5,13 @@ export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
-export { createPrivate, isWritableByOthers, openPrivateAppend, replacePrivate } from "./node/private-file.ts";
+export {
+  createPrivate,
+  isWritableByOthers,
+  makePrivateFolder,
+  openPrivateAppend,
+  replacePrivate,
+} from "./node/private-file.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";

@@ -20,6 +20,12 @@ export const inSources: readonly Planted[] = [
     },
   },
   {
+    rule: "private-file",
+    promise: "folders are made in one place",
+    wrong: { "packages/runner/src/a.ts": "mkdirSync(path, { recursive: true });" },
+    right: { "packages/runner/src/a.ts": "makePrivateFolder(path); mkdirSync(path);" },
+  },
+  {
     rule: "sqlite-lock",
     promise: "beside SQLite only one file opens files",
     wrong: { "packages/storage/src/sqlite/a.ts": 'import { statSync, openSync } from "node:fs";' },

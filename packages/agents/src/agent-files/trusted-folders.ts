@@ -2,10 +2,10 @@
 //
 //   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
 
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { isWritableByOthers, replacePrivate } from "@holdfast/runtime/internal";
+import { isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { realPath } from "./agent-places.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
@@ -34,7 +34,7 @@ export function distrustFolder(trustFile: string, folder: string): boolean {
 }
 
 function writeTrusted(trustFile: string, folders: readonly string[]): void {
-  mkdirSync(dirname(trustFile), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(trustFile));
   replacePrivate(trustFile, `${JSON.stringify({ folders }, null, 2)}\n`);
 }
 

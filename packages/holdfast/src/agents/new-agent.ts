@@ -1,8 +1,9 @@
 // `holdfast agents new` and `import`: write a file to begin with, or one made of a file of another tool.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { agentFileText, findAgent, isTrusted, listAgents, nameProblem } from "@holdfast/agents";
+import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { UsageError } from "@holdfast/core";
 import type { Io } from "../frame/command.ts";
 import { quoted } from "../frame/plain-text.ts";
@@ -33,7 +34,7 @@ function writeAgent(name: string, text: string, isUsers: boolean, io: Io): numbe
     throw new UsageError("there is no home folder for --user", { fix: "set HOME to an absolute path" });
   const root = isUsers ? (home ?? project) : project;
   const path = join(root, ".holdfast", "agents", `${name}.md`);
-  mkdirSync(dirname(path), { recursive: true });
+  makePrivateFolder(dirname(path));
   if (!isUsers) showAgentsToGit(join(project, ".holdfast", ".gitignore"));
   try {
     writeFileSync(path, text, { flag: "wx" });

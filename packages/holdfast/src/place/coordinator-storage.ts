@@ -3,6 +3,7 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError, UsageError, type AgentStorage } from "@holdfast/core";
 import { MemoryStorage } from "@holdfast/runtime";
+import { makePrivateFolder } from "@holdfast/runtime/internal";
 import type { Io } from "../frame/command.ts";
 
 export interface CoordinatorStorage {
@@ -39,19 +40,19 @@ export async function openCoordinatorStorage(
     case "sqlite": {
       const { path } = named;
       const { openSqliteStorage } = await import("@holdfast/storage/sqlite");
-      if (wanted === undefined) await makeFolder(folder);
+      if (wanted === undefined) makePrivateFolder(folder);
       return { storage: await openSqliteStorage({ path }), name: `sqlite:${path}`, folder: dirname(path) };
     }
     case "postgres": {
       const { url } = named;
       const { openPostgresStorage, shownUrl } = await importPostgres();
-      await makeFolder(folder);
+      makePrivateFolder(folder);
       // Several coordinators, on machines whose clocks nobody keeps together: the database's time counts.
       const storage = await openPostgresStorage({ url, clock: "database" });
       return { storage, name: shownUrl(url), folder };
     }
     case "memory":
-      await makeFolder(folder);
+      makePrivateFolder(folder);
       return { storage: new MemoryStorage(), name: "memory:", folder };
   }
 }
@@ -86,22 +87,6 @@ export function readStorageUrl(url: string, { cwd }: Pick<Io, "cwd">): NamedStor
   if (scheme === "postgres" || scheme === "postgresql") return { type: "postgres", url };
   if (scheme === "memory" && rest === "") return { type: "memory" };
   throw notAStorage(url);
-}
-
-/** A folder of this user alone. @throws HoldfastError `storage_unavailable` */
-export async function makeFolder(folder: string): Promise<void> {
-  const { makeFolders } = await import("@holdfast/storage/sqlite");
-  try {
-    makeFolders(folder);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new HoldfastError("storage_unavailable", `the folder ${folder} cannot be created: ${code}`, {
-      at: folder,
-      got: code ?? "",
-      fix: "make its parent folder writable for this user, or name another place in XDG_DATA_HOME",
-      cause,
-    });
-  }
 }
 
 function notAStorage(url: string): UsageError {

@@ -10,6 +10,7 @@ import {
   type Agent,
   type TaskDefinition,
 } from "@holdfast/runtime";
+import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { MAX_RUNS, startRunner, type Runner, type RunnerEvent, type RunnerOptions } from "@holdfast/runner";
 import { join, resolve } from "node:path";
 import { checkRunnerExecutor, listRunnerExecutors, RunnerExecutors } from "../executors/runner-executors.ts";
@@ -17,7 +18,7 @@ import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/co
 import { checkedUrl, checkToken, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { readBounded } from "../settings/config.ts";
 import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { dataFolder, makeFolder } from "../place/coordinator-storage.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
 import { findFleetMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
 import { isDebugged, stopper } from "./drive.ts";
@@ -139,7 +140,7 @@ export async function keepRunner<T extends {}>({
 /** The watchdog's notes about agents that kept the process busy lie beside the runner's token. */
 async function watchdogOf({ name = "default" }: RunnerOptions, io: Io): Promise<Watchdog> {
   const folder = runnersFolder(io);
-  await makeFolder(folder);
+  makePrivateFolder(folder);
   return new Watchdog({ path: join(folder, `${encodeURIComponent(name)}-suspects`) });
 }
 

@@ -6,7 +6,7 @@
 //   apply-config-2. Nothing is written through a link.
 
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import {
   checkBudget,
@@ -17,7 +17,7 @@ import {
   type Change,
   type Schedule,
 } from "@holdfast/core";
-import { createPrivate, readCron, replacePrivate } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder, readCron, replacePrivate } from "@holdfast/runtime/internal";
 import { refuseOtherFile } from "../ask/schedule-changes.ts";
 import { unwritable } from "../frame/new-file.ts";
 import { withStorage } from "../place/find-session.ts";
@@ -138,7 +138,7 @@ function replaceAll(writes: readonly Write[], { database }: ConfigPlaces): () =>
     if (writes.length > 0) makeProjectFolder({ ...database, origin: "default" });
     for (const { path, text } of writes) {
       at = path;
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      makePrivateFolder(dirname(path));
       const former = lookAt(path) === undefined ? undefined : readFileSync(path, "utf8");
       const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
       createPrivate(draft, text);

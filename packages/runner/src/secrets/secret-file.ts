@@ -10,9 +10,14 @@
 //   secret-file-5. A file that other users may write, or whose content is wrong, is an error and is not changed.
 
 import { HoldfastError } from "@holdfast/core";
-import { isSecretName, isWritableByOthers, replacePrivate } from "@holdfast/runtime/internal";
+import {
+  isSecretName,
+  isWritableByOthers,
+  makePrivateFolder,
+  replacePrivate,
+} from "@holdfast/runtime/internal";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from "node:crypto";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const VERSION = 1;
@@ -112,8 +117,8 @@ export class SecretFile {
 
   /** secret-file-4. */
   #write(content: Content): void {
+    makePrivateFolder(dirname(this.path));
     try {
-      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
       replacePrivate(this.path, `${JSON.stringify(content, undefined, 2)}\n`);
     } catch (cause) {
       const got = (cause as NodeJS.ErrnoException).code ?? "it failed";

@@ -19,11 +19,11 @@
 //   watchdog-6. A process that was suspended as a whole was not busy: after it continues, all times count
 //       from that moment.
 
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { LIMITS } from "@holdfast/core";
-import { replacePrivate } from "../node/private-file.ts";
+import { makePrivateFolder, replacePrivate } from "../node/private-file.ts";
 import type { SliceMember, SliceObserver } from "../loop/slice-loop.ts";
 
 /**
@@ -177,6 +177,6 @@ function writeSuspects(path: string, suspects: Suspects): void {
     rmSync(path, { force: true });
     return;
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makePrivateFolder(dirname(path));
   replacePrivate(path, `${JSON.stringify(suspects)}\n`);
 }

@@ -12,13 +12,14 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, afterEach, describe, expect, test } from "vitest";
-import { createPrivate, isWritableByOthers, replacePrivate } from "./private-file.ts";
+import { createPrivate, isWritableByOthers, makePrivateFolder, replacePrivate } from "./private-file.ts";
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "holdfast-private-"))));
@@ -111,4 +112,20 @@ test("a file may be written by others for its owner, its mode and a group that i
   expect(judged(uid, OTHER_ID, 0o660)).toBe(true);
   expect(judged(uid, gid, 0o602)).toBe(true);
   expect(judged(OTHER_ID, gid, 0o400)).toBe(true);
+});
+
+describe("makePrivateFolder", () => {
+  test("the folders that are missing are made for this user alone, and the others stay as they are", () => {
+    const path = join(folder, "a", "b");
+    makePrivateFolder(path);
+    makePrivateFolder(path);
+    expect(statSync(join(folder, "a")).mode & 0o777).toBe(0o700);
+    expect(statSync(path).mode & 0o777).toBe(0o700);
+  });
+
+  test("a place where nothing can be made is an error", () => {
+    expect(() => makePrivateFolder("/proc/a/b")).toThrow(
+      expect.objectContaining({ code: "storage_unavailable" }),
+    );
+  });
 });

@@ -1,4 +1,4 @@
-// createPrivate and replacePrivate: files that hold a secret, a token or a lock, made for this user alone.
+// createPrivate, replacePrivate and makePrivateFolder: files that hold a secret, a token or a lock, and folders, made for this user alone.
 // `mayWrite` judges files that are only read.
 //
 //   private-file-1. A file is created exclusively (O_EXCL), never through a link (O_NOFOLLOW), with mode 0600
@@ -12,8 +12,10 @@ import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fsyncSync,
+  mkdirSync,
   openSync,
   renameSync,
   rmSync,
@@ -54,6 +56,29 @@ export function openPrivateAppend(path: string): number {
   const file = openSync(path, (FLAGS & ~constants.O_EXCL) | constants.O_APPEND, MODE);
   fchmodSync(file, MODE);
   return file;
+}
+
+/**
+ * Make a folder and the folders above it, where they are missing. Node's own `recursive` never returns for a path below `/proc`.
+ *
+ * @throws HoldfastError `storage_unavailable`
+ */
+export function makePrivateFolder(path: string): void {
+  if (existsSync(path)) return;
+  const above = dirname(path);
+  if (above !== path) makePrivateFolder(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (cause) {
+    const { code = "it failed" } = cause as NodeJS.ErrnoException;
+    if (code === "EEXIST") return; // Another process made it in between.
+    throw new HoldfastError("storage_unavailable", `the folder ${path} cannot be created: ${code}`, {
+      at: path,
+      got: code,
+      fix: "make its parent folder writable for this user, or name another place in XDG_DATA_HOME",
+      cause,
+    });
+  }
 }
 
 /** Replace any file at the path with a new one, in one step. @throws as `createPrivate` does. */

@@ -11,7 +11,6 @@ export {
   type StorageAccess,
 } from "./open.ts";
 export { assertSqliteVersion } from "./file/driver.ts";
-export { makeFolders } from "./file/paths.ts";
 export { type OwnerInfo } from "./file/ownership.ts";
 export { type SqliteStorage } from "./engine/sqlite-storage.ts";
 export { type VerifyProblem, type VerifyReport } from "../verify-report.ts";

@@ -72,7 +72,7 @@ function realFile(path: string, create: boolean): string {
  * Make a folder of this user alone, and those above it that are missing. Node's own recursive way never
  * returns where a folder is that nothing can be made in, such as /proc.
  */
-export function makeFolders(folder: string): void {
+function makeFolders(folder: string): void {
   const missing: string[] = [];
   for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at);
   for (const each of missing) {
