@@ -12,7 +12,14 @@ import { SUBMIT_OUTPUT, submitOutput } from "./loop-tools.ts";
 import { FRESH_GUARD, noteCall } from "./loop-guard.ts";
 import type { CapabilityFacts, ModelState } from "./model-state.ts";
 import { decide, matchesName } from "./permissions.ts";
-import { CUT_OFF, EMPTY_REPLY, NO_OUTPUT, systemPrompt } from "./system-prompt.ts";
+import {
+  CUT_OFF,
+  EMPTY_REPLY,
+  INTERRUPTED,
+  INTERRUPTED_CALL,
+  NO_OUTPUT,
+  systemPrompt,
+} from "./system-prompt.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "./tool.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
@@ -20,6 +27,8 @@ import type { WorkspaceFacts } from "./workspace-facts.ts";
 const NEXT_INPUT = "next_input";
 /** The signal that reaches the model before its next call, in the middle of the work: a text, or `{ text }`. */
 const STEER = "steer";
+/** The signal that ends the turn under way. It has no payload. A turn that has ended already ignores it. */
+const INTERRUPT = "interrupt";
 
 /** The parts of an agent of the model loop, apart from its record. */
 export interface LoopParts {
@@ -61,6 +70,8 @@ export class ModelTurn {
   /** The state of the last checkpoint. */
   readonly #before: ModelState;
   #state: ModelState;
+  /** The calls of the last reply that have no result yet. */
+  #openCalls: readonly ModelToolCall[] = [];
 
   constructor(ctx: Context, state: ModelState, parts: LoopParts) {
     this.#ctx = ctx;
@@ -73,16 +84,40 @@ export class ModelTurn {
     const { agent, workspace, isWaiting } = this.#state;
     if (agent === null || workspace === null) return this.#begin();
     if (isWaiting) return this.#awaitRequest(agent);
-    return this.#work(agent, workspace);
+    return this.#workInterruptibly(agent, workspace);
+  }
+
+  /** Works until the turn ends or a person interrupts it. An interruption withdraws what is open, and the conversation waits. */
+  async #workInterruptibly(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
+    if (!agent.isConversation) return this.#work(agent, workspace);
+    const ready = this.#ctx.signalReady(INTERRUPT);
+    const first = await this.#ctx.select({ turn: this.#work(agent, workspace), ready });
+    if (first.key === "turn") return first.value;
+    this.#dropInterruptions();
+    for (const { id, name } of this.#openCalls)
+      this.#append("tool", {
+        toolCallId: id,
+        name,
+        text: INTERRUPTED_CALL,
+        isError: true,
+      } satisfies ToolContent);
+    this.#append("user", INTERRUPTED);
+    this.#ctx.update({ ...this.#state, isWaiting: true });
+    return this.#ctx.checkpoint(undefined, { openTasks: "cancel" });
+  }
+
+  #dropInterruptions(): void {
+    while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT);
   }
 
   async #begin(): Promise<Turn> {
-    const { agent, workspace, facts } = await this.#ctx.run("prepare", this.#parts.prepare, {
-      retry: PREPARE_RETRY,
-    });
+    const prepared = await this.#ctx.run("prepare", this.#parts.prepare, { retry: PREPARE_RETRY });
+    const { workspace, facts } = prepared;
+    const isConversation = prepared.agent.isConversation || wantsConversation(this.#ctx.input);
+    const agent: AgentRecord = { ...prepared.agent, isConversation };
     this.#change({ agent, workspace, facts });
     this.#append("user", textOf(this.#ctx.input));
-    return this.#work(agent, workspace);
+    return this.#workInterruptibly(agent, workspace);
   }
 
   /** Waits for the next request of a conversation. */
@@ -96,6 +131,7 @@ export class ModelTurn {
       },
     );
     if (given === undefined) return { done: this.#state.answer };
+    this.#dropInterruptions(); // They were for the turn before.
     this.#append("user", textOf(given.payload));
     this.#change({ isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
     return this.#next();
@@ -194,6 +230,7 @@ export class ModelTurn {
   ): Promise<Turn> {
     let stop: string | undefined;
     let output: Json | undefined;
+    this.#openCalls = calls;
     for (const group of groupCalls(calls, tools)) {
       const why = this.#whyNot(group[0]?.at ?? 0, output);
       const outcomes = await Promise.all(
@@ -282,6 +319,7 @@ export class ModelTurn {
     const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
     const content: ToolContent = { toolCallId: call.id, name, text, isError: outcome.isError };
     this.#append("tool", content);
+    this.#openCalls = this.#openCalls.filter((open) => open !== call);
     return verdict.stop;
   }
 
@@ -387,6 +425,13 @@ function notDone(why: string): CallOutcome {
 function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): string {
   const names = [...tools.keys()].join(", ");
   return `${name.trim() === "" ? "A call without the name of a tool" : `There is no tool "${name.slice(0, 100)}"`}. The tools are: ${names}.`;
+}
+
+/** Whether the input asks that the session waits for the next request after each answer, as `holdfast chat` does. */
+function wantsConversation(input: unknown): boolean {
+  return (
+    typeof input === "object" && input !== null && "conversation" in input && input.conversation === true
+  );
 }
 
 /** A request as the text that the model reads: a text itself, `{ text }`, or JSON. */

@@ -5,6 +5,8 @@
 //   permissions-2. The commands of a line are decided one by one, and the strictest decision counts.
 //   permissions-3. The rules with a pattern decide before the rules without one. Among these a `deny` that matches wins over an `ask`, which
 //       wins over an `allow`, whatever their order. The pattern `*` matches every call.
+//   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
+//       pattern permits nothing.
 //
 // A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
 
@@ -24,7 +26,12 @@ const ORDER: readonly PermissionDecision[] = ["deny", "ask", "allow"];
 
 /** The decision for one call. Without a rule, a tool that only reads is allowed and every other is asked. */
 export function decide(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
-  if (tool.subjectKind !== "command" || subject === null) return decideOne(rules, tool, subject);
+  if (subject === null) {
+    const decided = decideOne(rules, tool, null);
+    const unclear = decided.decision === "allow" ? undecidable(rules, tool) : undefined;
+    return unclear === undefined ? decided : { decision: "ask", rule: unclear };
+  }
+  if (tool.subjectKind !== "command") return decideOne(rules, tool, subject);
   // permissions-1.
   const usable = OPERATORS.test(subject)
     ? rules.filter(({ decision, pattern }) => decision !== "allow" || pattern === null)
@@ -44,6 +51,14 @@ function decideOne(rules: readonly PermissionRule[], tool: Tool, subject: string
     if (rule !== undefined) return { decision, rule };
   }
   return { decision: tool.isReading ? "allow" : "ask", rule: null };
+}
+
+/** permissions-4. @returns the restriction that cannot be compared with this call. */
+function undecidable(rules: readonly PermissionRule[], tool: Tool): PermissionRule | undefined {
+  return rules.find(
+    ({ decision, pattern, tool: name }) =>
+      decision !== "allow" && pattern !== null && pattern !== "*" && matchesName(name, tool.offered.name),
+  );
 }
 
 function matches(rule: PermissionRule, tool: Tool, subject: string | null): boolean {

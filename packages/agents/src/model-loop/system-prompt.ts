@@ -30,3 +30,10 @@ export function systemPrompt(
 export const CUT_OFF = "Your reply was cut off because it was too long. Continue in smaller steps.";
 export const EMPTY_REPLY = "Your reply was empty. Continue the work, or say what the result is.";
 export const NO_OUTPUT = `The work has no result yet: call ${SUBMIT_OUTPUT}.`;
+
+/** The message that tells the model of an interruption. */
+export const INTERRUPTED = "(The user interrupted you here. Wait for the next message.)";
+
+/** The result of a call that was open then. */
+export const INTERRUPTED_CALL =
+  "The user interrupted this call. It may have taken effect in part: find out before you repeat it.";

@@ -4,7 +4,7 @@ import type { Command } from "../frame/command.ts";
 
 /** The commands of the help, by subject. Each command is in one group. */
 export const GROUPS: readonly (readonly [subject: string, names: readonly string[]])[] = [
-  ["Run agents", ["run", "resume", "schedule"]],
+  ["Run agents", ["run", "chat", "resume", "schedule"]],
   ["See sessions", ["inbox", "list", "show", "result", "logs", "trace", "replay"]],
   [
     "Steer sessions",
@@ -18,6 +18,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,
+  chat: async () => (await import("./people/chat.ts")).chat,
   resume: async () => (await import("./resume.ts")).resume,
   inbox: async () => (await import("./people/inbox.ts")).inbox,
   list: async () => (await import("./list.ts")).list,

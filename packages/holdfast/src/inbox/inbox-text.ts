@@ -3,7 +3,7 @@
 //   inbox-text-1. The command that is to be approved is shown in full. A person approves what is shown. Only beyond 20,000 characters
 //       the text says that there is more, and where.
 
-import type { InboxItem } from "@holdfast/proto/view";
+import type { InboxItem, QuestionView } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import { duration, plain, plainLine } from "../frame/plain-text.ts";
 import { moment, questionLines } from "../view/describe-session.ts";
@@ -28,10 +28,12 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
   const age = duration(Math.max(0, now - since));
   const mark = kind === "pause" ? symbols.warn : symbols.ask;
   const head = `${paint.bold(`${mark} ${TITLES[kind]}`)}  ${names}  ${paint.dim(`${sessionId}  ${age}`)}`;
-  const asked =
-    action === undefined
-      ? questionLines(what, details)
-      : [...questionLines(`${tool}:`, action)].flatMap((line, at) => (at === 0 ? [line] : [`  ${line}`]));
+  const asked = askedLines({
+    prompt: what,
+    ...(tool === undefined ? {} : { tool }),
+    ...(action === undefined ? {} : { action }),
+    ...(details === undefined ? {} : { details }),
+  });
   return [
     head,
     ...asked.map((line) => `    ${line}`),
@@ -40,4 +42,15 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
     ...(principal.startsWith("anybody") ? [] : [`    for ${plainLine(principal, NAME_CHARS)}`]),
     ...item.commands.map((command) => `    ${paint.cyan(command)}`),
   ];
+}
+
+/** inbox-text-1. The call or the question in full. */
+export function askedLines({
+  prompt,
+  tool,
+  action,
+  details,
+}: Pick<QuestionView, "prompt" | "tool" | "action" | "details">): readonly string[] {
+  if (action === undefined) return questionLines(prompt, details);
+  return questionLines(`${tool}:`, action).map((line, at) => (at === 0 ? line : `  ${line}`));
 }

@@ -54,7 +54,8 @@ import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
 import { pauseAdvice } from "../view/pause-advice.ts";
 import { plainLine, quoted } from "../frame/plain-text.ts";
 import { resultOf, showEnd, showEndedBefore } from "../view/session-end.ts";
-import { StdinListener } from "./stdin-listener.ts";
+import { StdinListener } from "../typing/stdin-listener.ts";
+import { isDebugged, stopper } from "../typing/stopper.ts";
 import { adviceBelow, findPausedBelow, type PausedBelow } from "../view/stuck-tree.ts";
 
 export interface DriveOptions {
@@ -76,12 +77,28 @@ export interface DriveOptions {
   readonly tracer: AgentTracer | undefined;
   /** Whether lines of standard input are signals to the session. */
   readonly readsStdin: boolean;
+  /** Shows the session and reads lines in place of the defaults. */
+  readonly chat?: DriveChat;
 }
+
+/** A conversation in the terminal. */
+export interface DriveChat extends SessionInput {
+  readonly view: LiveView;
+  /** Resolves when the person leaves; the session stays. */
+  readonly left: Promise<Outcome>;
+  onStop(signal: StopSignal): void;
+  /** The command that continues it, after `holdfast`. */
+  readonly command: string;
+}
+
+/** Reads what a person types, and sends it to the session while that is there. */
+type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
 /** How running it here came to an end. */
 type Outcome =
   | { readonly type: "settled"; readonly settled: Settled }
   | { readonly type: "stopped"; readonly signal: StopSignal }
+  | { readonly type: "left" }
   | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
   | { readonly type: "stuck"; readonly paused: PausedBelow }
   | { readonly type: "owner_gone" };
@@ -105,14 +122,13 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
       : options.agent === undefined
         ? "the session continues at its coordinator"
         : "the session can be resumed";
-  const release = io.onStop(stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal })));
-  const stdin = options.readsStdin ? new StdinListener(sessionId, io) : undefined;
-  const view = liveView({
-    io,
-    sessionId,
-    canType: stdin !== undefined && io.stdin.isTTY === true,
-    isDurable: database !== undefined,
-  });
+  const { chat } = options;
+  void chat?.left.then((outcome) => stopped.resolve(outcome));
+  const stop = stopper(io, after, (signal) => stopped.resolve({ type: "stopped", signal }));
+  const release = io.onStop(chat === undefined ? stop : (signal) => chat.onStop(signal));
+  const stdin = chat ?? (options.readsStdin ? new StdinListener(sessionId, io) : undefined);
+  const canType = stdin !== undefined && io.stdin.isTTY === true;
+  const view = chat?.view ?? liveView({ io, sessionId, canType, isDurable: database !== undefined });
   const startedAt = performance.now();
   const common = {
     options,
@@ -143,7 +159,7 @@ interface LifeParts {
   readonly options: DriveOptions;
   readonly io: Io;
   readonly view: LiveView;
-  readonly stdin: StdinListener | undefined;
+  readonly stdin: SessionInput | undefined;
   readonly stopped: Promise<Outcome>;
   readonly startedAt: number;
   /** The progress over all runtimes of this command. */
@@ -456,8 +472,9 @@ class Life {
   /** How to come back to it. */
   #resumeHint(): string | undefined {
     const { options, io } = this.#parts;
-    const { database, agent, sessionId } = options;
+    const { database, agent, sessionId, chat } = options;
     if (database === undefined) return undefined;
+    if (chat !== undefined) return io.call(chat.command);
     return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
   }
 
@@ -520,6 +537,8 @@ class Life {
           `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
         );
         return outcome.paused === undefined ? 0 : this.#complainOfBelow(outcome.paused);
+      case "left":
+        return 0;
       case "stuck":
         return this.#complainOfBelow(outcome.paused);
       case "stopped":
@@ -584,24 +603,4 @@ const USAGE_EXIT = 2;
 /** A wrong use by the agent's code is no wrong use of the command. */
 function exitOfPaused(code: number): number {
   return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
-}
-
-/** Ctrl-C once stops cleanly; twice, at once. */
-export function stopper(
-  io: Io,
-  after: string,
-  stop: (signal: StopSignal) => void,
-): (signal: StopSignal) => void {
-  let isStopping = false;
-  return (signal) => {
-    if (isStopping) io.stopNow(signal);
-    isStopping = true;
-    io.note(io.notes.paint.dim(`stopping: ${after}; once more stops at once`));
-    stop(signal);
-  };
-}
-
-/** A watchdog must not end what stands at a breakpoint. */
-export function isDebugged(): boolean {
-  return process.execArgv.some((option) => option.startsWith("--inspect"));
 }

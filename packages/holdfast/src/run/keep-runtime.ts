@@ -7,7 +7,7 @@
 import { createRuntime, Watchdog, type Runtime, type RuntimeOptions } from "@holdfast/runtime";
 import type { GuardedStorage } from "../place/owner-guard.ts";
 import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
-import { isDebugged } from "./drive.ts";
+import { isDebugged } from "../typing/stopper.ts";
 
 /** How often it is looked whether the owner lives, because nothing tells. */
 const LOOK_MS = 250;

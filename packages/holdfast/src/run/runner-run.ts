@@ -21,7 +21,7 @@ import { readRunnerPolicy, type FoundPolicy, policyPath } from "../settings/runn
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findFleetMode, findStage, type Mode } from "../place/mode.ts";
 import { definedOf } from "../frame/command-error.ts";
-import { isDebugged, stopper } from "./drive.ts";
+import { isDebugged, stopper } from "../typing/stopper.ts";
 import { checkTrusted, isFolder } from "../frame/given-file.ts";
 import { readAll } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";

@@ -20,7 +20,7 @@ import { compositeTracer, limitProcessMemory, type Agent, type Firing } from "@h
 import { acrossOwners } from "../place/across-owners.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { readInPlaceOf } from "@holdfast/core/internal";
-import { stopper } from "./drive.ts";
+import { stopper } from "../typing/stopper.ts";
 import { keepRuntime } from "./keep-runtime.ts";
 import { loadAgent } from "./load-agent.ts";
 import type { GuardedStorage } from "../place/owner-guard.ts";

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+
+import type { PermissionRule } from "../agent-files/agent-record.ts";
+import { decide } from "./permissions.ts";
+import type { Tool } from "./tool.ts";
+
+const tool = (isReading: boolean): Tool => ({
+  offered: { name: "report", description: "", inputSchema: {} },
+  isReading,
+  subjectKind: "text",
+  prepare: () => {
+    throw new Error("not called");
+  },
+});
+const rule = (decision: PermissionRule["decision"], pattern: string | null, name = "report") =>
+  ({ decision, pattern, tool: name }) as PermissionRule;
+
+test.each([
+  ["a deny with a pattern asks for a reading tool", [rule("deny", "x*")], true, "ask"],
+  [
+    "a deny with a pattern asks although an allow permits the tool",
+    [rule("deny", "x*"), rule("allow", null)],
+    false,
+    "ask",
+  ],
+  ["an ask with a pattern asks", [rule("ask", "x*")], true, "ask"],
+  ["a deny without a pattern denies", [rule("deny", null), rule("ask", "x*")], true, "deny"],
+  ["a deny of everything denies", [rule("deny", "*")], true, "deny"],
+  ["an allow with a pattern permits nothing", [rule("allow", "x*")], false, "ask"],
+  ["a deny of another tool changes nothing", [rule("deny", "x*", "other")], true, "allow"],
+] as const)("a call without a subject: %s (permissions-4)", (_name, rules, isReading, decision) => {
+  expect(decide(rules, tool(isReading), null).decision).toBe(decision);
+});

@@ -1,0 +1,285 @@
+// `ChatTalk`: what a person and a session say to each other in a terminal.
+//
+// The talk stands in one of three ways. It *works* from a request to its answer. It is *asked* while a question is open. It is *idle* while
+// the session waits for the next request. Events of the journal alone change that, apart from a line that was sent: the talk then works,
+// until an event says otherwise.
+//
+//   chat-talk-1. A line is an answer while the talk is asked, and the next request while it is idle. While it works, a typed line steers the
+//       model, and a piped line waits for its turn.
+//   chat-talk-2. Nothing is answered but by a line. A line that is no answer to the open question is refused.
+//   chat-talk-3. Each line has a key of its own. A line whose receipt was lost is sent again under it, and is stored once.
+//   chat-talk-4. Ctrl-C interrupts the turn; a second one leaves. The session stays either way.
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { toError, UnavailableError, type Session, type SignalReceipt, type TraceEvent } from "@holdfast/core";
+import { viewQuestion } from "@holdfast/proto/view";
+import type { Io, StopSignal } from "../frame/command.ts";
+import { askedLines } from "../inbox/inbox-text.ts";
+import type { DriveChat } from "../run/drive.ts";
+import type { SignalTarget } from "../typing/stdin-listener.ts";
+import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
+import type { JournalEvent } from "../view/journal-events.ts";
+import { liveView, type LiveView } from "../view/live-view.ts";
+import { howToAnswer, questionOf, readTypedLine } from "../view/typed-answer.ts";
+import { ChatTerminal } from "./chat-terminal.ts";
+import { ChatView } from "./chat-view.ts";
+
+const NEXT_INPUT = "next_input";
+const RETRIES = 100;
+const RETRY_MS = 100;
+const HELP = [
+  "a line is your next message; while the agent works, it steers the agent",
+  "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
+  "Ctrl-C interrupts the agent; twice leaves",
+];
+
+type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer">;
+
+export class ChatTalk implements DriveChat, LiveView {
+  readonly #io: Io;
+  readonly #sessionId: string;
+  readonly #terminal: ChatTerminal;
+  readonly #shown: Pick<LiveView, "event" | "trace">;
+  readonly #left = Promise.withResolvers<Awaited<DriveChat["left"]>>();
+  readonly #first = Promise.withResolvers<string | undefined>();
+  #target = Promise.withResolvers<SignalTarget>();
+  #questions: Question[] = [];
+  #stand: "new" | "working" | "idle" | "left" = "new";
+  readonly #held: string[] = [];
+  #isOver = false;
+  #interrupts = 0;
+  /** An interruption was sent, and the turn has not ended yet. Lines wait meanwhile. */
+  #isInterrupting = false;
+  #sending: Promise<void> = Promise.resolve();
+
+  /** @param begun the lines for a session that is there already; `undefined` to begin one with the first line. */
+  constructor(io: Io, sessionId: string, begun: readonly string[] | undefined) {
+    this.#io = io;
+    this.#stand = begun === undefined ? "new" : "working";
+    this.#sessionId = sessionId;
+    this.#held = [...(begun ?? [])];
+    this.#terminal = new ChatTerminal(io, {
+      line: (text) => this.#line(text),
+      end: () => this.#end(),
+      interrupt: () => this.onStop("SIGINT"),
+    });
+    this.#shown = io.isJson
+      ? liveView({ io, sessionId, canType: false, isDurable: true })
+      : new ChatView(io, this.#terminal, sessionId);
+  }
+
+  get view(): LiveView {
+    return this;
+  }
+
+  get command(): string {
+    return `chat --session ${this.#sessionId}`;
+  }
+
+  get left(): DriveChat["left"] {
+    return this.#left.promise;
+  }
+
+  /** The first line of a new conversation; `undefined` when the person leaves without one. */
+  first(): Promise<string | undefined> {
+    this.#next();
+    return this.#first.promise;
+  }
+
+  began({ sessionId, agent, waits, status }: Session, resumed: boolean, pending: ReadonlySet<string>): void {
+    const { paint } = this.#io.notes;
+    if (this.#io.isJson) this.#io.result({ type: "session", sessionId, agent: agent.name, resumed }, "");
+    const help = this.#terminal.isTyped ? "  /help, /exit" : "";
+    this.#terminal.say(
+      `${paint.bold(agent.name)}  ${paint.dim(sessionId + (resumed ? "  continues" : "") + help)}`,
+    );
+    if (this.#stand === "left") return;
+    if (!resumed) return void (this.#stand = "working");
+    for (const question of openQuestions({ waits }))
+      if (!pending.has(question.name)) this.#ask(question, undefined);
+    const isIdle = waits.some((wait) => wait.type === "signal" && wait.name === NEXT_INPUT);
+    this.#stand = status === "waiting" && isIdle && !pending.has(NEXT_INPUT) ? "idle" : "working";
+    this.#next();
+  }
+
+  event(event: JournalEvent): void {
+    this.#shown.event(event);
+    const { type, id, name, prompt, details, takes } = event;
+    if (type === "checkpoint") this.#questions = [];
+    if (type === "request_input" && id !== undefined) {
+      const shape = takes === undefined ? {} : { answer: takes };
+      this.#ask({ id, name: "", prompt: prompt ?? "", ...shape }, details);
+    }
+    if (type === "signal_received" || type === "wait_timed_out" || type === "wait_cancelled")
+      this.#questions = this.#questions.filter((question) => question.id !== event["wait"]);
+    if (this.#stand === "left") return;
+    if (name === NEXT_INPUT && type === "signal_received") this.#stand = "working";
+    if (name === NEXT_INPUT && type === "wait_signal") {
+      if (this.#isInterrupting) this.#terminal.say(this.#io.notes.paint.dim("interrupted"));
+      this.#isInterrupting = false;
+      this.#stand = "idle";
+      this.#interrupts = 0;
+    }
+    this.#next();
+  }
+
+  trace(event: TraceEvent): void {
+    this.#shown.trace(event);
+  }
+
+  attach(target: SignalTarget): Promise<void> {
+    this.#target.resolve(target);
+    return Promise.resolve();
+  }
+
+  detach(): void {
+    this.#target = Promise.withResolvers<SignalTarget>();
+  }
+
+  async close(): Promise<void> {
+    this.#terminal.close();
+  }
+
+  /** chat-talk-4. */
+  onStop(signal: StopSignal): void {
+    if (signal !== "SIGINT" || this.#interrupts > 0) return this.#leave({ type: "stopped", signal });
+    this.#interrupts++;
+    const isBusy = this.#stand === "working" && !this.#isInterrupting;
+    const what = isBusy ? "interrupting" : "nothing is under way";
+    this.#terminal.say(this.#io.notes.paint.dim(`${what}; Ctrl-C again leaves`));
+    if (!isBusy) return this.#next();
+    this.#isInterrupting = true;
+    this.#questions = [];
+    this.#send({ type: "signal", name: "interrupt", payload: undefined });
+  }
+
+  #leave(outcome: Awaited<DriveChat["left"]>): void {
+    this.#stand = "left";
+    this.#first.resolve(undefined);
+    this.#left.resolve(outcome);
+  }
+
+  #line(text: string): void {
+    const line = text.trim();
+    if (line === "") return this.#next();
+    if (this.#stand === "left") return;
+    this.#interrupts = 0;
+    const isSteering =
+      this.#terminal.isTyped &&
+      this.#stand === "working" &&
+      this.#questions.length === 0 &&
+      !this.#isInterrupting;
+    if (isSteering && !/^\/(?!\/)/.test(line))
+      return this.#send({ type: "signal", name: "steer", payload: said(line) });
+    this.#held.push(line);
+    this.#next();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#next();
+  }
+
+  /** chat-talk-1. Takes the next line as far as the talk has a place for it, else invites one. */
+  #next(): void {
+    const question = this.#questions[0];
+    for (;;) {
+      const [line] = this.#held;
+      const isCommand = line !== undefined && /^\/(?!\/)/.test(line);
+      const isBusy = this.#stand === "working" && question === undefined;
+      if (this.#stand === "left") return; // The rest of the input is not sent.
+      // A piped command is for the place where it stands.
+      if (line === undefined || (isBusy && !(isCommand && this.#terminal.isTyped))) break;
+      this.#held.shift();
+      if (isCommand) this.#obey(line);
+      else if (this.#stand === "new") {
+        this.#stand = "working";
+        return this.#first.resolve(said(line));
+      } else if (question !== undefined) {
+        if (this.#answer(line, question)) return;
+      } else {
+        this.#stand = "working";
+        return this.#send({ type: "signal", name: NEXT_INPUT, payload: said(line) });
+      }
+    }
+    const isBlocked = question !== undefined || this.#stand !== "working";
+    if (this.#isOver && this.#held.length === 0 && isBlocked)
+      void this.#sending.then(() => this.#leave({ type: "left" }));
+    else if (isBlocked) this.#terminal.prompt(question === undefined ? "> " : "answer> ");
+  }
+
+  #obey(line: string): void {
+    if (line === "/exit" || line === "/quit") return this.#leave({ type: "left" });
+    if (line !== "/help") this.#warn(`there is no command ${line.split(/\s/)[0]}`);
+    for (const text of HELP) this.#terminal.say(this.#io.notes.paint.dim(`  ${text}`));
+  }
+
+  #ask(question: Question, details: unknown): void {
+    if (this.#questions.some(({ id }) => id === question.id)) return;
+    this.#questions.push(question);
+    if (this.#io.isJson) return;
+    const { paint, symbols } = this.#io.notes;
+    const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
+    for (const [at, line] of askedLines(view).entries())
+      this.#terminal.say(at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`);
+    if (view.folder !== undefined) this.#terminal.say(paint.dim(`    in ${view.folder}`));
+    this.#terminal.say(paint.dim(`  ${howToAnswer(question.answer)}`));
+  }
+
+  /** chat-talk-2. @returns whether it was one. */
+  #answer(line: string, question: Question): boolean {
+    const isText = question.answer === "any" && !/^["{[\d]/.test(line);
+    const meaning = readTypedLine(isText ? JSON.stringify(said(line)) : line, { ...question, type: "input" });
+    if (meaning.type === "signal" && questionOf(meaning.signal.name) === question.id) {
+      this.#questions = this.#questions.filter(({ id }) => id !== question.id);
+      this.#send({ type: "answer", question: question.id, payload: meaning.signal.payload });
+      return true;
+    }
+    this.#warn(
+      meaning.type === "refused"
+        ? meaning.reason
+        : `the question is still open: ${howToAnswer(question.answer)}`,
+    );
+    return false;
+  }
+
+  /** chat-talk-3. Lines are sent one after another. */
+  #send(message: Message): void {
+    const dedupKey = randomUUID();
+    this.#sending = this.#sending.then(async () => {
+      const receipt = await this.#tryToSend(message, dedupKey);
+      if (receipt.status === "refused") this.#warn(`it was not sent: ${receipt.reason}`);
+      if (receipt.status === "duplicate" && message.type === "answer")
+        this.#warn("that question already has an answer, which is kept");
+    });
+  }
+
+  async #tryToSend(message: Message, dedupKey: string): Promise<SignalReceipt> {
+    for (let n = 1; ; n++) {
+      const { runtime } = await this.#target.promise;
+      try {
+        if (message.type === "signal")
+          return await runtime.signal(this.#sessionId, message.name, message.payload, { dedupKey });
+        return await runtime.answer(this.#sessionId, message.payload, { question: message.question });
+      } catch (error) {
+        if (!(error instanceof UnavailableError) || n === RETRIES)
+          return { status: "refused", reason: toError(error).message };
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  #warn(text: string): void {
+    this.#terminal.say(this.#io.notes.paint.yellow(`${this.#io.notes.symbols.warn} ${text}`));
+  }
+}
+
+type Message =
+  | { readonly type: "signal"; readonly name: string; readonly payload: unknown }
+  | { readonly type: "answer"; readonly question: number; readonly payload: unknown };
+
+/** `//x` says `/x`. */
+function said(line: string): string {
+  return line.startsWith("//") ? line.slice(1) : line;
+}

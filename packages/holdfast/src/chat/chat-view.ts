@@ -1,0 +1,96 @@
+// `ChatView`: the text of a conversation. The model's text is streamed, and each tool call with its result is a line.
+//
+//   chat-view-1. Where standard output is no terminal, it gets the answers alone, each after its commit. Everything else is a note.
+
+import type { TraceEvent } from "@holdfast/core";
+import type { Io } from "../frame/command.ts";
+import { jsonLine, plainLine, plainPiece } from "../frame/plain-text.ts";
+import { eventLine } from "../view/event-line.ts";
+import type { JournalEvent } from "../view/journal-events.ts";
+import type { ChatTerminal } from "./chat-terminal.ts";
+
+const LINE_CHARS = 200;
+/** Events with a line of their own in a conversation. */
+const SHOWN: ReadonlySet<string> = new Set([
+  "attempt_failed",
+  "attempt_lost",
+  "task_failed",
+  "cancel_requested",
+  "wait_timed_out",
+]);
+
+export class ChatView {
+  readonly #io: Io;
+  readonly #terminal: ChatTerminal;
+  readonly #sessionId: string;
+  readonly #streams: boolean;
+  /** The attempt whose text is on the screen. */
+  #streaming: string | undefined;
+
+  constructor(io: Io, terminal: ChatTerminal, sessionId: string) {
+    this.#io = io;
+    this.#terminal = terminal;
+    this.#sessionId = sessionId;
+    this.#streams = Number.isFinite(io.results.columns) && Number.isFinite(io.notes.columns);
+  }
+
+  event(event: JournalEvent): void {
+    const look = this.#io.notes;
+    if (event.type === "append_entry") return this.#entry(String(event.role), event.content);
+    if (!SHOWN.has(event.type)) return;
+    const line = eventLine(event, look, { now: Date.now(), sessionId: this.#sessionId });
+    if (line !== undefined) this.#say(line);
+  }
+
+  trace(event: TraceEvent): void {
+    const { paint, symbols } = this.#io.notes;
+    if (event.type === "warned")
+      this.#say(`${paint.yellow(symbols.warn)} ${plainLine(event.message, 1_000)}`);
+    if (event.type !== "task_delta" || event.delta.type !== "token" || !this.#streams) return;
+    const stream = `${event.taskId} ${event.attempt}`;
+    if (this.#streaming !== undefined && this.#streaming !== stream)
+      this.#terminal.write(`\n${paint.dim("(again from the start)")}\n`);
+    this.#streaming = stream;
+    this.#terminal.write(plainPiece(event.delta.text));
+  }
+
+  #entry(role: string, content: unknown): void {
+    const { paint, symbols } = this.#io.notes;
+    if (role === "assistant") {
+      const { text, toolCalls } = replyOf(content);
+      if (this.#streaming !== undefined) this.#terminal.write("\n");
+      else if (text !== "" && toolCalls.length === 0) this.#io.result({}, text); // chat-view-1.
+      else if (text !== "") this.#say(text);
+      this.#streaming = undefined;
+      for (const { name, input } of toolCalls)
+        this.#say(paint.dim(`${symbols.begin} ${plainLine(name, LINE_CHARS)}  ${argumentOf(input)}`));
+    }
+    if (role !== "tool") return;
+    const { text, isError } = content as { readonly text?: unknown; readonly isError?: unknown };
+    const lines = String(text).trimEnd().split("\n");
+    const more = lines.length > 1 ? `  (${lines.length} lines)` : "";
+    const mark = isError === true ? paint.red(symbols.failed) : paint.green(symbols.done);
+    this.#say(`  ${mark} ${paint.dim(plainLine(lines[0] ?? "", LINE_CHARS) + more)}`);
+  }
+
+  #say(line: string): void {
+    if (this.#streaming !== undefined) this.#terminal.write("\n");
+    this.#terminal.say(line);
+  }
+}
+
+interface Reply {
+  readonly text: string;
+  readonly toolCalls: readonly { readonly name: string; readonly input: unknown }[];
+}
+
+function replyOf(content: unknown): Reply {
+  const { text, toolCalls } = (content ?? {}) as Partial<Reply>;
+  return { text: typeof text === "string" ? text : "", toolCalls: Array.isArray(toolCalls) ? toolCalls : [] };
+}
+
+/** The first argument of a call, on one line. */
+function argumentOf(input: unknown): string {
+  const [first] = Object.values((input ?? {}) as Record<string, unknown>);
+  return plainLine(typeof first === "string" ? first : jsonLine(input), LINE_CHARS);
+}

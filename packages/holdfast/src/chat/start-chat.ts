@@ -1,0 +1,176 @@
+// `startChat`: a conversation with an agent file, begun or continued, in this process.
+
+import {
+  ConflictError,
+  HoldfastError,
+  isEnded,
+  mintId,
+  NotFoundError,
+  UsageError,
+  validate,
+  type Session,
+} from "@holdfast/core";
+import type { AgentRecord } from "@holdfast/agents";
+import type { Agent, StartOptions } from "@holdfast/runtime";
+import type { Arguments, Io } from "../frame/command.ts";
+import { quoted } from "../frame/plain-text.ts";
+import { randomU32 } from "../frame/random.ts";
+import { placeOfExact, findSession, withReader } from "../place/find-session.ts";
+import { findDatabase, type Database } from "../place/project.ts";
+import { drive, type DriveOptions } from "../run/drive.ts";
+import { loadAgent } from "../run/load-agent.ts";
+import { agentOf } from "../run/recorded-agent.ts";
+import { secretsFor } from "../secrets/agent-secrets.ts";
+import { ChatTalk } from "./chat-talk.ts";
+
+export interface Chat {
+  /** The name of an agent file, or its path; `undefined` to continue a session. */
+  readonly path: string | undefined;
+  /** The first message. */
+  readonly text: string | undefined;
+  readonly wanted: string | undefined;
+  readonly limits: Pick<StartOptions, "budget">;
+}
+
+/** @returns the exit code. */
+export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<number> {
+  const { path, text, wanted } = chat;
+  const given = findDatabase(args, io);
+  const database = wanted === undefined ? given : await placeOfExact(given, wanted);
+  const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
+  if (found !== undefined) return continueChat(found, database, chat, args, io);
+  const { agent, file, record } = await loadAgent(path ?? "", { cwd: io.cwd, env: io.env });
+  if (record === undefined)
+    throw new UsageError(`"${agent.name}" is an agent of code, and a chat needs an agent file`, {
+      at: file,
+      expected: "an agent file; `holdfast agents list` shows all",
+      fix: `run it: ${io.call(`run ${quoted(path ?? "")}`)}`,
+    });
+  if (!record.isConversation && record.inputSchema !== null)
+    throw new UsageError(`agent "${agent.name}" takes another input than a text`, {
+      at: file,
+      expected: "an agent without an input schema",
+      fix: `run it with its input: ${io.call(`run ${quoted(path ?? "")} --input '{…}'`)}`,
+    });
+  const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
+  const inputOf = (said: string): unknown =>
+    record.isConversation ? said : { text: said, conversation: true };
+  if (text !== undefined) await checkText(agent, inputOf(text));
+  const secrets = await secretsFor({ agents: [agent] }, args, io);
+  const talk = new ChatTalk(io, sessionId, undefined);
+  const said = text ?? (await talk.first());
+  if (said === undefined) {
+    await talk.close();
+    return 0;
+  }
+  const input = inputOf(said);
+  const limits = { ...budgetOf(record), ...chat.limits };
+  return drive(
+    {
+      agent,
+      sessionId,
+      database,
+      begin: async (runtime) => {
+        const handle = await runtime.start(agent, input, { sessionId, file, ...limits });
+        return handle.created ? handle : runtime.resume(sessionId);
+      },
+      isBudgeted: limits.budget !== undefined,
+      runtime: { secrets },
+      ...common(talk),
+    },
+    io,
+  );
+}
+
+async function continueChat(
+  session: Session,
+  database: Database,
+  { path, text }: Chat,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const { sessionId, status, agent: ref } = session;
+  if (isEnded(status))
+    throw new ConflictError("session_ended", `session ${sessionId} has ended (${status})`, {
+      fix: `look at it: ${io.call(`logs ${sessionId}`)}, or start another conversation`,
+    });
+  if (path !== undefined) await checkName(path, session, io);
+  const isElsewhere = database.coordinator !== undefined && ref.file === undefined;
+  const agent = isElsewhere ? undefined : await agentOf(session, database, args, io);
+  const secrets = agent === undefined ? undefined : await secretsFor({ agents: [agent] }, args, io);
+  await showRecent(session, database, io);
+  const talk = new ChatTalk(io, sessionId, text === undefined ? [] : [text]);
+  return drive(
+    {
+      agent,
+      sessionId,
+      database,
+      begin: (runtime) => (agent === undefined ? Promise.resolve(undefined) : runtime.resume(sessionId)),
+      ...(secrets === undefined ? {} : { runtime: { secrets } }),
+      ...common(talk),
+    },
+    io,
+  );
+}
+
+const common = (chat: ChatTalk): Pick<DriveOptions, "tracer" | "parks" | "readsStdin" | "chat"> => ({
+  tracer: undefined,
+  parks: false,
+  readsStdin: false,
+  chat,
+});
+
+async function sessionOf(
+  wanted: string,
+  database: Database,
+  mustExist: boolean,
+): Promise<Session | undefined> {
+  return withReader(database, async (reader) => {
+    if (reader === undefined && mustExist)
+      throw new NotFoundError("session_not_found", `there is no session ${quoted(wanted)}`, {
+        at: database.path,
+        fix: "run `holdfast list` to see all sessions",
+      });
+    if (reader === undefined) return undefined;
+    return mustExist ? findSession(reader, wanted) : reader.session(wanted);
+  });
+}
+
+async function checkName(path: string, { sessionId, agent }: Session, io: Io): Promise<void> {
+  const { agent: loaded } = await loadAgent(path, { cwd: io.cwd, env: io.env });
+  if (loaded.name === agent.name) return;
+  throw new ConflictError("session_exists", `session ${sessionId} belongs to another agent`, {
+    got: `agent "${loaded.name}"`,
+    expected: `agent "${agent.name}"`,
+    fix: `continue it: ${io.call(`chat --session ${sessionId}`)}, or choose another id`,
+  });
+}
+
+async function checkText(agent: Agent, input: unknown): Promise<void> {
+  try {
+    await validate(agent.input, input, `input of agent "${agent.name}"`, "invalid_input");
+  } catch (error) {
+    if (!HoldfastError.is(error)) throw error;
+    throw new UsageError("the message is empty", { expected: "a text", cause: error });
+  }
+}
+
+function budgetOf({ budget }: AgentRecord): Pick<StartOptions, "budget"> {
+  return budget === null ? {} : { budget };
+}
+
+const RECENT = 6;
+
+/** The end of the conversation so far. */
+async function showRecent({ sessionId, entryCount }: Session, database: Database, io: Io): Promise<void> {
+  if (io.isJson) return;
+  const { textOf } = await import("../view/event-line.ts");
+  const { decodeJson } = await import("@holdfast/core");
+  await withReader(database, async (reader) => {
+    const entries = (await reader?.entries(sessionId, Math.max(0, entryCount - RECENT), RECENT)) ?? [];
+    for (const { role, content } of entries) {
+      const said = textOf(decodeJson(content));
+      if (said !== "") io.note(io.notes.paint.dim(`${role === "user" ? "you" : role}: ${said}`));
+    }
+  });
+}

@@ -1,0 +1,50 @@
+import { isSessionId, UsageError } from "@holdfast/core";
+import { refuse } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
+
+export const chat: Command = {
+  name: "chat",
+  summary: "Talk with the agent of an agent file",
+  usage: "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS]",
+  description:
+    "Starts a conversation, streams the answers, shows each tool call on a line, and asks for approvals in place. A line is the next " +
+    "message; while the agent works, it steers the agent. Ctrl-C interrupts the agent, twice leaves; so do /exit and the end of the input. " +
+    "The session stays, and `holdfast chat --session ID` continues it, also after a crash. Without a terminal each line of standard input is " +
+    "one message, and standard output has the answers alone.",
+  options: {
+    session: {
+      help: "continue this session; with AGENT, start it under this id if there is none",
+      value: "ID",
+    },
+    budget: {
+      help: "what the conversation may spend, in units of usd, tokens, steps, turns, in all or per window (0.50usd/day)",
+      value: "LIMITS",
+    },
+  },
+  examples: [
+    ["chat reviewer", "a conversation"],
+    [`chat reviewer "look at the last commit"`, "with its first message"],
+    ["chat --session ses_019a", "go on where it stopped"],
+    ["chat reviewer --budget 1.00usd < questions.txt", "one message a line"],
+  ],
+
+  async run(args, io) {
+    const wanted = args.text("session");
+    if (wanted !== undefined && !isSessionId(wanted))
+      throw new UsageError(`"${wanted}" cannot be the id of a session`, {
+        at: "--session",
+        expected: "1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit",
+      });
+    const [path, text, extra] = args.positionals;
+    if (path === undefined && wanted === undefined)
+      throw refuse("the agent is missing", chat.usage, {
+        expected: "the name or the path of an agent file, or --session ID",
+        fix: "run `holdfast agents list` to see all agents",
+      });
+    if (extra !== undefined)
+      throw refuse(`"${extra}" is one argument too many`, chat.usage, { fix: "put the text in quotes" });
+    const limits = args.has("budget") ? (await import("../../view/budget-text.ts")).readLimits(args) : {};
+    const { startChat } = await import("../../chat/start-chat.ts");
+    return startChat({ path, text, wanted, limits }, args, io);
+  },
+};
