@@ -307,7 +307,11 @@ class Model {
 
   #notifyTaken({ sessionId, parent }: CreateSession): 0 | 1 {
     if (this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId) return 1; // Counted before.
-    if (parent) this.#notify({ parent: { ...parent, isLeft: false } }, ["child:0", "child-end:0"]);
+    const seen = this.#known.get(parent?.sessionId ?? "")?.seen;
+    // A parent that asks for the same taken id again has the notification already.
+    if (parent === undefined || seen?.has(`taken ${sessionId}`) === true) return 0;
+    seen?.add(`taken ${sessionId}`);
+    this.#notify({ parent: { ...parent, isLeft: false } }, ["child:0", "child-end:0"]);
     return 0;
   }
 
