@@ -100,14 +100,10 @@ class Model {
     changes.forEach((change, i) => {
       const expected = this.#expect(change, now);
       expect(results[i], `${change.type} at ${now}`).toMatchObject(expected);
-      if (
-        change.type === "create_session" &&
-        change.claimFor !== undefined &&
-        expected.status === "created"
-      ) {
-        this.#known
-          .get(change.sessionId)!
-          .tokens.push(tokenOf(results[i] as { status: string; token?: number }));
+      const isClaimed = change.type === "create_session" && change.claimFor !== undefined;
+      if (isClaimed && expected.status === "created") {
+        const token = tokenOf(results[i] as { status: string; token?: number });
+        this.#known.get(change.sessionId)!.tokens.push(token);
       }
     });
   }
@@ -305,13 +301,12 @@ class Model {
     this.#cancelBelow(known, isHard ? "hard" : "graceful", LIMITS.cancelGraceMs, isHard, now);
   }
 
-  #notifyTaken({ sessionId, parent }: CreateSession): 0 | 1 {
+  #notifyTaken(asker: Known, { sessionId, parent }: CreateSession): 0 | 1 {
     if (this.#known.get(sessionId)?.parent?.sessionId === parent?.sessionId) return 1; // Counted before.
-    const seen = this.#known.get(parent?.sessionId ?? "")?.seen;
-    // A parent that asks for the same taken id again has the notification already.
-    if (parent === undefined || seen?.has(`taken ${sessionId}`) === true) return 0;
-    seen?.add(`taken ${sessionId}`);
-    this.#notify({ parent: { ...parent, isLeft: false } }, ["child:0", "child-end:0"]);
+    const mark = `taken ${sessionId}`; // A parent that asks for the same id again is notified once.
+    if (parent && !asker.seen.has(mark))
+      this.#notify({ parent: { ...parent, isLeft: false } }, ["child:0", "child-end:0"]);
+    asker.seen.add(mark);
     return 0;
   }
 
@@ -435,7 +430,8 @@ class Model {
     for (const effect of effects) {
       const { status: became } = this.#expect(effect, now);
       const graceMs = Math.max(0, (known.deadlineAt ?? 0) - now);
-      if (became === "exists" && effect.type === "create_session") known.births -= this.#notifyTaken(effect);
+      if (became === "exists" && effect.type === "create_session")
+        known.births -= this.#notifyTaken(known, effect);
       if (became === "created" && isCancelled) this.#cancel(effect.sessionId, "graceful", graceMs, now);
     }
     if (isEnded(status)) this.#end(known, status, false, now);
