@@ -30,6 +30,8 @@ export interface ExecutorHostOptions {
   readonly policy?: RunnerPolicy;
   /** How long a persistent process waits for its next turn. 30,000 milliseconds by default. */
   readonly warmMs?: number;
+  /** How long a process may take to end after it was asked to, and again after SIGTERM. 5,000 milliseconds by default. */
+  readonly stopStepMs?: number;
   /** Called when a turn begins. Must not throw. */
   readonly onTurn?: (turn: {
     readonly sessionId: string;
@@ -156,6 +158,7 @@ export class ExecutorHost {
         answers: this.answers,
         cwd,
         network: this.#options.policy?.network ?? { allow: [] },
+        stopStepMs: this.#options.stopStepMs,
       },
       request,
       task,

@@ -33,11 +33,10 @@ const OUTPUT_BYTES = 256 * 1024;
 const ERROR_CHARS = 2_000;
 /** The message that asks a persistent process to end. */
 export const SHUTDOWN = '{"type":"shutdown"}\n';
-/** The steps of a stop: the request to shut down, SIGTERM, SIGKILL. */
-const SHUTDOWN_MS = 5_000;
+/** How long each step of a stop takes: the request to shut down, SIGTERM, SIGKILL. */
+const STOP_STEP_MS = 5_000;
 /** Stands for a line that is too long to be a message. No message has such a type. */
 const TOO_LONG = "\0too long";
-const KILL_GRACE_MS = 5_000;
 
 export interface ProcessOptions {
   readonly profile: ExecutorProfile;
@@ -50,6 +49,8 @@ export interface ProcessOptions {
   readonly answers: AgentAnswers;
   /** Hosts that the executor may connect to. */
   readonly network: NetworkPolicy;
+  /** How long a process may take to end after it was asked to, and again after SIGTERM. 5,000 milliseconds by default. */
+  readonly stopStepMs?: number | undefined;
 }
 
 /** The completion of a turn that an executor writes itself. */
@@ -111,7 +112,7 @@ export class ExecutorProcess {
       keepsInputOpen: isPersistent,
       needsOutput: isPersistent,
       outputBytes: OUTPUT_BYTES,
-      killGraceMs: KILL_GRACE_MS,
+      killGraceMs: options.stopStepMs ?? STOP_STEP_MS,
       tag: tagOf(task.sessionId),
       onOutput: (stream, text) => {
         if (!isPersistent || stream !== "stdout") return;
@@ -158,7 +159,8 @@ export class ExecutorProcess {
 
   /** Ends the process: by a request, if it is persistent, then by signals. */
   async stop(reason: string): Promise<void> {
-    if (this.#options.profile.lifecycle === "persistent") await this.shutDown(SHUTDOWN, SHUTDOWN_MS, reason);
+    const { profile, stopStepMs = STOP_STEP_MS } = this.#options;
+    if (profile.lifecycle === "persistent") await this.shutDown(SHUTDOWN, stopStepMs, reason);
     else await this.#process.stop(reason);
     await this.ended;
   }

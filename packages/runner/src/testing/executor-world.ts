@@ -74,7 +74,12 @@ export async function openWorld(): Promise<World> {
     node: (body, changes = {}) =>
       write(PREAMBLE + (changes.lifecycle === "persistent" ? "" : ONE_SHOT) + body, changes),
     open: (profile, options = {}, others = []) => {
-      const host = new ExecutorHost({ environment: process.env, projectDir: folder, ...options });
+      const host = new ExecutorHost({
+        environment: process.env,
+        projectDir: folder,
+        stopStepMs: 500,
+        ...options,
+      });
       const agent = executorAgent(profile, host) as Agent;
       const more = others.map((other) =>
         "command" in other ? (executorAgent(other, host) as Agent) : other,
