@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig, type Plugin } from "vitest/config";
 import { edited, type Edit } from "./scripts/mutant-edit.ts";
 
@@ -33,8 +34,8 @@ export default defineConfig({
     pool: "forks",
     // No module of ours holds state, so the files of one worker can share what is loaded; it saves most of the time.
     isolate: false,
-    // Many tests wait for a program they started, so a second worker is worth it even on two cores.
-    maxWorkers: "100%",
+    // Half the time of the tests is waiting for programs that they started, so two workers keep one core busy.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: 60_000,
     hookTimeout: 60_000,
     includeTaskLocation: true, // test.ts reads the reason of a skip from its line
