@@ -4,9 +4,9 @@
 //       marker finds what is left.
 //   stack-child-2. A channel connects it with the supervisor. The channel closes with either of them.
 //   stack-child-3. It has a process group of its own, so that Ctrl-C reaches the supervisor alone.
+//   stack-child-4. A line that it writes is logged up to LINE_CHARS; the rest of the line is read and dropped.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { HoldfastError } from "@holdfast/core";
 import { errorOf } from "../frame/command-error.ts";
@@ -24,6 +24,8 @@ export interface ChildOptions {
   readonly log: (line: string) => void;
   readonly onReport: (report: Report) => void;
 }
+
+const LINE_CHARS = 64 * 1024;
 
 type ReportOf<T extends Report["type"]> = Extract<Report, { type: T }>;
 
@@ -111,7 +113,29 @@ export class StackChild {
   }
 }
 
+/** stack-child-4. */
 function readLines(stream: Readable, log: (line: string) => void): void {
+  let line = "";
+  let isCut = false;
+  const end = (): void => {
+    if (!isCut) log(line.replace(/\r$/, ""));
+    line = "";
+    isCut = false;
+  };
+  stream.setEncoding("utf8");
   stream.on("error", () => {});
-  createInterface({ input: stream, crlfDelay: Infinity }).on("line", log);
+  stream.on("data", (text: string) => {
+    const parts = text.split("\n");
+    for (const [index, part] of parts.entries()) {
+      if (index > 0) end();
+      if (isCut) continue;
+      line += part;
+      if (line.length <= LINE_CHARS) continue;
+      log(`${line.slice(0, LINE_CHARS)}… (a line longer than ${LINE_CHARS} characters)`);
+      isCut = true;
+    }
+  });
+  stream.on("end", () => {
+    if (line !== "") end();
+  });
 }
