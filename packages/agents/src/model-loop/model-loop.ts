@@ -91,6 +91,7 @@ export class ModelLoop {
       agents,
       secrets: record.secrets,
       state: { version: 1, initial: () => FIRST_STATE },
+      limitsTurns: true, // model-loop-5.
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
     });
   }

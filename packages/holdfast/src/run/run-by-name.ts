@@ -33,7 +33,7 @@ export async function runByName(
   io: Io,
 ): Promise<number> {
   // Its form is known where it runs: a bound is asked of any agent.
-  if (findStrictBounds(args, io).value) checkBounds({ name, turns: true }, options, true);
+  if (findStrictBounds(args, io).value) checkBounds({ name, turns: true, limitsTurns: false }, options, true);
   const found = findDatabase(args, io);
   const database = found.stack ?? found;
   const { coordinator } = database;

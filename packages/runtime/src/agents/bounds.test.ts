@@ -30,6 +30,22 @@ test("a daemon without a time and a budget is started with one warning", async (
   await runtime.close();
 });
 
+test("a daemon that limits its turns is started without a warning, and refused where bounds are strict", async () => {
+  const limited = defineAgent({
+    name: "limited",
+    initial: () => 0,
+    limitsTurns: true,
+    turn: async (ctx, n: number) => ({ state: n + Number(await ctx.waitForSignal("go")) }),
+  });
+  const { runtime, warnings } = open(false);
+  await runtime.start(limited, undefined, { sessionId: "d" });
+  expect(warnings).toEqual([]);
+  await runtime.close();
+  const strict = open(true).runtime;
+  await expect(strict.start(limited, undefined)).rejects.toMatchObject({ code: "usage" });
+  await strict.close();
+});
+
 test("where bounds are strict it is refused, and nothing is stored", async () => {
   const { runtime, storage } = open(true);
   await expect(runtime.start(daemon, undefined, { sessionId: "d" })).rejects.toMatchObject({

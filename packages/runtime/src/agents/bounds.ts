@@ -4,9 +4,9 @@
 //   bounds-1. A daemon is an agent in the turn form: each turn ends in a checkpoint, so no limit on growth
 //       stops it. No start can know whether the loop of a free-form agent ends, and the limits of its journal
 //       stop it.
-//   bounds-2. A daemon without a bound is started with a warning; where bounds are strict it is refused
-//       before anything is stored. A schedule is refused like the session it would start, and has no warning,
-//       as it has no session yet.
+//   bounds-2. A daemon without a bound is started with a warning, unless it says that it limits its turns. Where
+//       bounds are strict it is refused before anything is stored. A schedule is refused like the session it would
+//       start, and has no warning, as it has no session yet.
 
 import { UsageError, type Budget, type Per } from "@holdfast/core";
 import type { Agent } from "./define.ts";
@@ -21,13 +21,14 @@ const ROLLING: ReadonlySet<Per> = new Set<Per>(["hour", "day", "month"]);
 
 /** The warning for a daemon that nothing ends (bounds-2). @throws UsageError where bounds are strict. */
 export function checkBounds(
-  { name, turns }: Pick<Agent, "name" | "turns">,
+  { name, turns, limitsTurns }: Pick<Agent, "name" | "turns" | "limitsTurns">,
   { budget, timeoutMs = Infinity }: Bounds,
   isStrict: boolean,
 ): string | undefined {
   const isEnding = timeoutMs !== Infinity || ENDING.some((limit) => budget?.[limit] !== undefined);
   if (!turns || isEnding || budget?.windows?.some(({ per }) => ROLLING.has(per)) === true) return undefined;
   const message = `agent "${name}" may take turns for ever: its session has no limit of time or budget`;
+  if (!isStrict && limitsTurns) return undefined;
   if (!isStrict) return `${message}; set one by --ttl or --budget, in a program by timeoutMs or budget`;
   throw new UsageError(message, {
     at: "strictBounds",

@@ -64,6 +64,7 @@ const AGENT: OptionRules = {
   secrets,
   state: object("{ version: 1, initial: (input) => ({ … }) }"),
   checkpoint: { expected: '"every_turn"', fits: (value) => value === "every_turn" },
+  limitsTurns: flag,
   run: functionRule("run: async (ctx, input) => output"),
   turn: functionRule("turn: async (ctx, state) => ({ state }) or ({ done })"),
   initial: functionRule("initial: (input) => state"),

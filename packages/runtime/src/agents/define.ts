@@ -164,6 +164,11 @@ export interface TurnAgent<Input, Output, State> extends AgentCommon<Input, Outp
   readonly state?: StateDefinition<State, Input>;
   /** The only behaviour of this form. */
   readonly checkpoint?: "every_turn";
+  /**
+   * True when the agent counts its turns, and ends or asks a person at a number of its own. Its sessions are started
+   * without a warning that nothing limits them. Where bounds are strict they need one nevertheless.
+   */
+  readonly limitsTurns?: boolean;
   readonly turn: (ctx: AgentContext<Input, State>, state: State) => Promise<TurnResult<State, Output>>;
 }
 
@@ -190,6 +195,8 @@ export interface Agent<Input = unknown, Output = unknown> {
   readonly state: StateDefinition | undefined;
   /** Whether the agent has the turn form, in which every call ends in a checkpoint. */
   readonly turns: boolean;
+  /** Whether it says that it limits the number of its turns. */
+  readonly limitsTurns: boolean;
   readonly main: (ctx: AgentContext<Input>) => Promise<Output>;
 }
 
@@ -221,6 +228,7 @@ export function defineAgent<Input = unknown, Output = unknown, State = unknown>(
     secrets: definition.secrets ?? [],
     state: checkState(name, definition.state as StateDefinition | undefined),
     turns: "turn" in definition,
+    limitsTurns: "turn" in definition && definition.limitsTurns === true,
     main: "turn" in definition ? turnMain(definition) : runMain(definition),
   };
 }
