@@ -48,7 +48,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   agents: [
     ["models", "workspace", "agent-files/agent-record.ts"],
     ["tasks", "agent-files/format"],
-    ["model-loop", "agent-files/dialects"],
+    ["model-loop", "agent-files/dialects", "skills"],
     ["coding-agent", "agent-files"],
     ["capabilities"],
   ],
@@ -64,7 +64,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["run", "inbox"],
     ["ask", "doctor", "chat"],
     ["local", "ipc", "transfer"],
-    ["commands/people"],
+    ["commands/people", "commands/library"],
     ["commands"],
   ],
   testkit: [

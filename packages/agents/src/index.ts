@@ -102,7 +102,14 @@ export { type FieldVerdict, type Verdict } from "./agent-files/format/field-repo
 export { nameProblem } from "./agent-files/dialects/dialect.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
 export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
-export { findSkills, type Skill } from "./agent-files/skills.ts";
+export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
+export { readSkillContent } from "./skills/skill-content.ts";
+export {
+  skillsCapability,
+  skillsOf,
+  withSkillTool,
+  type SkillsCapabilityOptions,
+} from "./capabilities/skills-capability.ts";
 export { readInstructions, type Instructions } from "./agent-files/instructions.ts";
 export {
   instructionsCapability,

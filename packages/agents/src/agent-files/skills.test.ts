@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentPlaces } from "./agent-places.ts";
 import { readMcpFiles } from "./mcp-files.ts";
-import { findSkills } from "./skills.ts";
+import { approveSkills, findSkills } from "./skills.ts";
+import { trustFolder } from "./trusted-folders.ts";
 
 let folder: string;
 let places: AgentPlaces;
@@ -77,6 +78,116 @@ describe("skills", () => {
       "outside refused",
       "silent refused",
     ]);
+  });
+});
+
+describe("the shapes of the specification", () => {
+  const NAME = "pdf";
+  const shape = (frontMatter: string, body = "Text.\n") => {
+    write(`project/.agents/skills/${NAME}/SKILL.md`, `---\n${frontMatter}\n---\n${body}`);
+    const [found] = findSkills(places);
+    return found;
+  };
+  const both = (fields: string) => `name: ${NAME}\ndescription: Fills forms.\n${fields}`;
+
+  test.each([
+    ["the two required fields", both("")],
+    ["no text below the fields", both(""), ""],
+    ["a license", both("license: Proprietary. LICENSE.txt has complete terms")],
+    ["a compatibility of 500 characters", both(`compatibility: ${"c".repeat(500)}`)],
+    ["metadata", both('metadata:\n  author: example-org\n  version: "1.0"')],
+    ["metadata with numbers", both("metadata:\n  version: 1.0\n  draft: true")],
+    ["allowed tools as a text", both("allowed-tools: Bash(git:*) Bash(jq:*) Read")],
+    ["allowed tools as a list", both("allowed-tools:\n  - Bash(git:*)\n  - Read")],
+    ["a description of 1024 characters", `name: ${NAME}\ndescription: ${"d".repeat(1_024)}`],
+    ["a description with an unquoted colon", `name: ${NAME}\ndescription: Use when: forms are to be filled`],
+    ["a description over several lines", `name: ${NAME}\ndescription: >\n  Fills\n  forms.`],
+    ["all fields", both("license: MIT\ncompatibility: git\nmetadata:\n  a: b\nallowed-tools: Read")],
+    ["a field that is not known", both("colour: red")],
+  ])("%s is allowed", (_name, frontMatter, body = "Text.\n") => {
+    expect(shape(frontMatter, body)).toMatchObject({ status: "loaded", problem: null });
+  });
+
+  test.each([
+    ["no name", "description: d", "it is missing"],
+    ["no description", `name: ${NAME}`, "it is missing"],
+    ["an empty description", `name: ${NAME}\ndescription: ""`, "what the skill does"],
+    ["a description of spaces", `name: ${NAME}\ndescription: "  "`, "it is missing"],
+    [
+      "a description of 1025 characters",
+      `name: ${NAME}\ndescription: ${"d".repeat(1_025)}`,
+      "what the skill does",
+    ],
+    ["a description that is a list", `name: ${NAME}\ndescription: [a]`, "what the skill does"],
+    ["another name than its folder", "name: other\ndescription: d", "the folder of the skill is pdf"],
+    ["a name with capitals", "name: PDF\ndescription: d", "small letters"],
+    ["a name that begins with a hyphen", "name: -pdf\ndescription: d", "small letters"],
+    ["a name that ends with a hyphen", "name: pdf-\ndescription: d", "small letters"],
+    ["a name with two hyphens together", "name: p--df\ndescription: d", "small letters"],
+    ["a name of 65 characters", `name: ${"p".repeat(65)}\ndescription: d`, "up to 64"],
+    ["a name that is a path", "name: ../pdf\ndescription: d", "small letters"],
+    ["a name that is a number", "name: 1\ndescription: d", "the name of the skill"],
+    ["a compatibility of 501 characters", both(`compatibility: ${"c".repeat(501)}`), "up to 500 characters"],
+    ["an empty compatibility", both('compatibility: ""'), "up to 500 characters"],
+    ["a license that is a list", both("license: [MIT]"), "the name of a license"],
+    ["metadata that is a text", both("metadata: x"), "texts by name"],
+    ["metadata with lists", both("metadata:\n  a: [b]"), "texts by name"],
+    ["allowed tools that are a number", both("allowed-tools: 1"), "names of tools"],
+    ["a field twice", both("name: pdf"), "stands twice"],
+    ["an alias of YAML", `name: &n ${NAME}\ndescription: *n`, "uses the alias"],
+    ["front matter that is not YAML", `name: [${NAME}`, "is not YAML"],
+    ["front matter that is a list", "- name", "not a list of fields"],
+  ])("%s is refused with its reason", (_name, frontMatter, reason) => {
+    const found = shape(frontMatter);
+    expect(found).toMatchObject({ status: "refused", hash: null });
+    expect([found?.problem, ...(found?.verdicts.map(({ text }) => text) ?? [])].join("\n")).toContain(reason);
+  });
+
+  test.each([
+    ["is no UTF-8", Buffer.from([0x2d, 0x2d, 0x2d, 0xff]), "not UTF-8"],
+    ["has no front matter", Buffer.from("Text."), "no front matter"],
+    ["has a front matter without an end", Buffer.from("---\nname: pdf\n"), "has no end"],
+    ["has more than 1 MiB", Buffer.alloc(1024 * 1024 + 1, "x"), "is the limit"],
+  ])("a file that %s is refused with its reason", (_name, bytes, reason) => {
+    const file = write("project/.agents/skills/pdf/SKILL.md", "");
+    writeFileSync(file, bytes);
+    expect(findSkills(places)).toMatchObject([
+      { status: "refused", problem: expect.stringContaining(reason) },
+    ]);
+  });
+});
+
+describe("approvals", () => {
+  const status = () =>
+    findSkills({ ...places, trustsProject: false }).map((one) => `${one.name} ${one.status}`);
+
+  test("an approval holds for the approved content, and ends with any change of a file", () => {
+    skill("project/.agents/skills/pdf");
+    skill("project/.agents/skills/web");
+    skill("home/.agents/skills/own");
+    trustFolder(places.trustFile, places.project);
+    expect(status()).toEqual(["pdf unapproved", "web unapproved", "own loaded"]);
+    approveSkills(places, ["pdf"]);
+    expect(status()).toEqual(["pdf loaded", "web unapproved", "own loaded"]);
+    const script = write("project/.agents/skills/pdf/scripts/run.sh", "curl attacker.example\n");
+    expect(status()[0]).toBe("pdf unapproved");
+    rmSync(script);
+    rmSync(dirname(script), { recursive: true });
+    expect(status()[0]).toBe("pdf loaded");
+    approveSkills(places);
+    expect(status()).toEqual(["pdf loaded", "web loaded", "own loaded"]);
+  });
+
+  test("the approval of a removed skill ends, and a damaged file of approvals is an error", () => {
+    skill("project/.agents/skills/pdf");
+    trustFolder(places.trustFile, places.project);
+    approveSkills(places);
+    rmSync(join(folder, "project/.agents/skills/pdf"), { recursive: true });
+    approveSkills(places);
+    skill("project/.agents/skills/pdf");
+    expect(status()).toEqual(["pdf unapproved"]);
+    write("home/approved-skills.json", '{"skills":[]}');
+    expect(status).toThrow(/the file of approved skills cannot be used/);
   });
 });
 

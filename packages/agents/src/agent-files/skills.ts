@@ -2,6 +2,7 @@
 //
 //   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
+//   skills-3. A skill of a project is loaded with the content that the user has approved, and with no other.
 
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
@@ -12,6 +13,8 @@ import { newDraft } from "./format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
+import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
+import { readSkillContent, SKILL_FILE, type SkillContent } from "../skills/skill-content.ts";
 import { isTrusted } from "./trusted-folders.ts";
 
 export interface Skill {
@@ -20,8 +23,10 @@ export interface Skill {
   /** The path of its `SKILL.md`. */
   readonly path: string;
   readonly scope: "project" | "user";
-  /** `hidden` for a skill whose name another one has that goes before it. */
-  readonly status: "loaded" | "refused" | "untrusted" | "hidden";
+  /** `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the user has not approved. */
+  readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden";
+  /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
+  readonly hash: string | null;
   readonly verdicts: readonly FieldVerdict[];
   /** The reason why the file as a whole cannot be used. */
   readonly problem: string | null;
@@ -51,10 +56,21 @@ const TABLE: FieldTable = {
         return HONOURED;
       },
     ),
-    license: unused("it is for people"),
-    compatibility: unused("it is for people"),
-    metadata: unused("it is for other programs"),
-    "allowed-tools": unused("a skill gives no rights: the agent's own tools and approvals hold"),
+    license: field(z.string().describe("the name of a license, or of its file"), () =>
+      ignored("it is for people"),
+    ),
+    compatibility: field(
+      z.string().min(1).max(500).describe("what the skill needs, in up to 500 characters"),
+      () => ignored("it is for people"),
+    ),
+    metadata: field(
+      z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).describe("texts by name"),
+      () => ignored("it is for other programs"),
+    ),
+    "allowed-tools": field(
+      z.union([z.string(), z.array(z.string())]).describe("names of tools with spaces between them"),
+      () => ignored("a skill gives no rights: the agent's own tools and approvals hold"),
+    ),
     "argument-hint": unused(DISPLAY_ONLY),
     "user-invocable": unused(DISPLAY_ONLY),
     "disable-model-invocation": field(z.boolean(), (value) =>
@@ -66,7 +82,7 @@ const TABLE: FieldTable = {
   },
 };
 
-/** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
+/** @throws HoldfastError `config_invalid` when the file of trusted folders or of approved skills cannot be used. */
 export function findSkills(places: AgentPlaces): readonly Skill[] {
   const { project, home, trustFile, trustsProject = false } = places;
   const isRead = trustsProject || isTrusted(trustFile, project);
@@ -77,17 +93,57 @@ export function findSkills(places: AgentPlaces): readonly Skill[] {
   const ofUser =
     home === undefined ? [] : skillFilesIn(home).map((path) => readSkill(path, "user", true, null));
   const known = new Set<string>();
-  return [...ofProject, ...ofUser].map((skill) => {
+  const all = [...ofProject, ...ofUser].map((skill): Skill => {
     if (skill.status !== "loaded") return skill;
     if (known.has(skill.name)) return { ...skill, status: "hidden" };
     known.add(skill.name);
     return skill;
   });
+  if (trustsProject || !all.some(isOfProject)) return all;
+  // skills-3.
+  const approved = readApprovedSkills(approvalsFile(places), realPath(project));
+  return all.map((skill) =>
+    isOfProject(skill) && approved[skill.name] !== skill.hash ? { ...skill, status: "unapproved" } : skill,
+  );
+}
+
+function isOfProject({ scope, status }: Skill): boolean {
+  return scope === "project" && status === "loaded";
+}
+
+/**
+ * Approves the content that skills of the project have now. The project must be trusted.
+ *
+ * @param names the skills; all skills of the project without it.
+ * @returns the approved skills. @throws HoldfastError `config_invalid`
+ */
+export function approveSkills(places: AgentPlaces, names?: readonly string[]): readonly Skill[] {
+  const project = realPath(places.project);
+  const skills = findSkills({ ...places, trustsProject: true }).filter(isOfProject);
+  const chosen = skills.filter(({ name }) => names === undefined || names.includes(name));
+  const before = readApprovedSkills(approvalsFile(places), project);
+  // The approval of a skill that is gone ends with it.
+  const kept = skills.flatMap(({ name }) =>
+    before[name] === undefined ? [] : [[name, before[name]] as const],
+  );
+  const added = chosen.flatMap(({ name, hash }) => (hash === null ? [] : [[name, hash] as const]));
+  writeApprovedSkills(approvalsFile(places), project, Object.fromEntries([...kept, ...added]));
+  return chosen;
+}
+
+function approvalsFile({ trustFile }: AgentPlaces): string {
+  return join(dirname(trustFile), "approved-skills.json");
+}
+
+/** The content of a skill that was found, if it still is the one that was found. @throws FileProblem */
+export function contentOfSkill({ path, hash }: Skill): SkillContent | undefined {
+  const content = readSkillContent(dirname(path));
+  return content.hash === hash ? content : undefined;
 }
 
 function skillFilesIn(root: string): readonly string[] {
   const files = FOLDERS.flatMap((folder) =>
-    namesIn(join(root, folder)).map((name) => join(root, folder, name, "SKILL.md")),
+    namesIn(join(root, folder)).map((name) => join(root, folder, name, SKILL_FILE)),
   );
   return files.filter((path) => existsSync(path)).slice(0, SKILLS_MAX);
 }
@@ -102,7 +158,7 @@ function namesIn(folder: string): readonly string[] {
 
 function readSkill(path: string, scope: Skill["scope"], isRead: boolean, within: string | null): Skill {
   const draft = newDraft(basename(dirname(path)), "");
-  const skill = { name: draft.name, description: "", path, scope, verdicts: [], problem: null };
+  const skill = { name: draft.name, description: "", path, scope, hash: null, verdicts: [], problem: null };
   if (!isRead) return { ...skill, status: "untrusted" };
   try {
     if (within !== null && !realPath(path).startsWith(`${within}${sep}`))
@@ -113,11 +169,14 @@ function readSkill(path: string, scope: Skill["scope"], isRead: boolean, within:
     const parsed = readFrontMatter(readText(path));
     const report = new FieldReport(parsed.lineOf);
     readFields(parsed.values, TABLE, draft, report);
-    if (draft.description === "" && !Object.hasOwn(parsed.values, "description"))
+    if (!Object.hasOwn(parsed.values, "name"))
+      report.add(["name"], "refused", `it is missing: write \`name: ${draft.name}\``);
+    if (draft.description === "")
       report.add(["description"], "refused", "it is missing: say what the skill does and when to use it");
     const { verdicts } = report;
-    const isRefused = verdicts.some(({ verdict }) => verdict === "refused");
-    return { ...skill, description: draft.description, verdicts, status: isRefused ? "refused" : "loaded" };
+    const found = { ...skill, description: draft.description, verdicts };
+    if (verdicts.some(({ verdict }) => verdict === "refused")) return { ...found, status: "refused" };
+    return { ...found, status: "loaded", hash: readSkillContent(dirname(path)).hash };
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { ...skill, status: "refused", problem: error.message };

@@ -96,17 +96,27 @@ function fileText(file: ListedAgent, io: Io): string {
   return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
 }
 
-function otherText({ path, status, problem, verdicts }: Skill | McpFile, what: string, io: Io): string {
+export function otherText(
+  { path, status, problem, verdicts }: Skill | McpFile,
+  what: string,
+  io: Io,
+): string {
   const lines = [titleText(path, what, status, io), ...(problem === null ? [] : [`  ${problem}`])];
   return [...lines, ...verdicts.map((verdict) => verdictText(verdict, io))].join("\n");
 }
 
-function titleText(path: string, what: string, status: ListedAgent["status"], io: Io): string {
+function titleText(
+  path: string,
+  what: string,
+  status: ListedAgent["status"] | Skill["status"],
+  io: Io,
+): string {
   const { paint } = io.results;
   const colour = {
     loaded: paint.green,
     hidden: paint.yellow,
     untrusted: paint.yellow,
+    unapproved: paint.yellow,
     refused: paint.red,
     doubled: paint.red,
   };

@@ -6,16 +6,21 @@
 import {
   findAgent,
   fullModelName,
+  findSkills,
   instructionsCapability,
   listAgents,
   ModelLoop,
   readProjectInstructions,
   resolveModel,
+  skillsCapability,
+  skillsOf,
+  withSkillTool,
   workspacesByRoot,
   type AgentPlaces,
   type AgentRecord,
   type ModelEnvironment,
   type ModelProvider,
+  type Skill,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
@@ -27,14 +32,47 @@ export interface FileAgent {
   readonly notes: readonly string[];
 }
 
-/** @throws HoldfastError when there is no such agent, or it cannot be used. */
-export function loadFileAgent(nameOrPath: string, places: AgentPlaces, cwd: string): FileAgent {
+/**
+ * @param isContinued whether the agent is for a session that has begun: it keeps the skills of its start, whatever happened to their files.
+ * @throws HoldfastError when there is no such agent, or it cannot be used.
+ */
+export function loadFileAgent(
+  nameOrPath: string,
+  places: AgentPlaces,
+  cwd: string,
+  { isContinued = false }: { readonly isContinued?: boolean } = {},
+): FileAgent {
   const record = findAgent(nameOrPath, places, cwd);
   const loop = loopFor(cwd, places);
-  const notes = readProjectInstructions(places, cwd).leftOut.map(
-    ({ path, reason }) => `${path} is not used: ${reason}`,
-  );
-  return { agent: makeAgent(record, loop, new AgentTree(places), []), record, notes };
+  const skills = findSkills(places);
+  const unused = [
+    ...readProjectInstructions(places, cwd).leftOut,
+    ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
+  ];
+  const notes = unused.map(({ path, reason }) => `${path} is not used: ${reason}`);
+  const agent = makeAgent(record, loop, new AgentTree(places, isContinued ? undefined : skills), []);
+  return { agent, record, notes };
+}
+
+function unusedSkill({ path, name, status }: Skill): readonly { path: string; reason: string }[] {
+  switch (status) {
+    case "loaded":
+    case "hidden":
+      return [];
+    case "refused":
+      return [{ path, reason: `run \`holdfast skill show ${name}\` to see why it is refused` }];
+    case "untrusted":
+      return [
+        { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
+      ];
+    case "unapproved":
+      return [
+        {
+          path,
+          reason: `you have not approved its content; read it, and then run \`holdfast skill approve ${name}\``,
+        },
+      ];
+  }
 }
 
 // file-agent-2.
@@ -43,23 +81,27 @@ const loops = new Map<string, ModelLoop>();
 function loopFor(root: string, places: AgentPlaces): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
+  const workspace = workspacesByRoot();
   const loop = new ModelLoop({
     model: (wanted) => findModel(wanted, places.env),
-    workspace: workspacesByRoot(),
+    workspace,
     root,
-    capabilities: [instructionsCapability(places)],
+    capabilities: [instructionsCapability(places), skillsCapability({ places, workspace })],
   });
   loops.set(root, loop);
   return loop;
 }
 
-/** The agents that a file may start, looked up once. */
+/** The agents that a file may start and the skills of all of them, looked up once. */
 class AgentTree {
+  /** `undefined` where skills are not checked. */
+  readonly skills: readonly Skill[] | undefined;
   readonly #places: AgentPlaces;
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
-  constructor(places: AgentPlaces) {
+  constructor(places: AgentPlaces, skills: readonly Skill[] | undefined) {
     this.#places = places;
+    this.skills = skills;
   }
 
   childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
@@ -88,10 +130,11 @@ class AgentTree {
 
 function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
   refuseUnsupported(record);
+  if (tree.skills !== undefined) skillsOf(record, tree.skills);
   const path = [...above, record.name];
   const children = tree.childrenOf(record, path).map((child) => makeAgent(child, loop, tree, path));
   const named: AgentRecord = {
-    ...record,
+    ...withSkillTool(record),
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
   };
@@ -102,7 +145,6 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 function refuseUnsupported(record: AgentRecord): void {
   const fields = [
     ["MCP servers", Object.keys(record.mcpServers).length > 0],
-    ["skills", (record.skills ?? []).length > 0],
     ["environments", record.environments.length > 0],
     [`the sandbox "${record.sandbox}"`, record.sandbox !== null && record.sandbox !== "filesystem"],
     [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],

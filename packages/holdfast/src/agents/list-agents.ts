@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import {
+  approveSkills,
   distrustFolder,
   findAgent,
   findAgentFiles,
@@ -126,9 +127,12 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   }
   const folder = trustFolder(trustFile, project);
   const files = findAgentFiles(places).filter(({ scope }) => scope === "project").length;
+  const skills = approveSkills(places).map(({ name }) => name);
+  const approved =
+    skills.length === 0 ? "" : `, and its ${count(skills.length, "skill")} with their present content`;
   io.show(
-    { folder, trusted: true, files },
-    `${folder} is trusted: its ${count(files, "agent file")} can be used`,
+    { folder, trusted: true, files, skills },
+    `${folder} is trusted: its ${count(files, "agent file")} can be used${approved}`,
   );
   return 0;
 }

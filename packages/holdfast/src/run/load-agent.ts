@@ -50,7 +50,7 @@ export async function loadAgent(
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
-  const fileAgent = await asFileAgent(path, { cwd, env });
+  const fileAgent = await asFileAgent(path, { cwd, env }, name !== undefined);
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
     if (name === undefined || name === agent.name) return { agent, record, notes, file: record.source.path };
@@ -64,11 +64,15 @@ export async function loadAgent(
 }
 
 /** @returns the agent of an agent file, `undefined` for a file of code. */
-async function asFileAgent(path: string, io: Pick<Io, "cwd" | "env">): Promise<FileAgent | undefined> {
+async function asFileAgent(
+  path: string,
+  io: Pick<Io, "cwd" | "env">,
+  isContinued = false,
+): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { loadFileAgent } = await import("../agents/file-agent.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  return loadFileAgent(path, agentPlaces(io), io.cwd);
+  return loadFileAgent(path, agentPlaces(io), io.cwd, { isContinued });
 }
 
 /** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */

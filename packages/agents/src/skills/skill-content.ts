@@ -1,0 +1,141 @@
+// `readSkillContent`: the files of a skill's folder, and the hash that names this content.
+//
+//   skill-content-1. The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the version of a skill.
+//   skill-content-2. A folder with a link, a file that is no regular file, or a path that another system could not write is refused.
+//   skill-content-3. Number, size and depth of the files are limited.
+
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
+import { join } from "node:path";
+
+import { FileProblem } from "../agent-files/format/front-matter.ts";
+
+export interface SkillFile {
+  /** From the folder of the skill, with `/`. */
+  readonly path: string;
+  readonly bytes: Buffer;
+  readonly isExecutable: boolean;
+}
+
+export interface SkillContent {
+  /** SHA-256 in hexadecimal. */
+  readonly hash: string;
+  /** In the order of their paths. */
+  readonly files: readonly SkillFile[];
+}
+
+export const SKILL_FILE = "SKILL.md";
+
+export const SKILL_LIMITS = {
+  files: 200,
+  fileBytes: 1024 * 1024,
+  bytes: 10 * 1024 * 1024,
+  depth: 8,
+} as const;
+
+/** Folders and files that tools leave behind. They are no part of a skill. */
+const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".DS_Store", "node_modules", "__pycache__"]);
+
+/** @throws FileProblem */
+export function readSkillContent(folder: string): SkillContent {
+  const files = filesBelow(folder, "", 1, { files: 0, bytes: 0 }).toSorted((a, b) =>
+    a.path < b.path ? -1 : 1,
+  );
+  refuseCollisions(files);
+  return { hash: hashOf(files), files };
+}
+
+/** skill-content-1. */
+function hashOf(files: readonly SkillFile[]): string {
+  const lines = files.map(({ path, bytes, isExecutable }) =>
+    JSON.stringify([path, createHash("sha256").update(bytes).digest("hex"), isExecutable]),
+  );
+  return createHash("sha256").update(lines.join("\n")).digest("hex");
+}
+
+/** @param total counted over the whole folder. */
+function filesBelow(
+  folder: string,
+  above: string,
+  depth: number,
+  total: { files: number; bytes: number },
+): readonly SkillFile[] {
+  if (depth > SKILL_LIMITS.depth) throw tooMuch(`${above} is more than ${SKILL_LIMITS.depth} folders deep`);
+  return entriesOf(folder).flatMap((entry) => {
+    const path = `${above}${entry.name}`;
+    refuseName(entry.name, path);
+    if (entry.isDirectory()) return filesBelow(join(folder, entry.name), `${path}/`, depth + 1, total);
+    if (entry.isSymbolicLink())
+      throw new FileProblem(`${path} is a link`, "put the file itself into the folder of the skill");
+    if (!entry.isFile())
+      throw new FileProblem(`${path} is no file`, "remove it from the folder of the skill");
+    const file = readSkillFile(join(folder, entry.name), path);
+    total.files++;
+    total.bytes += file.bytes.length;
+    // skill-content-3.
+    if (total.files > SKILL_LIMITS.files) throw tooMuch(`it has more than ${SKILL_LIMITS.files} files`);
+    if (total.bytes > SKILL_LIMITS.bytes)
+      throw tooMuch(`its files have more than ${SKILL_LIMITS.bytes} bytes`);
+    return [file];
+  });
+}
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !LEFT_OUT.has(name));
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+function readSkillFile(at: string, path: string): SkillFile {
+  let file: number;
+  try {
+    // A link or a pipe that took the place of the file is not opened, or does not block.
+    file = openSync(at, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    throw unreadable(error);
+  }
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile())
+      throw new FileProblem(`${path} is no file`, "remove it from the folder of the skill");
+    if (stats.size > SKILL_LIMITS.fileBytes)
+      throw tooMuch(`${path} has ${stats.size} bytes, and ${SKILL_LIMITS.fileBytes} is the limit of a file`);
+    return { path, bytes: readFileSync(file), isExecutable: (stats.mode & 0o100) !== 0 };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** skill-content-2. Windows reserves some names, and gives others a meaning. */
+const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
+
+function refuseName(name: string, path: string): void {
+  const shown = JSON.stringify(path);
+  // A workspace writes nothing below these two.
+  const isOwn = [".git", ".holdfast"].includes(name.toLowerCase());
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for.
+  const isUsable = !isOwn && !/[\u0000-\u001f\u007f\\:*?"<>|]|[. ]$/.test(name) && !RESERVED.test(name);
+  if (isUsable && name.length <= 255 && name.isWellFormed() && !name.includes("\ufffd")) return;
+  throw new FileProblem(`${shown} is a name that not every system can write`, "give the file another name");
+}
+
+function refuseCollisions(files: readonly SkillFile[]): void {
+  const seen = new Map<string, string>();
+  for (const { path } of files) {
+    const key = path.normalize("NFC").toLowerCase();
+    const other = seen.get(key);
+    if (other !== undefined)
+      throw new FileProblem(`${other} and ${path} are one file on other systems`, "rename one of them");
+    seen.set(key, path);
+  }
+}
+
+function tooMuch(message: string): FileProblem {
+  return new FileProblem(message, "move what is large out of the folder of the skill");
+}
+
+function unreadable(error: unknown): FileProblem {
+  return new FileProblem(`it cannot be read: ${(error as Error).message}`, "check its permissions");
+}

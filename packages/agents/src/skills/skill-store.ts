@@ -1,0 +1,59 @@
+// `SkillStore`: contents of skills by their hash, in the user's data folder. A session reads the content of its start there.
+//
+//   skill-store-1. A content is written beside its place and renamed, so that it is there as a whole or not at all.
+//   skill-store-2. A content is hashed again when it is read. A damaged content is removed, and counts as missing.
+
+import { randomBytes } from "node:crypto";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { makePrivateFolder } from "@holdfast/runtime/internal";
+
+import { FileProblem } from "../agent-files/format/front-matter.ts";
+import { readSkillContent, type SkillContent } from "./skill-content.ts";
+
+export class SkillStore {
+  readonly #folder: string;
+
+  /** @param folder need not exist. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Keeps a content. A content that is there is not written again. */
+  keep(content: SkillContent): void {
+    const place = this.#placeOf(content.hash);
+    if (existsSync(place)) return;
+    // skill-store-1.
+    const beside = join(this.#folder, `.new-${randomBytes(8).toString("hex")}`);
+    try {
+      for (const { path, bytes, isExecutable } of content.files) {
+        const at = join(beside, path);
+        makePrivateFolder(dirname(at));
+        writeFileSync(at, bytes, { flag: "wx", mode: isExecutable ? 0o755 : 0o644 });
+      }
+      renameSync(beside, place);
+    } catch (error) {
+      rmSync(beside, { recursive: true, force: true });
+      // Another process has kept the same content in between.
+      if (!existsSync(place)) throw error;
+    }
+  }
+
+  read(hash: string): SkillContent | undefined {
+    const place = this.#placeOf(hash);
+    if (!existsSync(place)) return undefined;
+    try {
+      const content = readSkillContent(place);
+      if (content.hash === hash) return content;
+    } catch (error) {
+      if (!(error instanceof FileProblem)) throw error;
+    }
+    rmSync(place, { recursive: true, force: true }); // skill-store-2.
+    return undefined;
+  }
+
+  #placeOf(hash: string): string {
+    if (!/^[0-9a-f]{64}$/.test(hash)) throw new Error(`${hash} is no hash of a content`);
+    return join(this.#folder, hash);
+  }
+}
