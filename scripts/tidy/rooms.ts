@@ -46,7 +46,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres"],
   ],
   agents: [
-    ["models", "workspace", "agent-files/agent-record.ts"],
+    ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
     ["tasks", "agent-files/format"],
     ["model-loop", "agent-files/dialects", "skills"],
     ["coding-agent", "agent-files"],

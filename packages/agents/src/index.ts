@@ -100,6 +100,13 @@ export { findAgent, listAgents, type AgentStatus, type ListedAgent } from "./age
 export { loadAgentFile, type AgentFile, type AgentFileProblem } from "./agent-files/load-agent-file.ts";
 export { type FieldVerdict, type Verdict } from "./agent-files/format/field-report.ts";
 export { nameProblem } from "./agent-files/dialects/dialect.ts";
+export {
+  addProjectRule,
+  readProjectRules,
+  removeProjectRules,
+  type KeptRule,
+} from "./agent-files/project-rules.ts";
+export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
 export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";

@@ -41,7 +41,7 @@ export {
   type QuestionOptions,
   type WaitOptions,
 } from "./kernel/context.ts";
-export { isApproval, type AnswerShape, type Approval } from "./journal/approval.ts";
+export { isApproval, type AnswerShape, type Approval, type Remember } from "./journal/approval.ts";
 export type { TaskOptions, TaskType } from "./asks/task-asks.ts";
 export type { TaskAnswer, UncertainEffect } from "./kernel/uncertain-effects.ts";
 export type { EffectClass, RetryPolicy } from "./journal/task-policy.ts";

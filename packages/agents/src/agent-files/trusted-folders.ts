@@ -2,11 +2,12 @@
 //
 //   trusted-folders-1. A folder is trusted by its real path, and no folder below it is.
 
-import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { z } from "zod";
+
 import { realPath } from "./agent-places.ts";
+import { readUserFile } from "./user-file.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {
@@ -38,29 +39,14 @@ function writeTrusted(trustFile: string, folders: readonly string[]): void {
   replacePrivate(trustFile, `${JSON.stringify({ folders }, null, 2)}\n`);
 }
 
-function readTrusted(trustFile: string): readonly string[] {
-  let text: string;
-  try {
-    if (isWritableByOthers(statSync(trustFile))) throw damaged(trustFile, "other users may write it");
-    text = readFileSync(trustFile, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  let folders: unknown;
-  try {
-    ({ folders } = JSON.parse(text) as { folders?: unknown });
-  } catch {
-    throw damaged(trustFile, "it is not JSON");
-  }
-  if (Array.isArray(folders) && folders.every((folder) => typeof folder === "string")) return folders;
-  throw damaged(trustFile, "it has no list of folders");
-}
+const file = z.object({ folders: z.array(z.string()) });
 
-function damaged(path: string, why: string): HoldfastError {
-  return new HoldfastError("config_invalid", `the file of trusted folders cannot be used: ${why}`, {
-    at: path,
-    expected: '{ "folders": ["/path/of/a/project"] }, written by this user only',
+function readTrusted(trustFile: string): readonly string[] {
+  const found = readUserFile(trustFile, {
+    what: "trusted folders",
+    expected: '{ "folders": ["/path/of/a/project"] }',
     fix: "remove the file, and trust the folders again: `holdfast agents trust`",
+    schema: file,
   });
+  return found?.folders ?? [];
 }

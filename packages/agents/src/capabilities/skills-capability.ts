@@ -19,7 +19,7 @@ import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter.ts";
 import { contentOfSkill, findSkills, type Skill } from "../agent-files/skills.ts";
 import type { Capability } from "../model-loop/capability.ts";
-import { matchesName } from "../model-loop/permissions.ts";
+import { matchesName } from "../model-loop/permission/permissions.ts";
 import { defineTool, type Tool } from "../model-loop/tool.ts";
 import { SKILL_FILE, type SkillContent } from "../skills/skill-content.ts";
 import { SkillStore } from "../skills/skill-store.ts";

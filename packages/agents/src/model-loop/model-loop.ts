@@ -22,6 +22,7 @@ import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-ta
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
+import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
 import { ModelTurn, type LoopParts, type Prepared } from "./model-turn.ts";
 import type { Tool } from "./tool.ts";
@@ -39,6 +40,8 @@ export interface ModelLoopOptions {
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
   readonly capabilities?: readonly AnyCapability[];
+  /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
+  readonly projectRules?: ProjectRules;
 }
 
 const textInput = z.union(
@@ -71,10 +74,10 @@ export class ModelLoop {
    * @param agents the agents that its tool `delegate` may start.
    */
   agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
-    const { capabilities = [] } = this.#options;
+    const { capabilities = [], projectRules } = this.#options;
     const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
     const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
-    const parts: LoopParts = { model: this.#model, tools, capabilities, prepare };
+    const parts: LoopParts = { model: this.#model, tools, capabilities, prepare, projectRules };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     return defineAgent<unknown, Json, ModelState>({
@@ -98,9 +101,9 @@ export class ModelLoop {
 
   /** model-loop-2. */
   async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
-    const { capabilities = [], workspace: source, root } = this.#options;
+    const { capabilities = [], workspace: source, root, projectRules } = this.#options;
     const workspace = await readWorkspaceFacts(await pickWorkspace(source, root), task.signal);
     const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
-    return { agent, workspace, facts };
+    return { agent, workspace, facts, rules: projectRules?.read() ?? [] };
   }
 }

@@ -2,7 +2,7 @@
 
 import type { Json } from "@holdfast/core";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
 import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
@@ -24,6 +24,8 @@ export interface ModelState {
   readonly usage: SpentUsage;
   /** The most tokens that the conversation can have, by `entryTokens`. */
   readonly conversationTokens: number;
+  /** The rules of the project when the session started, and those that people gave with their answers since. */
+  readonly rules: readonly PermissionRule[];
   readonly todos: readonly Todo[];
   /** The plan that a person approved, for an agent that plans first. */
   readonly plan: string | null;
@@ -57,6 +59,7 @@ export const FIRST_STATE: ModelState = {
   model: null,
   usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
   conversationTokens: 0,
+  rules: [],
   todos: [],
   plan: null,
   answer: null,

@@ -3,15 +3,16 @@
 import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
+import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ModelToolCall, ToolContent } from "../models/model-provider.ts";
 import type { modelTask } from "../models/model-task.ts";
 import { entryTokens } from "../models/request-size.ts";
+import { askPermission, type ProjectRules } from "./permission/ask-permission.ts";
 import { offersOf, type AnyCapability } from "./capability.ts";
 import { SUBMIT_OUTPUT, submitOutput } from "./loop-tools.ts";
 import { FRESH_GUARD, noteCall } from "./loop-guard.ts";
-import type { CapabilityFacts, ModelState } from "./model-state.ts";
-import { decide, matchesName } from "./permissions.ts";
+import { FIRST_STATE, type CapabilityFacts, type ModelState } from "./model-state.ts";
+import { matchesName } from "./permission/permissions.ts";
 import {
   CUT_OFF,
   EMPTY_REPLY,
@@ -27,6 +28,8 @@ import type { WorkspaceFacts } from "./workspace-facts.ts";
 const NEXT_INPUT = "next_input";
 /** The signal that reaches the model before its next call, in the middle of the work: a text, or `{ text }`. */
 const STEER = "steer";
+/** The signal that ends the rules that answers gave the session. It has no payload, and counts from the next model call. */
+const REVOKE_RULES = "revoke_rules";
 /** The signal that ends the turn under way. It has no payload. A turn that has ended already ignores it. */
 const INTERRUPT = "interrupt";
 
@@ -38,12 +41,14 @@ export interface LoopParts {
   readonly capabilities: readonly AnyCapability[];
   /** Reads what a session that starts now continues with. */
   readonly prepare: (task: TaskContext) => Promise<Prepared>;
+  readonly projectRules: ProjectRules | undefined;
 }
 
 export interface Prepared {
   readonly agent: AgentRecord;
   readonly workspace: WorkspaceFacts;
   readonly facts: CapabilityFacts;
+  readonly rules: readonly PermissionRule[];
 }
 
 export const LOOP_LIMITS = {
@@ -76,7 +81,7 @@ export class ModelTurn {
   constructor(ctx: Context, state: ModelState, parts: LoopParts) {
     this.#ctx = ctx;
     this.#before = state;
-    this.#state = state;
+    this.#state = { ...FIRST_STATE, ...state }; // A session of an older version lacks the newer fields.
     this.#parts = parts;
   }
 
@@ -112,10 +117,10 @@ export class ModelTurn {
 
   async #begin(): Promise<Turn> {
     const prepared = await this.#ctx.run("prepare", this.#parts.prepare, { retry: PREPARE_RETRY });
-    const { workspace, facts } = prepared;
+    const { workspace, facts, rules } = prepared;
     const isConversation = prepared.agent.isConversation || wantsConversation(this.#ctx.input);
     const agent: AgentRecord = { ...prepared.agent, isConversation };
-    this.#change({ agent, workspace, facts });
+    this.#change({ agent, workspace, facts, rules });
     this.#append("user", textOf(this.#ctx.input));
     return this.#workInterruptibly(agent, workspace);
   }
@@ -139,6 +144,10 @@ export class ModelTurn {
 
   async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
     for (let steer; (steer = this.#ctx.takeSignal(STEER)) !== undefined;) this.#append("user", textOf(steer));
+    while (this.#ctx.hasSignal(REVOKE_RULES)) {
+      this.#ctx.takeSignal(REVOKE_RULES);
+      this.#change({ rules: [] });
+    }
     const turnsMax = agent.turnsMax ?? LOOP_LIMITS.turns;
     if (this.#state.turns >= turnsMax)
       await this.#askToContinue(agent, `it has made ${this.#state.turns} model calls for this request`);
@@ -278,7 +287,7 @@ export class ModelTurn {
     return ready.schedule(this.#ctx, this.#state.workspace?.root ?? ".");
   }
 
-  /** @returns why the call is refused; asks a person where a rule says so. */
+  /** @returns why the call is refused. */
   async #whyRefused(
     agent: AgentRecord,
     tool: Tool,
@@ -287,22 +296,16 @@ export class ModelTurn {
   ): Promise<string | undefined> {
     if (agent.planFirst && this.#state.plan === null && !tool.isReading)
       return `${call.name} is not possible yet: call propose_plan, and wait until the plan is approved.`;
-    const { decision, rule } = decide(agent.permissions, tool, subject);
-    if (decision === "allow") return undefined;
-    const what = subject === null ? call.name : `${call.name}: ${subject}`;
-    if (decision === "deny") return `Not permitted: ${what}. A rule of the agent forbids it.`;
-    const { approved, reason } = await this.#ctx.requestInput({
-      prompt: `Allow ${what.slice(0, 200)}?`,
-      details: {
-        agent: agent.name,
-        tool: call.name,
-        input: call.input,
-        rule,
-        folder: this.#state.workspace?.root,
-      },
+    return askPermission(this.#ctx, {
+      agent,
+      tool,
+      subject,
+      input: call.input,
+      folder: this.#state.workspace?.root,
+      rules: () => this.#state.rules,
+      keep: (rule) => this.#change({ rules: [...this.#state.rules, rule] }),
+      projectRules: this.#parts.projectRules,
     });
-    if (approved) return undefined;
-    return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;
   }
 
   /** @returns why to stop, if this result is a reason to. */

@@ -3,11 +3,11 @@
 //   approved-skills-1. An approval is for one content of one skill of one project, by the project's real path. A changed content
 //       needs a new one.
 
-import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { HoldfastError } from "@holdfast/core";
-import { isWritableByOthers, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { z } from "zod";
+
+import { readUserFile } from "../agent-files/user-file.ts";
 
 /** Hashes of contents by the names of skills. */
 export type ApprovedSkills = Readonly<Record<string, string>>;
@@ -29,25 +29,11 @@ export function writeApprovedSkills(path: string, project: string, skills: Appro
 }
 
 function readAll(path: string): Readonly<Record<string, ApprovedSkills>> {
-  let text: string;
-  try {
-    if (isWritableByOthers(statSync(path))) throw damaged(path, "other users may write it");
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw error;
-  }
-  try {
-    return file.parse(JSON.parse(text)).skills;
-  } catch {
-    throw damaged(path, "it has another form");
-  }
-}
-
-function damaged(path: string, why: string): HoldfastError {
-  return new HoldfastError("config_invalid", `the file of approved skills cannot be used: ${why}`, {
-    at: path,
-    expected: '{ "skills": { "/path/of/a/project": { "NAME": "HASH" } } }, written by this user only',
+  const found = readUserFile(path, {
+    what: "approved skills",
+    expected: '{ "skills": { "/path/of/a/project": { "NAME": "HASH" } } }',
     fix: "remove the file, and approve the skills again: `holdfast skill approve`",
+    schema: file,
   });
+  return found?.skills ?? {};
 }

@@ -4,6 +4,16 @@
 export interface Approval {
   readonly approved: boolean;
   readonly reason?: string;
+  /** Absent for an answer that counts once. Only questions about permissions can keep an answer as a rule. */
+  readonly remember?: Remember;
+}
+
+/** How long an answer counts as a rule, and for which calls. */
+export interface Remember {
+  /** `project` is for later sessions of the same project and user, too. */
+  readonly scope: "session" | "project";
+  /** The pattern for the call's main argument, such as `git diff:*`. Without one the rule is for this exact argument. */
+  readonly pattern?: string;
 }
 
 /**
@@ -14,10 +24,21 @@ export type AnswerShape = "approval" | "any";
 
 export function isApproval(value: unknown): value is Approval {
   if (typeof value !== "object" || value === null) return false;
-  const { approved, reason, ...others } = value as Readonly<Record<string, unknown>>;
+  const { approved, reason, remember, ...others } = value as Readonly<Record<string, unknown>>;
   return (
     typeof approved === "boolean" &&
     (reason === undefined || typeof reason === "string") &&
+    (remember === undefined || isRemember(remember)) &&
+    Object.keys(others).length === 0
+  );
+}
+
+function isRemember(value: unknown): value is Remember {
+  if (typeof value !== "object" || value === null) return false;
+  const { scope, pattern, ...others } = value as Readonly<Record<string, unknown>>;
+  return (
+    (scope === "session" || scope === "project") &&
+    (pattern === undefined || (typeof pattern === "string" && pattern.trim() !== "")) &&
     Object.keys(others).length === 0
   );
 }

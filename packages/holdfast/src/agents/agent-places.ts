@@ -1,6 +1,6 @@
 // `agentPlaces`: where this call looks for agent files. `shownPath` shows a path as a person would write it.
 
-import { isAbsolute, join, relative } from "node:path";
+import { dirname, isAbsolute, join, relative } from "node:path";
 import type { AgentPlaces } from "@holdfast/agents";
 import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
@@ -21,6 +21,11 @@ export function agentPlaces(
     trustFile: join(dataFolder(io), "trusted-folders.json"),
     trustsProject,
   };
+}
+
+/** The file of the permission rules that the user gave for projects. */
+export function rulesFile({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+  return join(dirname(trustFile), "permission-rules.json");
 }
 
 /** The path from the current folder, or from the home folder, or the whole of it. */

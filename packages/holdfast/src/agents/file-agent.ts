@@ -4,6 +4,7 @@
 //   file-agent-2. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
 
 import {
+  addProjectRule,
   findAgent,
   fullModelName,
   findSkills,
@@ -11,6 +12,7 @@ import {
   listAgents,
   ModelLoop,
   readProjectInstructions,
+  readProjectRules,
   resolveModel,
   skillsCapability,
   skillsOf,
@@ -24,6 +26,8 @@ import {
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
+
+import { rulesFile } from "./agent-places.ts";
 
 export interface FileAgent {
   readonly agent: Agent;
@@ -87,6 +91,16 @@ function loopFor(root: string, places: AgentPlaces): ModelLoop {
     workspace,
     root,
     capabilities: [instructionsCapability(places), skillsCapability({ places, workspace })],
+    projectRules: {
+      read: () =>
+        readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
+          decision,
+          tool,
+          pattern,
+        })),
+      add: (rule, session) =>
+        addProjectRule(rulesFile(places), places.project, { ...rule, session, at: Date.now() }),
+    },
   });
   loops.set(root, loop);
   return loop;

@@ -85,6 +85,44 @@ test("a file is run by its path, and a change waits for an approval without a pr
   expect(readFileSync(project.path("new.txt"), "utf8")).toBe("new\n");
 });
 
+test("an answer for the session or the project is kept as a rule, which can be revoked", async () => {
+  write("runner", "tools: [Bash]\n", "You run what you are told.");
+  const commands = ["echo one", "echo one", "echo two", "echo two; echo three"];
+  script = (conversation) => {
+    const command = commands[repliesOf(conversation)];
+    return command === undefined ? { text: "Ran." } : { toolCalls: [{ name: "shell", input: { command } }] };
+  };
+  const file = ".holdfast/agents/runner.md";
+  const questions = async (id: string): Promise<string[]> => {
+    const { waits } = await project.json<{ waits: readonly { readonly prompt?: string }[] }>("show", id);
+    return waits.flatMap(({ prompt }) => prompt ?? []);
+  };
+  expect((await run("run", file, "Run them.", "--session", "r", "--park")).code).toBe(0);
+  expect((await run("inbox")).stdout).toContain("kept as a rule for shell(echo one)");
+  expect((await run("approve", "r", "--for", "session")).code).toBe(0);
+  await run("resume", "r", "--park");
+  expect(await questions("r")).toEqual(["Allow shell: echo two?"]);
+  expect((await run("approve", "r", "--for", "project", "--pattern", "echo:*")).code).toBe(0);
+  await run("resume", "r", "--park");
+  // A line of several commands matches no rule.
+  expect(await questions("r")).toEqual(["Allow shell: echo two; echo three?"]);
+  expect((await run("inbox")).stdout).not.toContain("kept as a rule");
+
+  expect((await run("rules", "list")).stdout).toMatch(/^1 +allow shell\(echo:\*\) .* by the answer to r\n$/);
+  expect((await run("run", file, "Run them.", "--session", "s", "--park")).code).toBe(0);
+  expect(await questions("s")).toEqual(["Allow shell: echo two; echo three?"]);
+  expect((await run("rules", "revoke", "2")).code).toBe(4);
+  expect((await run("rules", "revoke", "1")).code).toBe(0);
+  expect((await run("run", file, "Run them.", "--session", "t", "--park")).code).toBe(0);
+  expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
+
+  // A revoked rule of a session is asked for again from the next model call.
+  await run("approve", "t", "--for", "session");
+  await run("rules", "revoke", "--session", "t");
+  await run("resume", "t", "--park");
+  expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
+});
+
 test("an agent that is killed between its tool call and its answer continues without the call", async () => {
   write("counter", 'holdfast:\n  approvals:\n    allow: ["shell(echo:*)"]\n', "You count.");
   let asked = 0;

@@ -12,10 +12,18 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { toError, UnavailableError, type Session, type SignalReceipt, type TraceEvent } from "@holdfast/core";
+import {
+  toError,
+  UnavailableError,
+  type Approval,
+  type Session,
+  type SignalReceipt,
+  type TraceEvent,
+} from "@holdfast/core";
 import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
 import { askedLines } from "../inbox/inbox-text.ts";
+import { plainLine } from "../frame/plain-text.ts";
 import type { DriveChat } from "../run/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
 import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
@@ -28,13 +36,17 @@ import { ChatView } from "./chat-view.ts";
 const NEXT_INPUT = "next_input";
 const RETRIES = 100;
 const RETRY_MS = 100;
+const ALWAYS = JSON.stringify({ approved: true, remember: { scope: "session" } } satisfies Approval);
 const HELP = [
   "a line is your next message; while the agent works, it steers the agent",
   "/exit leaves, and the session stays; /help shows this; //text sends a text that begins with a slash",
   "Ctrl-C interrupts the agent; twice leaves",
 ];
 
-type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer">;
+type Question = Pick<QuestionWait, "id" | "name" | "prompt" | "answer"> & {
+  /** The rule that the answer `a` keeps for the session. */
+  readonly lastingRule?: string;
+};
 
 export class ChatTalk implements DriveChat, LiveView {
   readonly #io: Io;
@@ -217,20 +229,26 @@ export class ChatTalk implements DriveChat, LiveView {
 
   #ask(question: Question, details: unknown): void {
     if (this.#questions.some(({ id }) => id === question.id)) return;
-    this.#questions.push(question);
+    const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
+    const { lastingRule } = view;
+    this.#questions.push(lastingRule === undefined ? question : { ...question, lastingRule });
     if (this.#io.isJson) return;
     const { paint, symbols } = this.#io.notes;
-    const view = viewQuestion({ prompt: question.prompt, details }, question.answer);
     for (const [at, line] of askedLines(view).entries())
       this.#terminal.say(at === 0 ? paint.bold(`${symbols.ask} ${line}`) : `    ${line}`);
     if (view.folder !== undefined) this.#terminal.say(paint.dim(`    in ${view.folder}`));
-    this.#terminal.say(paint.dim(`  ${howToAnswer(question.answer)}`));
+    const always =
+      lastingRule === undefined ? "" : `, or a to allow ${plainLine(lastingRule, 2_000)} in this session`;
+    this.#terminal.say(paint.dim(`  ${howToAnswer(question.answer)}${always}`));
   }
 
   /** chat-talk-2. @returns whether it was one. */
   #answer(line: string, question: Question): boolean {
+    const { lastingRule, ...asked } = question;
     const isText = question.answer === "any" && !/^["{[\d]/.test(line);
-    const meaning = readTypedLine(isText ? JSON.stringify(said(line)) : line, { ...question, type: "input" });
+    const isAlways = lastingRule !== undefined && /^\s*(a|always)\s*$/i.test(line);
+    const text = isAlways ? ALWAYS : isText ? JSON.stringify(said(line)) : line;
+    const meaning = readTypedLine(text, { ...asked, type: "input" });
     if (meaning.type === "signal" && questionOf(meaning.signal.name) === question.id) {
       this.#questions = this.#questions.filter(({ id }) => id !== question.id);
       this.#send({ type: "answer", question: question.id, payload: meaning.signal.payload });

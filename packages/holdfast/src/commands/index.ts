@@ -13,7 +13,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
-  ["Set up", ["agents", "skill", "secret", "config", "doctor"]],
+  ["Set up", ["agents", "rules", "skill", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -29,6 +29,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   replay: async () => (await import("./replay.ts")).replay,
   signal: async () => (await import("./signal.ts")).signal,
   approve: async () => (await import("./people/approve.ts")).approve,
+  rules: async () => (await import("./people/rules.ts")).rules,
   answer: async () => (await import("./people/answer.ts")).answer,
   pause: async () => (await import("./pause.ts")).pause,
   unpause: async () => (await import("./unpause.ts")).unpause,

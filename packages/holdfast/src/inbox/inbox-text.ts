@@ -9,6 +9,7 @@ import { duration, plain, plainLine } from "../frame/plain-text.ts";
 import { moment, questionLines } from "../view/describe-session.ts";
 
 const NAME_CHARS = 60;
+const RULE_CHARS = 2_000;
 
 const TITLES: { readonly [kind in InboxItem["kind"]]: string } = {
   uncertain_effect: "uncertain effect",
@@ -23,7 +24,8 @@ export function inboxLines(items: readonly InboxItem[], look: Look, now: number)
 }
 
 function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): readonly string[] {
-  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
+  const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal, lastingRule } =
+    item;
   const names = path.map((name) => plainLine(name, NAME_CHARS)).join(" > ");
   const age = duration(Math.max(0, now - since));
   const mark = kind === "pause" ? symbols.warn : symbols.ask;
@@ -40,6 +42,11 @@ function itemLines(item: InboxItem, { paint, symbols }: Look, now: number): read
     ...(folder === undefined ? [] : [`    in ${plain(folder).replaceAll("\n", " ")}`]),
     ...(until === undefined ? [] : [`    until ${moment(until, now)}`]),
     ...(principal.startsWith("anybody") ? [] : [`    for ${plainLine(principal, NAME_CHARS)}`]),
+    ...(lastingRule === undefined
+      ? []
+      : [
+          `    with --for session or --for project the answer is kept as a rule for ${plainLine(lastingRule, RULE_CHARS)}`,
+        ]),
     ...item.commands.map((command) => `    ${paint.cyan(command)}`),
   ];
 }

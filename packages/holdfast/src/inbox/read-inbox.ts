@@ -54,7 +54,7 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
   return open.map((wait) => {
     const asked = records.get(wait.id);
     const view = viewQuestion(asked?.question ?? { prompt: wait.prompt }, wait.answer);
-    const { kind, prompt, tool, action, folder, details } = view;
+    const { kind, prompt, tool, action, folder, lastingRule, details } = view;
     const isAnswered = pending.has(wait.name);
     return {
       ...common,
@@ -64,6 +64,7 @@ export async function itemsOf(session: Session, context: InboxContext): Promise<
       ...(tool === undefined ? {} : { tool }),
       ...(action === undefined ? {} : { action }),
       ...(folder === undefined ? {} : { folder }),
+      ...(lastingRule === undefined ? {} : { lastingRule }),
       ...(details === undefined ? {} : { details }),
       since: asked?.at ?? updatedAt,
       ...(wait.until === undefined ? {} : { until: wait.until }),

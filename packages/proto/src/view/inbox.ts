@@ -17,6 +17,8 @@ export interface InboxItem {
   readonly tool?: string;
   readonly action?: string;
   readonly folder?: string;
+  /** The rule that an answer can keep for the session or the project. */
+  readonly lastingRule?: string;
   readonly details?: unknown;
   /** Epoch milliseconds since which the session waits. */
   readonly since: number;

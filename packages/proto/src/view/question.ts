@@ -21,6 +21,8 @@ export interface QuestionView {
   readonly action?: string;
   /** The folder in which the call would run. */
   readonly folder?: string;
+  /** The rule that an answer can keep, such as `shell(git diff)`. */
+  readonly lastingRule?: string;
   /** The task whose effect is uncertain. */
   readonly taskId?: string;
   /** Any other details, as they were asked. */
@@ -36,7 +38,7 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
   if (typeof taskId === "string" && prompt.includes(UNCERTAIN))
     return { kind: "uncertain_effect", prompt, taskId };
   const kind = answer === "any" ? "question" : "approval";
-  const { tool, input, folder } = fields;
+  const { tool, input, folder, lastingRule } = fields;
   if (typeof tool !== "string") return { kind, prompt, ...(details === undefined ? {} : { details }) };
   return {
     kind,
@@ -44,6 +46,7 @@ export function viewQuestion({ prompt, details }: AskedQuestion, answer: AnswerK
     tool,
     action: actionOf(input),
     ...(typeof folder === "string" ? { folder } : {}),
+    ...(typeof lastingRule === "string" ? { lastingRule } : {}),
   };
 }
 

@@ -1,36 +1,73 @@
-import { NotFoundError, type Approval } from "@holdfast/core";
+import { NotFoundError, type Approval, type Remember } from "@holdfast/core";
 import { refuse, takeOnly } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
 
 export const approve: Command = {
   name: "approve",
   summary: "Answer a session's oldest open question with yes, or with no",
-  usage: "approve (ID | --last) [--no] [--reason TEXT]",
-  description: "Only for questions that ask for yes or no; answer other questions with `holdfast answer`.",
+  usage: "approve (ID | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]]",
+  description:
+    "Only for questions that ask for yes or no; answer other questions with `holdfast answer`. An answer counts once. With --for it is kept as " +
+    "a rule for the same call of the same tool, as `holdfast inbox` shows it, and --pattern makes the rule wider. Rules for a project lie in " +
+    "your data folder; `holdfast rules` lists and revokes them. A rule never weakens a `deny` of the agent.",
   options: {
     last: { help: "the newest session that has an open question" },
     no: { help: "do not approve" },
     reason: { help: "the reason, which the agent receives", value: "TEXT" },
+    for: {
+      help: "keep the answer as a rule for this session, or for this project",
+      value: "session|project",
+    },
+    pattern: {
+      help: "with --for: the main arguments that the rule is for, such as `git diff:*` or `src/**`",
+      value: "PATTERN",
+    },
   },
   examples: [
     ["approve ses_019a", "yes"],
     ["approve --last", "whichever asked last"],
+    ["approve ses_019a --for session", "yes, and the same call is not asked for again in this session"],
+    [
+      "approve ses_019a --for project --pattern 'git diff:*'",
+      "yes, and so is every `git diff` in this project",
+    ],
     ["approve ses_019a --no --reason 'not on a Friday'", "no, and why"],
   ],
 
   async run(args, io) {
     const id = args.has("last") ? await newestAsking(args, io) : idIn(args);
     const reason = args.text("reason");
-    const approval: Approval = { approved: !args.has("no"), ...(reason === undefined ? {} : { reason }) };
+    const remember = rememberIn(args);
+    const approval: Approval = {
+      approved: !args.has("no"),
+      ...(reason === undefined ? {} : { reason }),
+      ...(remember === undefined ? {} : { remember }),
+    };
     const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
       id,
       payload: approval,
       isApproval: true,
-      said: approval.approved ? "approved" : "not approved",
+      said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
     });
   },
 };
+
+function rememberIn(args: Arguments): Remember | undefined {
+  const scope = args.text("for");
+  const pattern = args.text("pattern");
+  if (scope === undefined && pattern === undefined) return undefined;
+  if (scope !== "session" && scope !== "project")
+    throw refuse(
+      scope === undefined ? "--pattern needs --for" : `--for cannot be "${scope}"`,
+      approve.usage,
+      {
+        expected: "--for session, or --for project",
+      },
+    );
+  if (pattern?.trim() === "") throw refuse("--pattern is empty", approve.usage);
+  return { scope, ...(pattern === undefined ? {} : { pattern }) };
+}
 
 function idIn({ positionals }: Arguments): string {
   return takeOnly(positionals, "the session (its id, or --last)", approve.usage);

@@ -13,8 +13,8 @@
 import { posix } from "node:path";
 import picomatch from "picomatch";
 
-import type { PermissionDecision, PermissionRule } from "../agent-files/agent-record.ts";
-import type { Tool } from "./tool.ts";
+import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
+import type { Tool } from "../tool.ts";
 
 export interface Decision {
   readonly decision: PermissionDecision;
@@ -74,6 +74,20 @@ function matches(rule: PermissionRule, tool: Tool, subject: string | null): bool
       return picomatch.isMatch(subject, rule.pattern, { bash: true, dot: true });
   }
 }
+
+/**
+ * The pattern that matches this main argument alone, `null` for a call without one.
+ *
+ * @returns nothing where no pattern can say that: for a line of several commands, and for an argument with signs that patterns use.
+ */
+export function exactPattern(tool: Tool, subject: string | null): string | null | undefined {
+  if (subject === null) return null;
+  if (tool.subjectKind !== "command") return GLOB_SIGNS.test(subject) ? undefined : subject;
+  const words = subject.trim().split(/\s+/).join(" ");
+  return OPERATORS.test(subject) || words.endsWith(":*") || words === "*" ? undefined : words;
+}
+
+const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
 
 /** Whether a tool's name is the name that stands in a rule or a list; `*` at its end stands for any text. */
 export function matchesName(pattern: string, name: string): boolean {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { PermissionRule } from "../agent-files/agent-record.ts";
-import { decide } from "./permissions.ts";
-import type { Tool } from "./tool.ts";
+import type { PermissionRule } from "../../agent-files/agent-record.ts";
+import { decide, exactPattern } from "./permissions.ts";
+import type { Tool } from "../tool.ts";
 
 const tool = (isReading: boolean): Tool => ({
   offered: { name: "report", description: "", inputSchema: {} },
@@ -31,3 +31,21 @@ test.each([
 ] as const)("a call without a subject: %s (permissions-4)", (_name, rules, isReading, decision) => {
   expect(decide(rules, tool(isReading), null).decision).toBe(decision);
 });
+
+test.each([
+  ["git  diff HEAD", "git diff HEAD"],
+  ["echo a; rm b", undefined],
+  ["echo $(id)", undefined],
+  ["git diff:*", undefined],
+  ["*", undefined],
+] as const)("the command %j has the exact pattern %j", (command, pattern) => {
+  const shell: Tool = { ...tool(false), subjectKind: "command" };
+  expect(exactPattern(shell, command)).toBe(pattern);
+});
+
+test.each(["src/*.ts", "a[b]", "{a,b}", "!a"])(
+  "a path with the signs of a glob has no exact pattern: %s",
+  (path) => {
+    expect(exactPattern({ ...tool(false), subjectKind: "path" }, path)).toBeUndefined();
+  },
+);

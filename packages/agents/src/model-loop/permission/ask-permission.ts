@@ -1,0 +1,101 @@
+// `askPermission`: decides whether a tool call may run, and asks a person where no rule decides. An answer can become a rule.
+//
+//   ask-permission-1. The rules of the agent decide first. The rules that people gave decide what these would ask for, and can only
+//       forbid what these allow.
+//   ask-permission-2. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
+//       gave. The question shows the exact rule before anybody answers.
+//   ask-permission-3. A rule for the project is stored by a task, outside of the project, on the machine where the session runs.
+
+import type { Remember } from "@holdfast/core";
+import type { AgentContext } from "@holdfast/runtime";
+
+import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
+import { decide, exactPattern } from "./permissions.ts";
+import type { ModelState } from "../model-state.ts";
+import type { Tool } from "../tool.ts";
+
+/** The rules that a user keeps for a project. */
+export interface ProjectRules {
+  readonly read: () => readonly PermissionRule[];
+  /** Does nothing for a rule that is there already. */
+  readonly add: (rule: PermissionRule, sessionId: string) => void;
+}
+
+export interface AskedCall {
+  readonly agent: AgentRecord;
+  readonly tool: Tool;
+  /** The main argument, `null` for a call that has none. */
+  readonly subject: string | null;
+  readonly input: unknown;
+  readonly folder: string | undefined;
+  /** The rules that people gave, at the time of the call. */
+  readonly rules: () => readonly PermissionRule[];
+  readonly keep: (rule: PermissionRule) => void;
+  readonly projectRules: ProjectRules | undefined;
+}
+
+/** @returns why the call is refused, for the model to read. */
+export async function askPermission(
+  ctx: AgentContext<unknown, ModelState>,
+  call: AskedCall,
+): Promise<string | undefined> {
+  const { agent, tool, subject } = call;
+  const { name } = tool.offered;
+  const { decision, rule } = decideWithAnswers(agent.permissions, call.rules(), tool, subject);
+  if (decision === "allow") return undefined;
+  const what = subject === null ? name : `${name}: ${subject}`;
+  if (decision === "deny") return `Not permitted: ${what}. A rule forbids it.`;
+  const pattern = exactPattern(tool, subject);
+  const { approved, reason, remember } = await ctx.requestInput({
+    prompt: `Allow ${what.slice(0, 200)}?`,
+    details: {
+      agent: agent.name,
+      tool: name,
+      input: call.input,
+      rule,
+      folder: call.folder,
+      ...(pattern === undefined ? {} : { lastingRule: ruleText({ tool: name, pattern }) }),
+    },
+  });
+  if (remember !== undefined) {
+    const lasting = lastingRule(name, pattern, remember, approved);
+    if (lasting !== undefined) {
+      call.keep(lasting);
+      const { projectRules } = call;
+      if (remember.scope === "project" && projectRules !== undefined)
+        await ctx.run("keep_rule", (task) => projectRules.add(lasting, task.sessionId));
+    }
+  }
+  if (approved) return undefined;
+  return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;
+}
+
+/** ask-permission-1. */
+function decideWithAnswers(
+  own: readonly PermissionRule[],
+  given: readonly PermissionRule[],
+  tool: Tool,
+  subject: string | null,
+): ReturnType<typeof decide> {
+  const first = decide(own, tool, subject);
+  if (first.decision === "deny" || given.length === 0) return first;
+  const second = decide(given, tool, subject);
+  if (second.rule === null) return first;
+  return first.decision === "allow" && second.decision === "allow" ? first : second;
+}
+
+/** ask-permission-2. @returns nothing for a call that no rule can match. */
+function lastingRule(
+  tool: string,
+  exact: string | null | undefined,
+  { pattern: given }: Remember,
+  approved: boolean,
+): PermissionRule | undefined {
+  const pattern = given ?? exact;
+  return pattern === undefined ? undefined : { decision: approved ? "allow" : "deny", tool, pattern };
+}
+
+/** A rule as an agent file writes it: `shell(git diff:*)`. */
+export function ruleText({ tool, pattern }: Pick<PermissionRule, "tool" | "pattern">): string {
+  return pattern === null ? tool : `${tool}(${pattern})`;
+}

@@ -1,0 +1,44 @@
+// `holdfast rules`: the permission rules that the user gave by answers.
+
+import { readProjectRules, removeProjectRules, ruleText } from "@holdfast/agents";
+import { NotFoundError } from "@holdfast/core";
+
+import type { Io } from "../frame/command.ts";
+import { plainLine, table } from "../frame/plain-text.ts";
+import { agentPlaces, rulesFile } from "./agent-places.ts";
+
+const RULE_CHARS = 2_000;
+
+export function listRules(io: Io): number {
+  const places = agentPlaces(io);
+  const kept = readProjectRules(rulesFile(places), places.project);
+  const rows = kept.map(({ decision, tool, pattern, session, at }, place) => [
+    String(place + 1),
+    `${decision} ${plainLine(ruleText({ tool, pattern }), RULE_CHARS)}`,
+    `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC by the answer to ${plainLine(session, 60)}`,
+  ]);
+  const text = rows.length === 0 ? `no rules are kept for ${places.project}` : table(rows).join("\n");
+  io.show({ project: places.project, rules: kept }, text);
+  return 0;
+}
+
+export function revokeRules(wanted: readonly string[] | "all", io: Io): number {
+  const places = agentPlaces(io);
+  const file = rulesFile(places);
+  const kept = readProjectRules(file, places.project);
+  const numbers = wanted === "all" ? kept.map((_rule, place) => place + 1) : wanted.map(Number);
+  for (const [at, number] of numbers.entries())
+    if (!Number.isInteger(number) || kept[number - 1] === undefined)
+      throw new NotFoundError("not_found", `this project has no rule ${JSON.stringify(wanted[at])}`, {
+        at: places.project,
+        expected: kept.length === 0 ? "no rules are kept" : `a number from 1 to ${kept.length}`,
+        fix: "`holdfast rules list` shows the numbers",
+      });
+  const chosen = new Set(numbers.map((number) => number - 1));
+  removeProjectRules(file, places.project, chosen);
+  io.show(
+    { project: places.project, revoked: chosen.size },
+    `${chosen.size} ${chosen.size === 1 ? "rule is" : "rules are"} revoked; sessions that run keep the rules they started with`,
+  );
+  return 0;
+}

@@ -1,0 +1,54 @@
+import { refuse, refuseAction, refuseForeignOptions, takeNothing } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
+
+export const rules: Command = {
+  name: "rules",
+  summary: "List and revoke the permission rules that you gave by answers",
+  usage: "rules list | rules revoke (NUMBER... | --all) | rules revoke --session ID",
+  description:
+    "`holdfast approve ID --for project` keeps an answer as a rule of the current project, in your data folder and never in the project. A " +
+    "rule counts for sessions that start later. `--for session` keeps it in the session alone; `rules revoke --session ID` ends all rules " +
+    "that a session has, from its next model call.",
+  options: {
+    all: { help: "revoke every rule of the project" },
+    session: { help: "end the rules of this session", value: "ID" },
+  },
+  examples: [
+    ["rules list", "the rules of this project, with their numbers"],
+    ["rules revoke 2", "the second one; running sessions keep what they started with"],
+    ["rules revoke --session ses_019a", "the session asks again"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    refuseForeignOptions(rules, { list: [], revoke: ["all", "session"] }, args);
+    const { listRules, revokeRules } = await import("../../agents/kept-rules.ts");
+    if (action === "list") {
+      takeNothing(rest, rules.usage);
+      return listRules(io);
+    }
+    if (action !== "revoke") throw refuseAction("rules", action, ["list", "revoke"], rules.usage);
+    const session = args.text("session");
+    const ways = [session !== undefined, args.has("all"), rest.length > 0].filter(Boolean).length;
+    if (ways !== 1)
+      throw refuse(
+        ways === 0 ? "the rule's number is missing" : "name numbers, --all or --session",
+        rules.usage,
+        {
+          fix: "`holdfast rules list` shows the numbers",
+        },
+      );
+    if (session === undefined) return revokeRules(args.has("all") ? "all" : rest, io);
+    const { sendSignal } = await import("../../ask/send-signal.ts");
+    return sendSignal(args, io, {
+      id: session,
+      choose: () => ({
+        name: "revoke_rules",
+        send: (requests, sessionId, signalId) =>
+          requests.signal(sessionId, "revoke_rules", undefined, { signalId }),
+        said: "the session's rules end at its next model call",
+        repeated: "the session's rules were already revoked",
+      }),
+    });
+  },
+};
