@@ -1,14 +1,7 @@
 // Describes a session for people: its status, its waits, and the commands that answer them.
 
-import {
-  CHILD_ENDED,
-  isEnded,
-  isReservedName,
-  type RecordedError,
-  type Session,
-  type Wait,
-} from "@holdfast/core";
-import { answerLines } from "@holdfast/proto/view";
+import { isEnded, isReservedName, type RecordedError, type Session, type Wait } from "@holdfast/core";
+import { answerLines, signalText as plainSignalText } from "@holdfast/proto/view";
 import type { Io, Look } from "../frame/command.ts";
 import { duration, jsonText, localTime, plain, plainLine, quoted } from "../frame/plain-text.ts";
 
@@ -189,23 +182,9 @@ function what(sessionId: string, wait: Wait, now: number): string {
   }
 }
 
-/** A signal between sessions, with its sender. Only sessions can send such signals. */
+/** A signal for people, on one line. */
 export function signalText(name: string, sessionId: string): string {
-  const [, kind, number] = /^(child-end|child|request|reply):(\d+)$/.exec(name) ?? [];
-  if (name === CHILD_ENDED) return "callbacks of its children";
-  const child = `child ${sessionId}-${number}`;
-  switch (kind) {
-    case "child-end":
-      return `the end of ${child}`;
-    case "child":
-      return `word of ${child}`;
-    case "request":
-      return `a request of ${child}`;
-    case "reply":
-      return "a reply of its parent";
-    default:
-      return `signal "${plainLine(name, TEXT_CHARS)}"`;
-  }
+  return plainSignalText(plainLine(name, TEXT_CHARS), sessionId);
 }
 
 function commandsFor(id: string, wait: Wait, oldest: number | undefined, io: Pick<Io, "call">): string[] {

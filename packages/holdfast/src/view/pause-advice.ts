@@ -1,6 +1,7 @@
 // Why a session stands still until a person does something, and what that is.
 
 import { mayAcceptDrift, resumesAt, type Exhausted, type PauseReason, type Session } from "@holdfast/core";
+import { pauseText, type PlainPause } from "@holdfast/proto/view";
 import { amountText, limitTitle, perText, writtenLimit } from "./budget-text.ts";
 import { moment } from "./describe-session.ts";
 import type { Io } from "../frame/command.ts";
@@ -26,28 +27,18 @@ export function pauseAdvice(
   if (status !== "paused" || pauseReason === undefined) return undefined;
   const unpause = io.call(`unpause ${sessionId}`);
   const resume = io.call(`resume ${sessionId}`);
-  const correct = isElsewhere ? "correct the code and start its runners with it" : "correct the code";
+  const mayDrift = mayAcceptDrift(session.error);
+  const why = (reason: PlainPause): string => pauseText(reason, isElsewhere, mayDrift);
   const continueCommand = isElsewhere ? unpause : resume;
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
-    by_user: () => ({ why: "somebody paused it", commands: [unpause] }),
+    by_user: () => ({ why: why("by_user"), commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
-    nondeterminism: () =>
-      mayAcceptDrift(session.error)
-        ? {
-            why: `its agent asked with another input than its journal holds: ${correct}, or accept the drift`,
-            commands: [continueCommand, `${resume} --accept-drift`],
-          }
-        : {
-            why: `its agent asked for something else than its journal holds: ${correct}`,
-            commands: [continueCommand],
-          },
-    agent_fault: () => ({ why: `its agent made a mistake: ${correct}`, commands: [continueCommand] }),
-    poison: () => ({
-      why: isElsewhere
-        ? `it crashed its runner, or kept it busy, several times in a row: ${correct}`
-        : `it ended its process, or kept it busy without awaiting, several times in a row: ${correct}`,
-      commands: [continueCommand],
+    nondeterminism: () => ({
+      why: why("nondeterminism"),
+      commands: mayDrift ? [continueCommand, `${resume} --accept-drift`] : [continueCommand],
     }),
+    agent_fault: () => ({ why: why("agent_fault"), commands: [continueCommand] }),
+    poison: () => ({ why: why("poison"), commands: [continueCommand] }),
     no_matching_runner: () =>
       isElsewhere
         ? {
@@ -55,14 +46,14 @@ export function pauseAdvice(
             commands: agent.file === undefined ? [unpause] : [unpause, resume],
           }
         : {
-            why: "its agent is not here in the version that the session was started with",
+            why: why("no_matching_runner"),
             commands: [
               `${resume} --agent FILE`,
               ...(session.error?.code === "agent_version" ? [`${resume} --accept-drift`] : []),
             ],
           },
     restore_incomplete: () => ({
-      why: "an older Holdfast stored too little of it to restart it: fork it, which begins its work again, or cancel it",
+      why: why("restore_incomplete"),
       commands: [io.call(`fork ${sessionId}`), io.call(`cancel ${sessionId}`)],
     }),
   };

@@ -5,7 +5,8 @@
 import type { Look } from "../frame/command.ts";
 import { errorLine, moment, paintStatus, signalText, statusText } from "./describe-session.ts";
 import { count, cutTo, duration, plainLine, table } from "../frame/plain-text.ts";
-import type { Timeline, TimelineItem, TimelineTurn, Usage } from "./session-timeline.ts";
+import type { TimelineItem, TimelineTurn, Usage } from "@holdfast/proto/view";
+import type { Timeline } from "./session-timeline.ts";
 
 /** The most turns that are shown; `--json` has all. */
 const TURNS_SHOWN = 30;

@@ -1,5 +1,23 @@
 // `@holdfast/proto/view`: what sessions mean to people, as pure functions over plain JSON that a command and a page share.
 
+export {
+  EventReader,
+  type JournalEvent,
+  type NamedTask,
+  type PlainError,
+  type PlainRecord,
+  type PlainUsage,
+  type RecordType,
+} from "./journal-event.ts";
+export {
+  sumUsage,
+  TimelineBuilder,
+  type TimelineAttempt,
+  type TimelineItem,
+  type TimelineMark,
+  type TimelineTurn,
+  type Usage,
+} from "./timeline.ts";
 export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
 export {
   type AnswerKind,
@@ -9,3 +27,4 @@ export {
   type QuestionView,
   viewQuestion,
 } from "./question.ts";
+export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
