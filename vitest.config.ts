@@ -19,6 +19,8 @@ export default defineConfig({
     globalSetup: [
       // Starts a PostgreSQL server for the first test that asks for one.
       "packages/storage/src/postgres/testing/global-setup.ts",
+      // Builds the page if its sources have changed; before the command, which contains it.
+      "scripts/build-page.ts",
       // Bundles the command, which many tests start.
       "scripts/installed-command.ts",
     ],

@@ -25,7 +25,7 @@ export interface Package {
 }
 
 /** Folders of a package that are published as they are. */
-export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors"];
+export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-page"];
 
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {

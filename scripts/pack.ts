@@ -11,6 +11,7 @@ import { basename, delimiter, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import buildPage from "./build-page.ts";
 import {
   bundlePackage,
   PUBLISHED_FOLDERS,
@@ -31,6 +32,7 @@ const packages = publishedPackages(root);
 rmSync(join(root, "dist"), { recursive: true, force: true });
 // Files of an earlier build whose sources are gone would be published.
 for (const { folder } of packages) rmSync(join(folder, "dist"), { recursive: true, force: true });
+await buildPage();
 run("tsc", ["-b", "--force", "tsconfig.build.json"]);
 mkdirSync(target, { recursive: true });
 for (const { folder } of packages) {

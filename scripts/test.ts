@@ -34,6 +34,7 @@ type Check = readonly [name: string, command: string, ...args: string[]];
 
 const CHECKS: readonly Check[] = [
   ["types", "tsc", "-p", "tsconfig.json", "--noEmit"],
+  ["types of the page", "tsc", "-p", "packages/dashboard", "--noEmit"],
   ["lint", "oxlint", "--type-aware", "--deny-warnings"],
   ["format", "oxfmt", "--check"],
   ["unused code", "knip", "--no-progress"],

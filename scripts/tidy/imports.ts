@@ -12,6 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[] | undefined>> = {
   testkit: ["core", "runtime"],
   agents: ["core", "runtime"],
   coordinator: ["core", "proto"],
+  dashboard: ["proto"],
   runner: ["core", "proto", "runtime", "agents", "storage"],
   holdfast: undefined,
   // Private: simulates a whole fleet except its network, and starts real ones.

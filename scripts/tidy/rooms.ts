@@ -23,6 +23,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["asks"],
     ["kernel"],
   ],
+  dashboard: [["api"], ["parts"], ["screens"]],
   proto: [["gen", "view"], ["line.ts"], ["services.ts"]],
   runtime: [
     ["secrets"],
@@ -52,7 +53,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["coding-agent", "agent-files"],
     ["capabilities"],
   ],
-  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"]],
+  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page"]],
   runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
@@ -86,7 +87,7 @@ const LARGE_ROOMS: Readonly<Record<string, { readonly sources: number; readonly 
     sources: 17,
     why: "one service of the contract each, with their scopes",
   },
-  "packages/holdfast/src/commands": { sources: 30, why: "one source for each command" },
+  "packages/holdfast/src/commands": { sources: 31, why: "one source for each command" },
   "packages/holdfast/src/frame": { sources: 13, why: "small sources that all commands share" },
   "packages/holdfast/src/view": { sources: 20, why: "one source for each thing that is shown" },
   "packages/runtime/src/session": { sources: 14, why: "the parts of one session driver" },

@@ -53,7 +53,16 @@ export interface Node {
   readonly [key: string]: unknown;
 }
 
-const LEFT_OUT = new Set(["node_modules", "dist", "coverage", ".vitest", ".git", ".tools", ".holdfast"]);
+const LEFT_OUT = new Set([
+  "node_modules",
+  "dist",
+  "coverage",
+  ".vitest",
+  ".git",
+  ".tools",
+  ".holdfast",
+  "built-page",
+]);
 const TEXT = /(\.(ts|tsx|mts|js|mjs|json|jsonl|md|yml|yaml|sh|sql|html|css|txt)|(^|\/)\.[a-z]+|\/run)$/;
 const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
 /** Written by a generator, to its own taste. */

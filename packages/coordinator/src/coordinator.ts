@@ -22,7 +22,7 @@ import {
   type Random,
 } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
-import { serveApi } from "./api/api.ts";
+import { serveApi, type Page } from "./api/api.ts";
 import type { Authenticated, Caller } from "./call/caller.ts";
 import type { ApiLimits } from "./api/limits.ts";
 import type { Listener, ListenOptions } from "./api/listener.ts";
@@ -76,6 +76,8 @@ export interface CoordinatorOptions {
   /** The runtime's functions that read cron lines, and that name what a schedule starts. */
   readonly schedules: Pick<FiringHost, "readCron" | "firingName">;
   readonly config?: CoordinatorConfig;
+  /** The page that is served beside the API; none by default. */
+  readonly page?: Page;
   /** Called with failures that concern no single request. Must not throw. */
   readonly log?: (message: string, error?: unknown) => void;
 }
@@ -200,6 +202,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
     monotonic: () => clock.monotonic(),
+    ...(options.page === undefined ? {} : { page: options.page }),
     ...(config.limits === undefined ? {} : { limits: config.limits }),
     ...(config.hosts === undefined ? {} : { hosts: config.hosts }),
     ...(config.origins === undefined ? {} : { origins: config.origins }),

@@ -4,6 +4,7 @@
 // The API knows the contract, but not what a service does. A request passes the request guards, is matched to its
 // protocol and becomes a call. This file alone turns errors into answers of that protocol.
 
+import type { IncomingHttpHeaders } from "node:http";
 import { performance } from "node:perf_hooks";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { toHoldfastError, type HoldfastError } from "@holdfast/core";
@@ -17,7 +18,7 @@ import type {
   StorageService,
   TokenService,
 } from "@holdfast/proto";
-import type { Authenticate } from "../call/caller.ts";
+import type { Authenticate, Caller } from "../call/caller.ts";
 import { Calls, type Implementations } from "./calls.ts";
 import { answer, refuse, setCommonHeaders, type Exchange } from "./exchange.ts";
 import { checkHead, type GuardPolicy } from "./request-guards.ts";
@@ -42,6 +43,20 @@ export interface Services {
   readonly health?: Partial<ServiceImpl<typeof HealthService>>;
 }
 
+/** A page for people, which is served beside the contract and calls the API. */
+export interface Page {
+  serves(path: string): boolean;
+  /** @throws HoldfastError when nothing has been answered yet. */
+  serve(exchange: Exchange, call: PageCall): Promise<void>;
+  /** The header Authorization that a request has, or that its cookie stands for. */
+  authorizationOf(headers: IncomingHttpHeaders): string | undefined;
+}
+
+export interface PageCall {
+  /** @throws Refusal `unauthenticated` or `token_revoked`. */
+  authenticate(authorization: string | undefined): Promise<Caller>;
+}
+
 export interface ApiOptions {
   readonly services: Services;
   readonly authenticate: Authenticate;
@@ -54,6 +69,7 @@ export interface ApiOptions {
   readonly origins?: readonly string[];
   /** The text of `/metrics`, for admins. */
   readonly metrics?: () => string | Promise<string>;
+  readonly page?: Page;
   /** Called with every internal error. Must not throw. */
   readonly onError?: (error: HoldfastError, requestId: string) => void;
   /** Milliseconds that only grow. */
@@ -87,7 +103,9 @@ export function serveApi(options: ApiOptions): Api {
       const serve = async (exchange: Exchange): Promise<void> => {
         setCommonHeaders(exchange);
         checkHead(headOf(exchange), policy);
-        if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
+        signInPage(exchange, options.page);
+        if (options.page?.serves(exchange.path) === true) await options.page.serve(exchange, calls);
+        else if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
         else if (exchange.path === "/openapi.json") servePlain(exchange, "application/json", openApi());
         else if (exchange.path === "/metrics") await serveMetrics(exchange, calls, options.metrics);
         else await serveRest(exchange, common);
@@ -130,6 +148,13 @@ function exchangeOf(request: Exchange["request"], response: Exchange["response"]
   const path = question < 0 ? target : target.slice(0, question);
   const query = question < 0 ? "" : target.slice(question + 1);
   return { request, response, requestId: newRequestId(), path, query };
+}
+
+/** A request of the page carries its token in a cookie. Only REST takes it. */
+function signInPage({ request, path }: Exchange, page: Page | undefined): void {
+  if (page === undefined || path.startsWith("/holdfast.")) return;
+  const authorization = page.authorizationOf(request.headers);
+  if (authorization !== undefined) request.headers.authorization = authorization;
 }
 
 function headOf({ request }: Exchange) {

@@ -5,7 +5,7 @@ import type { Command } from "../frame/command.ts";
 /** The commands of the help, by subject. Each command is in one group. */
 export const GROUPS: readonly (readonly [subject: string, names: readonly string[]])[] = [
   ["Run agents", ["run", "chat", "resume", "schedule"]],
-  ["See sessions", ["inbox", "list", "show", "result", "logs", "trace", "replay"]],
+  ["See sessions", ["ui", "inbox", "list", "show", "result", "logs", "trace", "replay"]],
   [
     "Steer sessions",
     ["signal", "approve", "answer", "pause", "unpause", "budget", "cancel", "delete", "fork"],
@@ -20,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,
   chat: async () => (await import("./people/chat.ts")).chat,
   resume: async () => (await import("./resume.ts")).resume,
+  ui: async () => (await import("./ui.ts")).ui,
   inbox: async () => (await import("./people/inbox.ts")).inbox,
   list: async () => (await import("./list.ts")).list,
   show: async () => (await import("./show.ts")).show,

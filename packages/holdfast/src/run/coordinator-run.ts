@@ -10,7 +10,7 @@
 import { isIP } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext } from "node:tls";
-import { createCoordinator } from "@holdfast/coordinator";
+import { createCoordinator, createPage } from "@holdfast/coordinator";
 import {
   ConflictError,
   HoldfastError,
@@ -79,6 +79,7 @@ async function serve(
       random: systemRandom(),
       schedules: { readCron, firingName },
       config: file,
+      page: createPage({ place: name, isLocal: false, monotonic: () => performance.now() }),
       log: (message, error) => warn(io, message, error),
     });
     try {
@@ -211,6 +212,7 @@ function reportStart(io: Io, { url, callUrl, storage, adminTokenFile, isNew }: S
     isNew ? `a new admin's token is in ${adminTokenFile}` : `the admin's token is in ${adminTokenFile}`,
   );
   const where = callUrl === URL_DEFAULT ? "" : ` --url ${callUrl}`;
+  io.note(`its page for the browser is ${callUrl}/ui/`);
   io.note(`a user's token: ${io.call(`token create NAME${where}`)}. Ctrl-C stops`);
 }
 

@@ -1,0 +1,131 @@
+// The page over the wire: its policy, how a browser is signed in, and what its cookie is not good for.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startStubApi, type StubApi } from "../api/testing/stub-api.ts";
+import { createPage, type SignInPage } from "./page.ts";
+
+let api: StubApi;
+let folder: string;
+let page: SignInPage;
+let now = 0;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "holdfast-page-"));
+  mkdirSync(join(folder, "assets"));
+  writeFileSync(join(folder, "index.html"), "<title>page</title>");
+  writeFileSync(join(folder, "assets", "index-1.js"), "0");
+  writeFileSync(join(folder, "key"), "not served");
+  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder });
+  api = await startStubApi(undefined, { page });
+});
+afterEach(async () => {
+  await api.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${api.url}${path}`, { headers, redirect: "manual" });
+}
+
+function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${api.url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+async function signedIn(): Promise<string> {
+  const response = await post("/ui/sign-in", { token: " admin\n" });
+  expect(response.status).toBe(200);
+  return response.headers.get("set-cookie")!.split(";")[0]!;
+}
+
+test("the page runs only scripts of its own files, and every view of it is the same file", async () => {
+  const response = await get("/ui/sessions/ses_1?tab=journal");
+  expect(await response.text()).toBe("<title>page</title>");
+  const policy = response.headers.get("content-security-policy");
+  expect(policy).toContain("default-src 'none'; script-src 'self';");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toContain("unsafe");
+  expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  expect((await get("/ui/", { "if-none-match": response.headers.get("etag")! })).status).toBe(304);
+  expect((await get("/")).headers.get("location")).toBe("/ui/");
+});
+
+test.each(["/ui/assets/missing.js", "/ui/assets/../../api.ts", "/ui/assets/%2e%2e/key"])(
+  "%s is no file of the page",
+  async (path) => {
+    const text = await (await get(path)).text();
+    expect(text).not.toContain("not served");
+    expect(text).toMatch(/not.found|<title>page/);
+  },
+);
+
+test("a cookie counts only with the header of the page, and only for REST", async () => {
+  const cookie = await signedIn();
+  const header = { "x-holdfast-page": "1" };
+  expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(200);
+  expect((await get("/v1/sessions", { cookie })).status).toBe(401);
+  expect((await get("/v1/sessions", { cookie: cookie.replace("admin", "nobody"), ...header })).status).toBe(
+    401,
+  );
+  const rpc = await post("/holdfast.v1.SessionService/List", {}, { cookie, ...header });
+  expect(rpc.status).toBe(401);
+  expect(await (await get("/ui/about", { cookie, ...header })).json()).toEqual({
+    kind: "admin",
+    name: "admin",
+    place: "a place",
+    isLocal: false,
+  });
+  api.revoked.add("admin");
+  expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(401);
+});
+
+test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {
+  const set = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie");
+  expect(set).toMatch(/^holdfast_\d+=user; Path=\/; HttpOnly; SameSite=Strict$/);
+  expect((await post("/ui/sign-out", {})).headers.get("set-cookie")).toContain("; Max-Age=0");
+});
+
+test("a code signs in once, within a minute, and its address has no token", async () => {
+  const codeOf = (path: string): string => /^\/ui\/#code=([\w-]{43})$/.exec(path)![1]!;
+  const code = codeOf(page.signInPath("user"));
+  const first = await post("/ui/sign-in", { code });
+  expect(first.headers.get("set-cookie")).toContain("=user;");
+  expect((await post("/ui/sign-in", { code })).status).toBe(401);
+  const late = codeOf(page.signInPath("user"));
+  now += 60_001;
+  expect((await post("/ui/sign-in", { code: late })).status).toBe(401);
+});
+
+test.each([
+  ["an unknown token", { token: "who" }, 401],
+  ["a token that would write another cookie", { token: "admin; Path=/" }, 401],
+  ["an empty token", { token: "" }, 401],
+  ["a code that is a token", { code: "admin" }, 401],
+  ["neither", {}, 400],
+  ["no object", "admin", 400],
+  ["a body that is too large", { token: "x".repeat(5_000) }, 413],
+])("%s signs nobody in", async (_what, body, status) => {
+  const response = await post("/ui/sign-in", body);
+  expect(response.status).toBe(status);
+  expect(response.headers.get("set-cookie")).toBeNull();
+});
+
+test("a page of another origin cannot sign in, and a form cannot", async () => {
+  expect((await post("/ui/sign-in", { token: "admin" }, { origin: "http://evil.example" })).status).toBe(403);
+  expect((await post("/ui/sign-in", { token: "admin" }, { "content-type": "text/plain" })).status).toBe(415);
+  expect((await get("/ui/sign-in")).status).toBe(405);
+});
+
+test("an API without built files says how to build them", async () => {
+  const empty = createPage({ place: "", isLocal: true, monotonic: () => 0, folder: join(folder, "none") });
+  const other = await startStubApi(undefined, { page: empty });
+  const response = await fetch(`${other.url}/ui/`);
+  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining("npm run page")]);
+  await other.close();
+});

@@ -1,0 +1,156 @@
+// `createPage`: serves the dashboard under `/ui`, and signs browsers in.
+//
+//   page-1. The answers carry a policy by which the browser runs only scripts of this origin, and none that is written in the page. It
+//       loads nothing from elsewhere.
+//   page-2. Files need no token, because they hold no data. Everything else is the API, with its own checks.
+//   page-3. No path names a file outside of the built ones: it is a key of a map.
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { Page, PageCall } from "../api/api.ts";
+import { answer, readAll, type Exchange } from "../api/exchange.ts";
+import { checkBody, checkJsonType } from "../api/request-guards.ts";
+import { Refusal } from "../call/refusal.ts";
+import { INDEX, readPageFiles, type PageFile } from "./page-files.ts";
+import { authorizationOf, cookieFor, fitsCookie, SignIns } from "./sign-in.ts";
+
+export interface PageOptions {
+  /** The name of what is shown: a coordinator's address or a database's path. */
+  readonly place: string;
+  /** Whether it is a database of this machine: then no runner takes what a person answers. */
+  readonly isLocal: boolean;
+  /** Milliseconds that only grow. */
+  readonly monotonic: () => number;
+  /** The built files; by default those of this package. */
+  readonly folder?: string;
+}
+
+/** A page that can sign in by a code. */
+export interface SignInPage extends Page {
+  /** The path that signs a browser in with this token, within a minute and once. */
+  signInPath(token: string): string;
+}
+
+const ROOT = "/ui";
+const BODY_BYTES = 4_096;
+/** page-1. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+export function createPage({ place, isLocal, monotonic, folder }: PageOptions): SignInPage {
+  const signIns = new SignIns(monotonic);
+  let files: ReadonlyMap<string, PageFile> | undefined;
+  return {
+    serves: (path) => path === "/" || path === ROOT || path.startsWith(`${ROOT}/`),
+    authorizationOf: (headers: IncomingHttpHeaders) => authorizationOf(headers),
+    signInPath: (token) => `${ROOT}/#code=${signIns.newCode(token)}`,
+    async serve(exchange, call) {
+      switch (exchange.path) {
+        case "/":
+        case ROOT:
+          expect(exchange, "GET");
+          return answer(exchange, 302, "text/plain", "", { Location: `${ROOT}/` });
+        case `${ROOT}/sign-in`:
+          return signIn(exchange, call, signIns);
+        case `${ROOT}/sign-out`:
+          expect(exchange, "POST");
+          return answerSigned(exchange, undefined, {});
+        case `${ROOT}/about`: {
+          expect(exchange, "GET");
+          const { kind, name } = await call.authenticate(exchange.request.headers.authorization);
+          return answer(exchange, 200, "application/json", JSON.stringify({ kind, name, place, isLocal }));
+        }
+        default:
+          expect(exchange, "GET");
+          files ??= readPageFiles(folder);
+          if (files === undefined) throw notBuilt();
+          return serveFile(exchange, files);
+      }
+    },
+  };
+}
+
+async function signIn(exchange: Exchange, call: PageCall, signIns: SignIns): Promise<void> {
+  expect(exchange, "POST");
+  const { rawHeaders } = exchange.request;
+  checkBody(rawHeaders, BODY_BYTES);
+  checkJsonType(rawHeaders);
+  const { code, token: given } = readSignIn(await readAll(exchange, BODY_BYTES));
+  const token = code === undefined ? given : signIns.take(code);
+  if (token === undefined || !fitsCookie(token))
+    throw new Refusal(
+      "unauthenticated",
+      code === undefined ? "the token is unknown" : "this address was used before, or is older than a minute",
+      {
+        fix:
+          code === undefined
+            ? "paste a whole token; `holdfast token create NAME` makes one"
+            : "run `holdfast ui` again, or paste a token",
+      },
+    );
+  const { kind, name } = await call.authenticate(`Bearer ${token}`);
+  answerSigned(exchange, token, { kind, name });
+}
+
+function readSignIn(body: Uint8Array): { readonly code?: string; readonly token?: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(body).toString());
+  } catch {
+    value = undefined;
+  }
+  const fields = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  const { code, token } = fields;
+  if (typeof code === "string") return { code };
+  if (typeof token === "string") return { token: token.trim() };
+  throw new Refusal("bad_request", "the request has neither a token nor a code", {
+    expected: '{"token": "…"} or {"code": "…"}',
+  });
+}
+
+function answerSigned(exchange: Exchange, token: string | undefined, body: object): void {
+  const { request } = exchange;
+  const isSecure = "encrypted" in request.socket && request.socket.encrypted === true;
+  answer(exchange, 200, "application/json", JSON.stringify(body), {
+    "Set-Cookie": cookieFor(request.headers, token, isSecure),
+  });
+}
+
+/** page-3. A path without a file is a view of the page, which reads it. */
+function serveFile(exchange: Exchange, files: ReadonlyMap<string, PageFile>): void {
+  const path = exchange.path.slice(ROOT.length + 1);
+  const file = files.get(path) ?? (path.startsWith("assets/") ? undefined : files.get(INDEX));
+  if (file === undefined) throw new Refusal("not_found", "the path does not exist");
+  const { request, response } = exchange;
+  const { type, content, zipped, etag, isImmutable } = file;
+  response.setHeader("Content-Security-Policy", POLICY);
+  const headers = {
+    "Cache-Control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    ETag: etag,
+    Vary: "Accept-Encoding",
+  };
+  if (request.headers["if-none-match"] === etag) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  const isZipped = /\bgzip\b/.test(request.headers["accept-encoding"]?.toString() ?? "");
+  answer(exchange, 200, type, isZipped ? zipped : content, {
+    ...headers,
+    ...(isZipped ? { "Content-Encoding": "gzip" } : {}),
+  });
+}
+
+function expect({ request }: Exchange, method: string): void {
+  if (request.method === method || (method === "GET" && request.method === "HEAD")) return;
+  throw new Refusal("method_not_allowed", `this path takes only ${method}`, {
+    expected: method,
+    headers: { Allow: method },
+  });
+}
+
+function notBuilt(): Refusal {
+  return new Refusal("not_found", "the page is not built here", {
+    fix: "in a checkout, run `npm run page`; a published package contains it",
+  });
+}

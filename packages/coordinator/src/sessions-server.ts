@@ -1,0 +1,96 @@
+// `serveSessions`: the API of the sessions of a storage that other processes drive, for the page of `holdfast ui`.
+//
+//   sessions-server-1. It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and commits the
+//       changes that a person asks for.
+//   sessions-server-2. It starts no session, because no process here would run it.
+
+import type { AgentStorage, Clock, Random } from "@holdfast/core";
+import { SteadyClock } from "@holdfast/core/internal";
+import { serveApi, type Page } from "./api/api.ts";
+import type { Listener, ListenOptions } from "./api/listener.ts";
+import type { Authenticate } from "./call/caller.ts";
+import { Tokens } from "./call/tokens.ts";
+import { Dispatcher } from "./dispatch/dispatcher.ts";
+import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
+import { Unmatched } from "./dispatch/unmatched.ts";
+import { sessionService } from "./services/session-service.ts";
+import { joinCommits } from "./store/joined-commits.ts";
+import { noticing } from "./store/notices.ts";
+import { Registry } from "./store/registry.ts";
+
+export interface SessionsServerOptions {
+  /** Open. Only the caller closes it, after the server. */
+  readonly storage: AgentStorage;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly authenticate: Authenticate;
+  readonly page: Page;
+  /** Called with failures. Must not throw. */
+  readonly log: (message: string, error?: unknown) => void;
+}
+
+export interface SessionsServer {
+  /** @throws HoldfastError `config_invalid` when the address cannot be used. */
+  listen(where: ListenOptions): Promise<Listener>;
+  /** Answers waiting requests, and stops. */
+  close(): Promise<void>;
+}
+
+/** Nobody claims here (sessions-server-1). */
+const LEASE_MS = 15_000;
+
+export function serveSessions(options: SessionsServerOptions): SessionsServer {
+  const { random, authenticate, page, log } = options;
+  const clock = new SteadyClock(options.clock);
+  const storage = noticing(options.storage, clock, () => {});
+  const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
+  const registry = new Registry({ storage, clock });
+  const dispatcher = new Dispatcher({
+    storage,
+    commit,
+    clock,
+    registry,
+    leaseMs: LEASE_MS,
+    lossesMax: ALONE_LOSSES_MAX,
+    warn: log,
+    claimed: () => {},
+  });
+  const unmatched = new Unmatched({ storage, clock, registry, isKept: () => Promise.resolve(false) });
+  const tokens = new Tokens({ storage, clock, random });
+  const {
+    start: _start,
+    fork: _fork,
+    import: _import,
+    ...sessions
+  } = sessionService({
+    storage,
+    commit,
+    clock,
+    random,
+    tokens,
+    registry,
+    dispatcher,
+    unmatched,
+    leaseMs: LEASE_MS,
+    renewMs: LEASE_MS,
+  });
+  const api = serveApi({
+    services: { sessions },
+    authenticate,
+    page,
+    onError: (error, requestId) => log(`request ${requestId} failed`, error),
+    monotonic: () => clock.monotonic(),
+  });
+  const listeners: Listener[] = [];
+  return {
+    async listen(where) {
+      const listener = await api.listen(where);
+      listeners.push(listener);
+      return listener;
+    },
+    async close() {
+      await dispatcher.close();
+      await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+    },
+  };
+}

@@ -1,0 +1,141 @@
+// `call` and `sessionEvents`: requests to the server that served the page.
+//
+//   client-1. Every request has the header that makes the cookie count. The page never sees its token.
+
+/** Anything that was thrown as an error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error("something that is no error was thrown");
+}
+
+const HEADERS = { "X-Holdfast-Page": "1" };
+const RETRY_MS = 1_000;
+
+/** An answer that is an error. `message` says what happened. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly fix: string | undefined;
+
+  constructor(
+    status: number,
+    problem: { readonly detail?: string; readonly code?: string; readonly fix?: string },
+  ) {
+    super(problem.detail ?? `the server answered ${status}`);
+    this.status = status;
+    this.code = problem.code ?? "";
+    this.fix = problem.fix;
+  }
+}
+
+const signedOut = new Set<() => void>();
+
+/** Calls a listener whenever a request was refused for want of a valid token. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOut.add(listener);
+  return () => signedOut.delete(listener);
+}
+
+/** @throws ApiError, or TypeError when the server cannot be reached. */
+export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+  const response = await fetch(path, {
+    method,
+    credentials: "same-origin",
+    headers: body === undefined ? HEADERS : { ...HEADERS, "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
+  throw refused(response.status, text);
+}
+
+function refused(status: number, text: string): ApiError {
+  let problem = {};
+  try {
+    problem = JSON.parse(text) as object;
+  } catch {
+    // Not an answer of ours, such as one of a proxy.
+  }
+  if (status === 401) for (const listener of signedOut) listener();
+  return new ApiError(status, problem);
+}
+
+export interface SessionEvent {
+  readonly record?: unknown;
+  readonly session?: unknown;
+}
+
+export interface Stream {
+  readonly onEvent: (event: SessionEvent) => void;
+  /** Called with the error when the stream was cut, and with nothing when it is back. */
+  readonly onBreak: (error: Error | undefined) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The events of a session, from the beginning of its journal until it has ended. A stream that breaks continues after the last
+ * event. Ends without an error when there is nothing more, or on abort.
+ *
+ * @throws ApiError when the server refuses the stream.
+ */
+export async function watchSession(sessionId: string, { onEvent, onBreak, signal }: Stream): Promise<void> {
+  let lastId: string | undefined;
+  for (;;) {
+    try {
+      const response = await fetch(`/v1/sessions/${encodeURIComponent(sessionId)}/watch`, {
+        credentials: "same-origin",
+        headers: { ...HEADERS, ...(lastId === undefined ? {} : { "Last-Event-ID": lastId }) },
+        signal,
+      });
+      if (response.status === 204) return;
+      if (!response.ok) throw refused(response.status, await response.text());
+      onBreak(undefined);
+      for await (const { id, name, data } of readEvents(response.body!)) {
+        if (name === "error")
+          throw refused((data as { readonly status?: number }).status ?? 500, JSON.stringify(data));
+        onEvent(data as SessionEvent);
+        lastId = id ?? lastId;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && error.status < 500) throw error;
+      onBreak(toError(error));
+    }
+    if (signal.aborted) return;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+interface ReadEvent {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly data: unknown;
+}
+
+/** Server-sent events of our server, whose lines end with a line feed. */
+async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ReadEvent> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let pieces: string[] = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    if (!value.includes("\n")) {
+      pieces.push(value);
+      continue;
+    }
+    const parts = (pieces.join("") + value).split("\n\n");
+    pieces = [parts.pop() ?? ""];
+    for (const part of parts) {
+      const event = readEvent(part);
+      if (event !== undefined) yield event;
+    }
+  }
+}
+
+function readEvent(part: string): ReadEvent | undefined {
+  const lines = part.split("\n");
+  const field = (name: string): string[] =>
+    lines.filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
+  const data = field("data");
+  if (data.length === 0) return undefined;
+  return { id: field("id")[0], name: field("event")[0], data: JSON.parse(data.join("\n")) };
+}

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { SessionList } from "./session-list.ts";
+import type { Session, SessionPage } from "./types.ts";
+
+/** A server with these sessions, the newest first, whose list changes under the reader. */
+function server(count: number) {
+  let all = Array.from({ length: count }, (_, at) => session(count - at));
+  const read = ({
+    limit,
+    cursor,
+  }: {
+    readonly limit: number;
+    readonly cursor?: string;
+  }): Promise<SessionPage> => {
+    const start = cursor === undefined ? 0 : all.findIndex(({ sessionId }) => sessionId === cursor) + 1;
+    const sessions = all.slice(start, start + limit);
+    const last = sessions.length < limit ? undefined : sessions.at(-1)!.sessionId;
+    return Promise.resolve({ sessions, ...(last === undefined ? {} : { nextCursor: last }) });
+  };
+  return {
+    read,
+    set: (change: (rows: readonly Session[]) => readonly Session[]) => (all = [...change(all)]),
+    get ids() {
+      return all.map(({ sessionId }) => sessionId);
+    },
+  };
+}
+
+function session(number: number, status: Session["status"] = "working"): Session {
+  return { sessionId: `s${number}`, status } as Session;
+}
+
+const ids = (list: SessionList): readonly string[] => list.rows.map(({ sessionId }) => sessionId);
+
+test("all rows are read in their order, without a gap, although some are new and some are gone", async () => {
+  const from = server(1_000);
+  const list = new SessionList(from.read, {});
+  await list.loadMore();
+  await list.loadMore();
+  from.set((rows) => [
+    session(1_002),
+    session(1_001),
+    ...rows.filter(({ sessionId }) => sessionId !== "s990"),
+  ]);
+  await list.refresh(0, 50);
+  while (list.hasMore) await list.loadMore();
+  expect(ids(list)).toEqual(from.ids);
+});
+
+test("rows in the middle are read again, and a row that did not change stays the same object", async () => {
+  const from = server(300);
+  const list = new SessionList(from.read, {});
+  await list.loadMore();
+  const [first] = list.rows;
+  from.set((rows) => rows.map((row) => (row.sessionId === "s250" ? session(250, "completed") : row)));
+  await list.refresh(40, 30);
+  expect(list.rows[50]).toEqual(session(250, "completed"));
+  expect(list.rows[0]).toBe(first);
+  let changes = 0;
+  list.subscribe(() => changes++);
+  await list.refresh(40, 30);
+  expect(changes).toBe(0);
+});
+
+test("more new rows than are read again leave no gap", async () => {
+  const from = server(100);
+  const list = new SessionList(from.read, {});
+  await list.loadMore();
+  from.set((rows) => [...Array.from({ length: 500 }, (_, at) => session(600 - at)), ...rows]);
+  await list.refresh(0, 20);
+  while (list.hasMore) await list.loadMore();
+  expect(ids(list)).toEqual(from.ids);
+});

@@ -1,0 +1,103 @@
+// The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
+
+import type { PlainError, PlainWait } from "@holdfast/proto/view";
+
+export type Status =
+  | "submitted"
+  | "working"
+  | "waiting"
+  | "input_required"
+  | "paused"
+  | "cancelling"
+  | "completed"
+  | "failed"
+  | "cancelled";
+
+export const STATUSES: readonly Status[] = [
+  "submitted",
+  "working",
+  "waiting",
+  "input_required",
+  "paused",
+  "cancelling",
+  "completed",
+  "failed",
+  "cancelled",
+];
+
+export interface Wait extends PlainWait {
+  readonly answer?: "approval" | "any";
+  readonly answered?: boolean;
+}
+
+export interface Amount {
+  readonly tokens: number;
+  readonly costMicroUsd: number;
+  readonly steps: number;
+  readonly turns: number;
+}
+
+export interface Session {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly agentVersion: string;
+  readonly status: Status;
+  readonly pauseReason?: string;
+  readonly owner?: string;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly error?: PlainError;
+  readonly waits: readonly Wait[];
+  readonly account?: { readonly spent?: Amount };
+  readonly parentSessionId?: string;
+  readonly depth: number;
+  readonly children: number;
+  readonly handedOffTo?: string;
+  readonly turn: number;
+  readonly nextSeq: number;
+  readonly entryCount: number;
+  readonly progress?: unknown;
+  readonly blocked?: string;
+  readonly runnerId?: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly endedAt?: number;
+  readonly movedTo?: string;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly Session[];
+  readonly nextCursor?: string;
+}
+
+/** A record of a journal. Its payload is JSON as text. */
+export interface JournalRecord {
+  readonly seq: number;
+  readonly type: string;
+  /** The number of a command. */
+  readonly id?: number;
+  readonly payload?: string;
+}
+
+export interface Entry {
+  readonly id: number;
+  readonly index: number;
+  readonly role: string;
+  readonly turn: number;
+  readonly content?: unknown;
+  readonly createdAt: number;
+}
+
+/** The bearer of the token, and the place whose sessions are shown. */
+export interface About {
+  readonly kind: string;
+  readonly name: string;
+  /** A database's path or a coordinator's storage. */
+  readonly place: string;
+  /** Whether it is a database of this machine. */
+  readonly isLocal: boolean;
+}
+
+export function isEnded({ status }: Pick<Session, "status">): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}

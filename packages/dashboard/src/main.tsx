@@ -1,0 +1,143 @@
+// The page: its screens by their addresses, or the sign-in.
+
+import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { createRootRoute, createRoute, createRouter, RouterProvider } from "@tanstack/react-router";
+import { StrictMode, useEffect, useState } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError, call, onSignedOut } from "./api/client.ts";
+import { readInbox } from "./api/open-items.ts";
+import type { About } from "./api/types.ts";
+import { Empty, Problem } from "./parts/parts.tsx";
+import { Shell } from "./parts/shell.tsx";
+import { whyText } from "./parts/text.ts";
+import { useAbout } from "./parts/use-session.ts";
+import { InboxScreen } from "./screens/inbox.tsx";
+import { readTab, SessionScreen } from "./screens/session.tsx";
+import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
+import { SignIn, takeCode } from "./screens/sign-in.tsx";
+// oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
+import "./styles.css";
+
+const INBOX_MS = 2_000;
+
+/** The inbox is read once for all screens, because its count is in the title. */
+function useInbox() {
+  const about = useAbout();
+  const isLocal = about?.isLocal ?? true;
+  return useQuery({
+    queryKey: ["inbox", isLocal],
+    queryFn: () => readInbox((session) => whyText(session, isLocal), isLocal),
+    refetchInterval: INBOX_MS,
+    enabled: about !== undefined,
+  });
+}
+
+function Root() {
+  const { data } = useInbox();
+  const count = data?.items.length;
+  useEffect(() => {
+    document.title = count === undefined || count === 0 ? "Holdfast" : `(${count}) Holdfast`;
+  }, [count]);
+  return <Shell inboxCount={count} />;
+}
+
+function InboxRoute() {
+  const { data, error } = useInbox();
+  return <InboxScreen inbox={data} error={error ?? undefined} />;
+}
+
+const root = createRootRoute({
+  component: Root,
+  notFoundComponent: () => (
+    <Empty title="There is no such screen">
+      <p>Use Inbox or Sessions above.</p>
+    </Empty>
+  ),
+  errorComponent: ({ error }) => (
+    <div className="p-3">
+      <Problem error={error} />
+    </div>
+  ),
+});
+const router = createRouter({
+  basepath: "/ui",
+  routeTree: root.addChildren([
+    createRoute({ getParentRoute: () => root, path: "/", component: InboxRoute }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/sessions",
+      component: Sessions,
+      validateSearch: readSessionsSearch,
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/sessions/$id",
+      component: SessionScreen,
+      validateSearch: readTab,
+    }),
+  ]),
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (count, error) => !(error instanceof ApiError) && count < 2,
+      // The server is often this machine, which is there without a network.
+      networkMode: "always",
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+const firstCode = takeCode();
+
+function App() {
+  const [isSignedIn, setSignedIn] = useState<boolean | undefined>(
+    firstCode === undefined ? undefined : false,
+  );
+  const [code, setCode] = useState(firstCode);
+  const [error, setError] = useState<unknown>();
+  useEffect(() => onSignedOut(() => setSignedIn(false)), []);
+  useEffect(() => {
+    if (isSignedIn !== undefined) return;
+    call<About>("GET", "/ui/about").then(
+      () => setSignedIn(true),
+      (thrown: unknown) => {
+        if (!(thrown instanceof ApiError) || thrown.status !== 401) setError(thrown);
+      },
+    );
+  }, [isSignedIn]);
+  if (error !== undefined)
+    return (
+      <div className="p-6">
+        <Problem error={error} />
+      </div>
+    );
+  if (isSignedIn === undefined) return null;
+  if (!isSignedIn)
+    return (
+      <SignIn
+        code={code}
+        onDone={() => {
+          setCode(undefined);
+          queries.clear();
+          setSignedIn(true);
+        }}
+      />
+    );
+  return <RouterProvider router={router} />;
+}
+
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

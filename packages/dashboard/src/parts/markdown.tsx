@@ -1,0 +1,39 @@
+// Text of an agent as Markdown. Loaded when it is first needed.
+//
+//   markdown-1. HTML in the text is text. Links lead to http, https and mailto alone, open elsewhere and tell nothing of this page.
+//       Images are links, because the page loads nothing from elsewhere.
+
+import ReactMarkdown from "react-markdown";
+import gfm from "remark-gfm";
+import { shown } from "./text.ts";
+
+const SCHEMES = /^(https?:|mailto:)/i;
+
+export default function Markdown({ text }: { readonly text: string }) {
+  return (
+    <div className="prose">
+      <ReactMarkdown
+        remarkPlugins={[gfm]}
+        urlTransform={(url) => (SCHEMES.test(url) ? url : "")}
+        components={{
+          a: ({ href, children }) =>
+            href === undefined || href === "" ? (
+              <span>{children}</span>
+            ) : (
+              <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
+                {children}
+              </a>
+            ),
+          img: ({ src, alt }) => (
+            <span>
+              [image{alt === undefined || alt === "" ? "" : `: ${alt}`}
+              {typeof src === "string" && src !== "" ? ` ${src}` : ""}]
+            </span>
+          ),
+        }}
+      >
+        {shown(text)}
+      </ReactMarkdown>
+    </div>
+  );
+}

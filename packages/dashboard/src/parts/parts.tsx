@@ -1,0 +1,145 @@
+// Small parts that all screens share.
+
+import { useEffect, useState, type ReactNode } from "react";
+import type { PlainError } from "@holdfast/proto/view";
+import { ApiError, toError } from "../api/client.ts";
+import type { Session } from "../api/types.ts";
+import { shown, statusText } from "./text.ts";
+
+const COLOURS: Readonly<Record<Session["status"], string>> = {
+  submitted: "text-busy",
+  working: "text-busy",
+  waiting: "text-soft",
+  input_required: "text-warn",
+  paused: "text-bad",
+  cancelling: "text-warn",
+  completed: "text-good",
+  failed: "text-bad",
+  cancelled: "text-soft",
+};
+
+const MARKS: Readonly<Record<Session["status"], string>> = {
+  submitted: "○",
+  working: "●",
+  waiting: "◌",
+  input_required: "?",
+  paused: "❚❚",
+  cancelling: "◍",
+  completed: "✓",
+  failed: "✕",
+  cancelled: "–",
+};
+
+export function StatusMark({ session }: { readonly session: Pick<Session, "status" | "pauseReason"> }) {
+  const { status } = session;
+  return (
+    <span className={`inline-flex items-center gap-1.5 font-medium ${COLOURS[status]}`}>
+      <span aria-hidden className={`w-4 text-center text-xs ${status === "working" ? "pulse" : ""}`}>
+        {MARKS[status]}
+      </span>
+      {statusText(session)}
+    </span>
+  );
+}
+
+/** A time that goes on: rendered again every few seconds. */
+export function useNow(everyMs = 5_000): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+type ButtonKind = "plain" | "main" | "danger";
+
+const BUTTONS: Readonly<Record<ButtonKind, string>> = {
+  plain: "border border-line bg-panel hover:bg-raised",
+  main: "bg-accent text-on-accent hover:opacity-90",
+  danger: "border border-bad text-bad bg-panel hover:bg-raised",
+};
+
+export function Button(props: {
+  readonly onClick?: () => void;
+  readonly kind?: ButtonKind;
+  readonly isDisabled?: boolean;
+  readonly hint?: string;
+  readonly type?: "button" | "submit";
+  readonly children: ReactNode;
+}) {
+  const { onClick, kind = "plain", isDisabled = false, hint, type = "button", children } = props;
+  return (
+    <button
+      type={type}
+      disabled={isDisabled}
+      onClick={onClick}
+      className={`min-h-8 rounded-md px-3 py-1 text-sm font-medium disabled:opacity-60 ${BUTTONS[kind]}`}
+    >
+      {children}
+      {hint === undefined ? null : (
+        <kbd className="ml-2 hidden font-mono text-xs opacity-80 sm:inline">{hint}</kbd>
+      )}
+    </button>
+  );
+}
+
+/** An error with its fix. */
+export function Problem({ error }: { readonly error: unknown }) {
+  const text = toError(error).message;
+  const isAway = error instanceof TypeError;
+  return (
+    <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
+      <p className="font-medium text-bad">{isAway ? "The server does not answer" : shown(text)}</p>
+      {isAway ? <p className="text-soft">The page tries again by itself.</p> : null}
+      {error instanceof ApiError && error.fix !== undefined ? (
+        <p className="text-soft">{shown(error.fix)}</p>
+      ) : null}
+    </div>
+  );
+}
+
+/** An error of an agent as it was recorded, with what would mend it. */
+export function RecordedErrorView({ error }: { readonly error: PlainError }) {
+  const { name, message, at, got, expected, fix, cause } = error;
+  const details = Object.entries({ at, got, expected, fix });
+  return (
+    <div className="space-y-1">
+      <p className="exact font-semibold text-bad">
+        {shown(name === "Error" ? message : `${name}: ${message}`)}
+      </p>
+      <dl className="grid grid-cols-[auto_1fr] gap-x-3">
+        {details.map(([label, text]) =>
+          text === undefined ? null : (
+            <div key={label} className="contents">
+              <dt className="text-soft">{label}</dt>
+              <dd className="exact">{shown(text)}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+      {cause === undefined ? null : (
+        <details>
+          <summary className="text-soft">because of</summary>
+          <div className="pl-3">
+            <RecordedErrorView error={cause} />
+          </div>
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** A screen without content says what would be there and how it comes. */
+export function Empty({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <div className="mx-auto max-w-lg p-8 text-center">
+      <h2 className="text-base font-semibold">{title}</h2>
+      <div className="mt-2 text-soft">{children}</div>
+    </div>
+  );
+}
+
+export function Command({ children }: { readonly children: string }) {
+  return <code className="exact rounded bg-raised px-1.5 py-0.5">{children}</code>;
+}

@@ -1,0 +1,123 @@
+// The frame around all screens: navigation, the sign-out, and the keys that work everywhere.
+
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { call } from "../api/client.ts";
+import { brief } from "./text.ts";
+import { useAbout } from "./use-session.ts";
+
+/** Whether a key was pressed in something that takes text. */
+function isTyping(event: KeyboardEvent): boolean {
+  const target = event.target as HTMLElement | null;
+  return (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    target?.closest("input, textarea, select, [contenteditable]") != null
+  );
+}
+
+/** Calls the action of a key, unless a person types. */
+export function useKeys(keys: Readonly<Record<string, () => void>>): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (isTyping(event) || document.querySelector("dialog[open]") !== null) return;
+      const action = latest.current[event.key];
+      if (action === undefined) return;
+      event.preventDefault();
+      action();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
+const KEYS = [
+  ["i", "Inbox"],
+  ["s", "Sessions"],
+  ["j  k", "next, previous"],
+  ["Enter", "open"],
+  ["a", "approve"],
+  ["d", "deny"],
+  ["e", "write an answer or a reason"],
+  ["/", "search"],
+  ["?", "these keys"],
+] as const;
+
+export function Shell({ inboxCount }: { readonly inboxCount: number | undefined }) {
+  const about = useAbout();
+  const navigate = useNavigate();
+  const help = useRef<HTMLDialogElement>(null);
+  useKeys({
+    i: () => void navigate({ to: "/" }),
+    s: () => void navigate({ to: "/sessions" }),
+    "?": () => help.current?.showModal(),
+  });
+  const tab = "rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
+  const active = { className: "bg-raised text-accent" };
+  const signOut = async (): Promise<void> => {
+    await call("POST", "/ui/sign-out");
+    location.reload();
+  };
+  return (
+    <div className="flex h-full flex-col">
+      <header className="flex items-center gap-x-1 border-b border-line bg-panel px-2 py-2">
+        <span className="mr-2 hidden font-semibold sm:inline">Holdfast</span>
+        <nav aria-label="Screens" className="flex gap-1">
+          <Link to="/" className={tab} activeProps={active} activeOptions={{ exact: true }}>
+            Inbox
+            {inboxCount === undefined || inboxCount === 0 ? null : (
+              <span className="ml-2 rounded-full bg-accent px-2 text-xs font-semibold text-on-accent">
+                {inboxCount}
+              </span>
+            )}
+          </Link>
+          <Link to="/sessions" className={tab} activeProps={active}>
+            Sessions
+          </Link>
+        </nav>
+        <span className="ml-auto hidden max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
+          {about === undefined ? "" : brief(`${about.name} · ${about.place}`)}
+        </span>
+        <button
+          type="button"
+          className={`${tab} ml-auto sm:ml-0`}
+          onClick={() => help.current?.showModal()}
+          aria-label="Keys"
+        >
+          ?
+        </button>
+        <button type="button" className={tab} onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </header>
+      <main className="min-h-0 flex-1">
+        <Outlet />
+      </main>
+      <dialog
+        ref={help}
+        aria-label="Keys"
+        className="m-auto rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+      >
+        <h2 className="mb-3 font-semibold">Keys</h2>
+        <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+          {KEYS.map(([key, what]) => (
+            <div key={key} className="contents">
+              <dt className="font-mono">{key}</dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+        <button
+          type="button"
+          className="mt-4 rounded-md border border-line px-3 py-1"
+          onClick={() => help.current?.close()}
+        >
+          Close
+        </button>
+      </dialog>
+    </div>
+  );
+}

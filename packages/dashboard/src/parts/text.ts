@@ -1,0 +1,100 @@
+// Texts of times and amounts, and agents' texts made visible.
+
+import { pauseText, waitText, type PlainPause } from "@holdfast/proto/view";
+import type { Session } from "../api/types.ts";
+
+// Characters that steer a terminal, have no shape, or reorder text. React shows all others as text.
+// oxlint-disable-next-line no-control-regex -- they are what is looked for.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A text of unknown origin in which nothing is hidden: characters without a shape are written as their numbers. */
+export function shown(text: string): string {
+  return text.replace(UNSEEN, (mark) =>
+    mark === "\r" ? "" : `⟨${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
+  );
+}
+
+/** The same, cut to a length. */
+export function brief(text: string, charsMax = 200): string {
+  const head = shown(text.slice(0, charsMax + 1).replace(/\s+/g, " "));
+  return text.length > charsMax ? `${head.slice(0, charsMax)}…` : head;
+}
+
+export function json(value: unknown): string {
+  return value === undefined ? "" : (JSON.stringify(value, null, 2) ?? "");
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+/** "3 min ago", in the largest unit. */
+export function ago(at: number, now: number): string {
+  const s = Math.max(0, Math.round((now - at) / 1_000));
+  if (s < 5) return "now";
+  if (s < 60) return `${s} s ago`;
+  if (s < 3_600) return `${Math.floor(s / 60)} min ago`;
+  if (s < 48 * 3_600) return `${Math.floor(s / 3_600)} h ago`;
+  return `${Math.floor(s / 86_400)} days ago`;
+}
+
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+export function dateText(at: number): string {
+  return Number.isFinite(at) ? DATE.format(at) : "";
+}
+
+export function costText(microUsd: number | undefined): string {
+  if (microUsd === undefined || microUsd === 0) return "";
+  const usd = microUsd / 1_000_000;
+  return `$${usd < 0.1 ? usd.toFixed(4) : usd.toFixed(2)}`;
+}
+
+export function statusText({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): string {
+  const words = status === "input_required" ? "asks you" : status;
+  return status === "paused" && pauseReason !== undefined
+    ? `paused: ${pauseReason.replaceAll("_", " ")}`
+    : words;
+}
+
+const PAUSES: ReadonlySet<string> = new Set<PlainPause>([
+  "by_user",
+  "nondeterminism",
+  "agent_fault",
+  "poison",
+  "no_matching_runner",
+  "restore_incomplete",
+]);
+
+/** The reason why a session waits, the place it moved to, or its output. Empty when there is nothing to say. */
+export function whyText(session: Session, isLocal: boolean): string {
+  const { status, pauseReason, waits, error, blocked, movedTo, sessionId, output } = session;
+  if (movedTo !== undefined) return `moved to ${movedTo}`;
+  if (status === "failed") return error?.message ?? "";
+  if (status === "paused") {
+    if (pauseReason === undefined || !PAUSES.has(pauseReason))
+      return error?.message ?? (pauseReason === "budget_exceeded" ? "its budget has too little left" : "");
+    return pauseText(pauseReason as PlainPause, !isLocal, false);
+  }
+  if (status === "completed") return valueText(output);
+  if (blocked !== undefined) return blocked;
+  if (status !== "waiting" && status !== "input_required") return valueText(session.progress);
+  return waits
+    .map((wait) => {
+      const until = wait.type === "timer" ? wait.at : wait.until;
+      const when =
+        until === undefined ? "" : `, ${wait.type === "timer" ? "due" : "until"} ${dateText(until)}`;
+      return `${wait.type === "input" ? (wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${when}`;
+    })
+    .join("; ");
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}

@@ -1,0 +1,179 @@
+// The conversation of one session as it grows, with a box that steers it.
+//
+//   conversation-1. A message is stored before the page says so. The page says what became of it: stored, then taken.
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState, type FormEvent } from "react";
+import { call } from "../api/client.ts";
+import type { LiveState } from "../api/live-session.ts";
+import { isEnded, type Entry, type Session } from "../api/types.ts";
+import { LongText } from "../parts/long-text.tsx";
+import { Button, Empty, Problem } from "../parts/parts.tsx";
+import { brief, dateText, json, shown } from "../parts/text.ts";
+import { sessionPath, useRequest } from "../parts/use-session.ts";
+
+export function Conversation({ live }: { readonly live: LiveState }) {
+  const { entries, session } = live;
+  const scroll = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: entries.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => 110,
+    overscan: 6,
+    getItemKey: (at) => entries[at]!.id,
+  });
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    if (isAtEnd.current && entries.length > 0) virtual.scrollToIndex(entries.length - 1, { align: "end" });
+  }, [entries.length]);
+  if (session === undefined) return null;
+  return (
+    <div className="flex h-full flex-col">
+      {entries.length === 0 ? (
+        <Empty title="There is no conversation">
+          <p>
+            {session.entryCount > 0
+              ? "It is being read."
+              : "This agent has stored no message. Agents that talk to a model store every message here."}
+          </p>
+        </Empty>
+      ) : (
+        <div
+          ref={scroll}
+          role="region"
+          aria-label="Conversation"
+          tabIndex={0}
+          className="min-h-0 flex-1 overflow-auto"
+          onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+            isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;
+          }}
+        >
+          <ol className="relative mx-auto max-w-4xl" style={{ height: virtual.getTotalSize() }}>
+            {virtual.getVirtualItems().map(({ index, key, start }) => (
+              <li
+                key={key}
+                ref={virtual.measureElement}
+                data-index={index}
+                className="absolute inset-x-0 top-0 px-3 py-1.5"
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                <Message entry={entries[index]!} />
+              </li>
+            ))}
+          </ol>
+        </div>
+      )}
+      {isEnded(session) ? null : <Steer session={session} taken={live.taken} />}
+    </div>
+  );
+}
+
+interface ToolCall {
+  readonly id?: string;
+  readonly name?: string;
+  readonly input?: unknown;
+}
+
+function Message({ entry }: { readonly entry: Entry }) {
+  const { role, content, createdAt } = entry;
+  const fields = typeof content === "object" && content !== null ? (content as Record<string, unknown>) : {};
+  const text =
+    typeof content === "string" ? content : typeof fields["text"] === "string" ? fields["text"] : undefined;
+  const calls = Array.isArray(fields["toolCalls"]) ? (fields["toolCalls"] as readonly ToolCall[]) : [];
+  if (role === "tool") {
+    const isError = fields["isError"] === true;
+    return (
+      <details className="rounded-md border border-line bg-panel px-3 py-1.5" open={isError}>
+        <summary className={isError ? "text-bad" : "text-soft"}>
+          {isError ? "failed" : "result"} of{" "}
+          <span className="font-mono">
+            {brief(typeof fields["name"] === "string" ? fields["name"] : "tool", 80)}
+          </span>
+          <span className="ml-2 text-soft">{brief((text ?? "").trimStart().split("\n")[0] ?? "", 100)}</span>
+        </summary>
+        <div className="mt-2 max-h-96 overflow-auto">
+          <LongText text={text ?? json(content)} />
+        </div>
+      </details>
+    );
+  }
+  const isPerson = role === "user";
+  return (
+    <article
+      aria-label={role}
+      className={`rounded-lg px-4 py-3 ${isPerson ? "ml-6 bg-raised sm:ml-24" : "border border-line bg-panel"}`}
+    >
+      <header className="mb-1 flex justify-between text-xs text-soft">
+        <span className="font-semibold">{shown(role)}</span>
+        <time title={dateText(createdAt)}>{dateText(createdAt)}</time>
+      </header>
+      {text === undefined ? (
+        <LongText text={json(content)} />
+      ) : text === "" ? null : (
+        <LongText text={text} isMarkdown />
+      )}
+      {calls.map(({ id, name, input }, at) => (
+        <details key={id ?? at} className="mt-2 rounded-md bg-raised px-3 py-1">
+          <summary>
+            <span className="text-soft">calls</span> <span className="font-mono">{shown(String(name))}</span>
+            <span className="ml-2 font-mono text-xs text-soft">{brief(JSON.stringify(input) ?? "", 90)}</span>
+          </summary>
+          <div className="mt-1 max-h-96 overflow-auto">
+            <LongText text={json(input)} />
+          </div>
+        </details>
+      ))}
+    </article>
+  );
+}
+
+/** The signals by which a conversational agent hears a person: the next turn, or a word during one. */
+function signalFor({ waits }: Session): "next_input" | "steer" {
+  return waits.some(({ type, name }) => type === "signal" && name === "next_input") ? "next_input" : "steer";
+}
+
+function Steer({ session, taken }: { readonly session: Session; readonly taken: ReadonlySet<string> }) {
+  const [text, setText] = useState("");
+  const [receipt, setReceipt] = useState<string>();
+  const { run, isBusy, error } = useRequest();
+  const name = signalFor(session);
+  const send = async (event?: FormEvent): Promise<void> => {
+    event?.preventDefault();
+    if (text.trim() === "" || isBusy) return;
+    const isSent = await run(() =>
+      call("POST", sessionPath(session.sessionId, "signals"), { name, payload: text }),
+    );
+    if (!isSent) return;
+    setText("");
+    setReceipt(name);
+  };
+  return (
+    <form onSubmit={(event) => void send(event)} className="border-t border-line bg-panel p-3">
+      <div className="mx-auto flex max-w-4xl gap-2">
+        <textarea
+          aria-label="Message to the agent"
+          rows={1}
+          value={text}
+          placeholder={name === "next_input" ? "Your next message" : "Steer the agent while it works"}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") event.currentTarget.blur();
+            if (event.key === "Enter" && !event.shiftKey) void send(event);
+          }}
+          className="min-h-9 flex-1 resize-y rounded-md border border-line bg-ground px-3 py-1.5"
+        />
+        <Button type="submit" kind="main" isDisabled={isBusy || text.trim() === ""}>
+          Send
+        </Button>
+      </div>
+      <p role="status" className="mx-auto max-w-4xl text-xs text-soft">
+        {receipt === undefined
+          ? ""
+          : taken.has(receipt)
+            ? "The agent has taken it."
+            : "Stored. The agent takes it when it next looks."}
+      </p>
+      {error === undefined ? null : <Problem error={error} />}
+    </form>
+  );
+}

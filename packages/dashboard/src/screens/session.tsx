@@ -1,0 +1,219 @@
+// One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
+
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+import { call } from "../api/client.ts";
+import { listPath } from "../api/session-list.ts";
+import { isEnded, type Session, type SessionPage } from "../api/types.ts";
+import { LongText } from "../parts/long-text.tsx";
+import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
+import { useKeys } from "../parts/shell.tsx";
+import { brief, costText, dateText, duration, json, whyText } from "../parts/text.ts";
+import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
+import { Conversation } from "./conversation.tsx";
+import { Tail, Timeline } from "./timeline.tsx";
+
+const TABS = ["timeline", "conversation", "journal"] as const;
+type Tab = (typeof TABS)[number];
+
+export function readTab(search: Readonly<Record<string, unknown>>): { readonly tab?: Tab } {
+  const tab = TABS.find((each) => each === search["tab"]);
+  return tab === undefined || tab === "timeline" ? {} : { tab };
+}
+
+export function SessionScreen() {
+  const { id } = useParams({ from: "/sessions/$id" });
+  const { tab = "timeline" } = useSearch({ from: "/sessions/$id" });
+  const navigate = useNavigate({ from: "/sessions/$id" });
+  const live = useLiveSession(id);
+  const { session, error } = live;
+  const show = (next: Tab): void => void navigate({ search: readTab({ tab: next }), replace: true });
+  useKeys({ t: () => show("timeline"), c: () => show("conversation"), l: () => show("journal") });
+  if (session === undefined)
+    return (
+      <div className="p-3">
+        {error === undefined ? (
+          <p className="p-3 text-soft">Reading the session…</p>
+        ) : (
+          <Problem error={error} />
+        )}
+      </div>
+    );
+  return (
+    <div className="flex h-full flex-col">
+      <Head session={session} />
+      {error === undefined ? null : (
+        <div className="px-3 pb-2">
+          <Problem error={error} />
+        </div>
+      )}
+      <div role="tablist" aria-label="Views of the session" className="flex gap-1 border-b border-line px-3">
+        {TABS.map((each) => (
+          <button
+            key={each}
+            type="button"
+            role="tab"
+            aria-selected={each === tab}
+            onClick={() => show(each)}
+            className={`-mb-px border-b-2 px-3 py-1.5 capitalize ${each === tab ? "border-accent font-semibold text-accent" : "border-transparent text-soft hover:text-text"}`}
+          >
+            {each}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" aria-label={tab} className="min-h-0 flex-1">
+        {tab === "timeline" ? <Timeline live={live} /> : null}
+        {tab === "conversation" ? <Conversation live={live} /> : null}
+        {tab === "journal" ? <Tail live={live} /> : null}
+      </div>
+    </div>
+  );
+}
+
+function Head({ session }: { readonly session: Session }) {
+  const { sessionId, agent, parentSessionId, createdAt, endedAt, account, error, input, output, status } =
+    session;
+  const isLocal = useAbout()?.isLocal ?? true;
+  const why = whyText(session, isLocal);
+  const cost = costText(account?.spent?.costMicroUsd);
+  const hasError =
+    error !== undefined && (status === "failed" || status === "paused" || status === "cancelled");
+  const facts = [
+    `started ${dateText(createdAt)}`,
+    endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
+    cost,
+    session.runnerId === undefined ? "" : `on ${session.runnerId}`,
+    session.owner === undefined ? "" : `of ${session.owner}`,
+  ].filter((fact) => fact !== "");
+  return (
+    <header className="max-h-[45%] shrink-0 space-y-2 overflow-auto px-3 py-3">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <h1 className="text-lg font-semibold">{brief(agent, 80)}</h1>
+        <StatusMark session={session} />
+        <div className="ml-auto flex gap-2">
+          <Actions session={session} />
+        </div>
+      </div>
+      <p className="flex flex-wrap gap-x-3 text-[13px] text-soft">
+        <span className="font-mono">{sessionId}</span>
+        {facts.map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+        {parentSessionId === undefined ? null : (
+          <Link to="/sessions/$id" params={{ id: parentSessionId }} className="text-accent underline">
+            its parent
+          </Link>
+        )}
+      </p>
+      {why === "" || isEnded(session) ? null : (
+        <p>
+          {brief(why, 240)}{" "}
+          {status === "input_required" ? (
+            <Link to="/" className="text-accent underline">
+              answer in the inbox
+            </Link>
+          ) : null}
+        </p>
+      )}
+      {hasError ? <RecordedErrorView error={error} /> : null}
+      <Value name="Input" value={input} />
+      <Value name="Output" value={output} />
+      {session.children > 0 ? <Children of={sessionId} /> : null}
+    </header>
+  );
+}
+
+function Value({ name, value }: { readonly name: string; readonly value: unknown }) {
+  if (value === undefined || value === null) return null;
+  const text = typeof value === "string" ? value : json(value);
+  return (
+    <details>
+      <summary className="truncate text-soft">
+        {name} <span className="font-mono text-[13px]">{brief(text, 140)}</span>
+      </summary>
+      <div className="mt-1 rounded-md bg-raised p-3">
+        <LongText text={text} />
+      </div>
+    </details>
+  );
+}
+
+const CHILDREN = 100;
+const REFRESH_MS = 2_000;
+
+function Children({ of }: { readonly of: string }) {
+  const { data } = useQuery({
+    queryKey: ["children", of],
+    queryFn: () => call<SessionPage>("GET", listPath({ parentSessionId: of, limit: CHILDREN })),
+    refetchInterval: REFRESH_MS,
+  });
+  if (data === undefined) return null;
+  return (
+    <details>
+      <summary className="text-soft">
+        {data.sessions.length}
+        {data.nextCursor === undefined ? "" : "+"} children
+      </summary>
+      <ul className="mt-1 space-y-0.5">
+        {data.sessions.map((child) => (
+          <li key={child.sessionId} className="flex gap-3">
+            <StatusMark session={child} />
+            <Link to="/sessions/$id" params={{ id: child.sessionId }} className="truncate hover:underline">
+              {brief(child.agent, 80)}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Actions({ session }: { readonly session: Session }) {
+  const { sessionId, status } = session;
+  const { run, isBusy, error } = useRequest();
+  const sure = useRef<HTMLDialogElement>(null);
+  if (isEnded(session)) return null;
+  const post = (action: string, body?: object): void =>
+    void run(() => call("POST", sessionPath(sessionId, action), body));
+  return (
+    <>
+      {status === "paused" ? (
+        <Button isDisabled={isBusy} onClick={() => post("unpause")}>
+          Unpause
+        </Button>
+      ) : (
+        <Button isDisabled={isBusy} onClick={() => post("pause")}>
+          Pause
+        </Button>
+      )}
+      <Button
+        kind="danger"
+        isDisabled={isBusy || status === "cancelling"}
+        onClick={() => sure.current?.showModal()}
+      >
+        Cancel…
+      </Button>
+      {error === undefined ? null : <Problem error={error} />}
+      <dialog
+        ref={sure}
+        aria-label="Cancel the session"
+        className="m-auto max-w-md rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+      >
+        <p>Cancel this session and everything below it? It cannot continue afterwards.</p>
+        <div className="mt-4 flex gap-2">
+          <Button
+            kind="danger"
+            onClick={() => {
+              sure.current?.close();
+              post("cancel", {});
+            }}
+          >
+            Cancel the session
+          </Button>
+          <Button onClick={() => sure.current?.close()}>Keep it</Button>
+        </div>
+      </dialog>
+    </>
+  );
+}

@@ -1,0 +1,280 @@
+// All sessions, newest first, live. The filters are in the address.
+
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { call } from "../api/client.ts";
+import { listPath, SessionList, type ListQuery } from "../api/session-list.ts";
+import { STATUSES, type Session, type SessionPage } from "../api/types.ts";
+import { Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
+import { useKeys } from "../parts/shell.tsx";
+import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";
+import { useAbout } from "../parts/use-session.ts";
+
+const REFRESH_MS = 1_000;
+const ROW_PX = 54;
+/** Rows that are read again above and below the visible ones. */
+const MARGIN = 20;
+
+export interface SessionsSearch {
+  readonly status?: string;
+  readonly agent?: string;
+  readonly owner?: string;
+  readonly text?: string;
+}
+
+export function readSessionsSearch(search: Readonly<Record<string, unknown>>): SessionsSearch {
+  return Object.fromEntries(
+    ["status", "agent", "owner", "text"].flatMap((name) => {
+      const value = search[name];
+      const text = typeof value === "number" ? String(value) : value;
+      return typeof text === "string" && text !== "" ? [[name, text.slice(0, 200)]] : [];
+    }),
+  );
+}
+
+export function Sessions() {
+  const search = useSearch({ from: "/sessions" });
+  const navigate = useNavigate({ from: "/sessions" });
+  const isLocal = useAbout()?.isLocal ?? true;
+  const { status, agent, owner, text = "" } = search;
+  const list = useMemo(() => newList({ ...given({ status, agent, owner }) }), [status, agent, owner]);
+  const all = useSyncExternalStore(list.subscribe, () => list.rows);
+  const rows = useMemo(() => (text === "" ? all : all.filter((row) => hasText(row, text))), [all, text]);
+  const [error, setError] = useState<unknown>();
+  const [isRead, setRead] = useState(false);
+  const [selected, setSelected] = useState(0);
+  const scroll = useRef<HTMLDivElement>(null);
+  const searchBox = useRef<HTMLInputElement>(null);
+  const now = useNow();
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    getItemKey: (at) => rows[at]?.sessionId ?? at,
+  });
+  const items = virtual.getVirtualItems();
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+
+  useEffect(() => {
+    setRead(false);
+    setError(undefined);
+    list.loadMore().then(() => setRead(true), setError);
+  }, [list]);
+  useEffect(() => {
+    if (isRead && last >= rows.length - 2 * MARGIN && list.hasMore) list.loadMore().catch(setError);
+  }, [list, isRead, last, rows.length]);
+
+  const range = useRef({ first, last });
+  range.current = { first, last };
+  useEffect(() => {
+    let isBusy = false;
+    const refresh = async (): Promise<void> => {
+      if (isBusy || document.hidden) return;
+      isBusy = true;
+      const from = text === "" ? Math.max(0, range.current.first - MARGIN) : 0;
+      try {
+        await list.refresh(from, range.current.last - from + MARGIN + 1);
+        if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
+        setError(undefined);
+        setRead(true);
+      } catch (thrown) {
+        setError(thrown);
+      } finally {
+        isBusy = false;
+      }
+    };
+    const timer = setInterval(() => void refresh(), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [list, text]);
+
+  const go = (by: number): void => {
+    const next = Math.max(0, Math.min(rows.length - 1, selected + by));
+    setSelected(next);
+    virtual.scrollToIndex(next);
+  };
+  const open = (): void => {
+    const session = rows[selected];
+    if (session !== undefined) void navigate({ to: "/sessions/$id", params: { id: session.sessionId } });
+  };
+  useKeys({
+    j: () => go(1),
+    ArrowDown: () => go(1),
+    k: () => go(-1),
+    ArrowUp: () => go(-1),
+    PageDown: () => go(10),
+    PageUp: () => go(-10),
+    Enter: open,
+    "/": () => searchBox.current?.focus(),
+  });
+  const set = (change: SessionsSearch): void =>
+    void navigate({ search: readSessionsSearch({ ...search, ...change }), replace: true });
+
+  const field = "rounded-md border border-line bg-panel px-2 py-1.5";
+  return (
+    <div className="flex h-full flex-col">
+      <h1 className="sr-only">Sessions</h1>
+      <div role="search" className="flex flex-wrap gap-2 border-b border-line px-3 py-2">
+        <select
+          aria-label="Status"
+          value={status ?? ""}
+          onChange={(event) => set({ status: event.target.value })}
+          className={field}
+        >
+          <option value="">every status</option>
+          {STATUSES.map((each) => (
+            <option key={each} value={each}>
+              {each.replace("_", " ")}
+            </option>
+          ))}
+        </select>
+        <FilterBox label="Agent" value={agent ?? ""} onChange={(value) => set({ agent: value })} />
+        {isLocal ? null : (
+          <FilterBox label="Owner" value={owner ?? ""} onChange={(value) => set({ owner: value })} />
+        )}
+        <input
+          ref={searchBox}
+          type="search"
+          aria-label="Search in the sessions that are loaded"
+          placeholder="Search loaded ( / )"
+          value={text}
+          onChange={(event) => set({ text: event.target.value })}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") event.currentTarget.blur();
+          }}
+          className={`${field} min-w-32 flex-1`}
+        />
+        <output className="self-center text-soft">
+          {rows.length.toLocaleString()}
+          {list.hasMore ? "+" : ""}
+        </output>
+      </div>
+      {error === undefined ? null : (
+        <div className="p-3">
+          <Problem error={error} />
+        </div>
+      )}
+      {isRead && rows.length === 0 ? (
+        <NoSessions isFiltered={Object.keys(search).length > 0} />
+      ) : (
+        <div ref={scroll} className="min-h-0 flex-1 overflow-auto" data-testid="sessions">
+          <ul aria-label="Sessions" className="relative" style={{ height: virtual.getTotalSize() }}>
+            {items.map((item) => {
+              const session = rows[item.index];
+              return session === undefined ? null : (
+                <li
+                  key={item.key}
+                  aria-setsize={list.hasMore ? -1 : rows.length}
+                  aria-posinset={item.index + 1}
+                  className="absolute inset-x-0 top-0"
+                  style={{ height: ROW_PX, transform: `translateY(${item.start}px)` }}
+                >
+                  <Row session={session} isSelected={item.index === selected} isLocal={isLocal} now={now} />
+                </li>
+              );
+            })}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Row(props: {
+  readonly session: Session;
+  readonly isSelected: boolean;
+  readonly isLocal: boolean;
+  readonly now: number;
+}) {
+  const { session, isSelected, isLocal, now } = props;
+  const { sessionId, agent, updatedAt, account, depth, children } = session;
+  const cost = costText(account?.spent?.costMicroUsd);
+  const why = whyText(session, isLocal);
+  return (
+    <Link
+      to="/sessions/$id"
+      params={{ id: sessionId }}
+      aria-current={isSelected ? "true" : undefined}
+      className={`block h-full border-b border-line px-3 py-1.5 hover:bg-raised ${isSelected ? "bg-raised shadow-[inset_3px_0_0_var(--color-accent)]" : ""}`}
+    >
+      <span className="flex items-baseline gap-3">
+        <span className="w-40 shrink-0 truncate max-sm:w-auto">
+          <StatusMark session={session} />
+        </span>
+        <span className="truncate font-medium">
+          {depth > 0 ? <span className="text-soft">{"└ "}</span> : null}
+          {brief(agent, 80)}
+        </span>
+        <span className="hidden truncate font-mono text-xs text-soft md:inline">{sessionId}</span>
+        <span className="ml-auto shrink-0 text-soft" title={dateText(updatedAt)}>
+          {cost === "" ? "" : `${cost} · `}
+          {ago(updatedAt, now)}
+        </span>
+      </span>
+      <span className="block truncate text-[13px] text-soft sm:pl-43">
+        {why === "" ? (children > 0 ? `${children} children` : " ") : brief(why, 300)}
+      </span>
+    </Link>
+  );
+}
+
+/** A filter that is applied when its typing is done. */
+function FilterBox(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  const { label, value, onChange } = props;
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <input
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+      onBlur={() => text !== value && onChange(text)}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") onChange(text);
+        if (event.key === "Escape") event.currentTarget.blur();
+      }}
+      className="w-32 rounded-md border border-line bg-panel px-2 py-1.5"
+    />
+  );
+}
+
+function NoSessions({ isFiltered }: { readonly isFiltered: boolean }) {
+  return isFiltered ? (
+    <Empty title="No session is like that">
+      <p>
+        <Link to="/sessions" search={{}} className="text-accent underline">
+          Remove all filters
+        </Link>{" "}
+        to see the others.
+      </p>
+    </Empty>
+  ) : (
+    <Empty title="There is no session yet">
+      <p>An agent at work is a session. Start one in a terminal, and it appears here:</p>
+      <p className="mt-3">
+        <Command>holdfast run FILE</Command>
+      </p>
+    </Empty>
+  );
+}
+
+function newList(query: ListQuery): SessionList {
+  return new SessionList((page) => call<SessionPage>("GET", listPath(page)), query);
+}
+
+function given(fields: Readonly<Record<string, string | undefined>>): ListQuery {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function hasText(session: Session, text: string): boolean {
+  const { sessionId, agent, owner, status, waits, input, error } = session;
+  const all = JSON.stringify([sessionId, agent, owner, status, waits, input, error?.message]);
+  return all.toLowerCase().includes(text.toLowerCase());
+}

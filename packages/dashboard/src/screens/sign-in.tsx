@@ -1,0 +1,56 @@
+import { useEffect, useRef, useState, type FormEvent } from "react";
+import { call } from "../api/client.ts";
+import { Button, Command, Problem } from "../parts/parts.tsx";
+import { useRequest } from "../parts/use-session.ts";
+
+/** The one-time code in the address, which is taken out of it at once. */
+export function takeCode(): string | undefined {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+export function SignIn({ code, onDone }: { readonly code: string | undefined; readonly onDone: () => void }) {
+  const [token, setToken] = useState("");
+  const { run, isBusy, error } = useRequest();
+  const signIn = async (body: object): Promise<void> => {
+    if (await run(() => call("POST", "/ui/sign-in", body))) onDone();
+  };
+  const isSent = useRef(false);
+  useEffect(() => {
+    if (code === undefined || isSent.current) return;
+    isSent.current = true; // It counts once, and React may run an effect twice.
+    void signIn({ code });
+  }, [code]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    void signIn({ token });
+  };
+  return (
+    <main className="mx-auto flex min-h-full max-w-md flex-col justify-center gap-4 p-6">
+      <h1 className="text-xl font-semibold">Holdfast</h1>
+      <form onSubmit={submit} className="space-y-3 rounded-lg border border-line bg-panel p-5">
+        <label className="block">
+          <span className="font-medium">Token</span>
+          <input
+            type="password"
+            autoFocus
+            autoComplete="off"
+            spellCheck={false}
+            value={token}
+            onChange={(event) => setToken(event.target.value)}
+            className="mt-1 w-full rounded-md border border-line bg-ground px-3 py-2 font-mono"
+          />
+        </label>
+        <Button type="submit" kind="main" isDisabled={isBusy || token.trim() === ""}>
+          Sign in
+        </Button>
+        {error === undefined ? null : <Problem error={error} />}
+      </form>
+      <p className="text-soft">
+        <Command>holdfast token create NAME</Command> makes a token. <Command>holdfast ui</Command> prints an
+        address that needs none.
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,130 @@
+// The page in a real browser, over sessions that `holdfast run` made in a local database.
+
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
+
+let browser: Browser;
+let project: Project;
+let page: Page;
+/** Everything that the page asked for from elsewhere, and everything that went wrong in it. */
+let trouble: string[];
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+
+beforeEach(async ({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  project = new Project({ fromSources: true });
+  trouble = [];
+  page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+  page.setDefaultTimeout(15_000);
+  page.on("pageerror", (error) => trouble.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith("http://127.0.0.1:")) trouble.push(request.url());
+  });
+  page.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) trouble.push(message.text());
+  });
+});
+afterEach(async () => {
+  if (CHROMIUM === undefined) return;
+  await page.close();
+  await project.dispose();
+});
+
+/** Starts `holdfast ui`. @returns the address that signs in. */
+async function startUi(): Promise<string> {
+  const ui = project.start(["ui", "--json"]);
+  await ui.says('"listening"');
+  return (JSON.parse(ui.stdout) as { readonly url: string }).url;
+}
+
+/** The violations of WCAG A and AA that axe finds. */
+async function violations(): Promise<unknown[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate<{
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  }>(`axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`);
+  return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+}
+
+test("a person signs in, sees what waits, answers it by keyboard, and nothing hostile happens", async () => {
+  const url = await startUi();
+  await page.goto(url);
+  await page.getByText("Nothing waits for you").waitFor();
+  expect(page.url()).toMatch(/\/ui\/$/); // The code is gone from the address.
+  expect(await page.evaluate("document.cookie")).toBe("");
+  expect(await violations()).toEqual([]);
+
+  // Live: a session that begins after the page was opened appears without a reload.
+  const running = project.start(["run", HOSTILE]);
+  const id = await running.sessionId();
+  await page.getByRole("article").waitFor();
+  await expect.poll(() => page.title(), { timeout: 15_000 }).toBe("(1) Holdfast");
+  const action = (await page.getByTestId("action").textContent())!;
+  expect(action).toMatch(/^git push origin main && echo x{3000} && rm -rf .\/build # ⟨202E⟩exe.txt$/);
+  expect(await violations()).toEqual([]);
+
+  await page.keyboard.press("Enter");
+  await page.getByRole("tab", { name: "timeline" }).waitFor();
+  expect(page.url()).toContain(`/ui/sessions/${id}`);
+  await page.getByText("1 attempt failed").waitFor();
+  expect(await violations()).toEqual([]);
+  await page.keyboard.press("c");
+  await page.getByRole("heading", { name: "Plan" }).waitFor();
+  expect(await page.locator(".prose a").count()).toBe(0);
+  expect(await page.locator("img, iframe, .prose script").count()).toBe(0);
+  expect(await violations()).toEqual([]);
+
+  await page.keyboard.press("i");
+  await page.getByRole("article").waitFor();
+  await page.keyboard.press("a");
+  const { code, stdout } = await running.finished;
+  expect([code, JSON.parse(stdout)]).toEqual([0, { pushed: true }]);
+  await expect.poll(() => page.title(), { timeout: 15_000 }).toBe("Holdfast");
+
+  await page.keyboard.press("s");
+  await page.getByRole("link", { name: /completed hostile/ }).waitFor();
+  expect(await violations()).toEqual([]);
+  expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+  expect(trouble).toEqual([]);
+});
+
+test("a session that no process runs is answered on the page, and takes the answer when it resumes", async () => {
+  await page.goto(await startUi());
+  const { stdout } = await project.run("run", HOSTILE, "--park");
+  const id = stdout.trim();
+  await page.getByRole("article").waitFor();
+  await page.keyboard.press("e");
+  await page.getByRole("textbox", { name: "Reason" }).fill("not on a Friday");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("d");
+  await page.getByText("The session takes it when it runs").waitFor();
+
+  const resumed = await project.run("resume", id);
+
+  expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, { pushed: false }]);
+});
+
+test("a code that was used signs nobody in, and the page says what to do", async () => {
+  const url = await startUi();
+  await page.goto(url);
+  await page.getByText("Nothing waits for you").waitFor();
+  const other = await browser.newPage();
+  await other.goto(url);
+  await other.getByText("run `holdfast ui` again").waitFor();
+  expect(new URL(other.url()).hash).toBe("");
+  await other.close();
+});

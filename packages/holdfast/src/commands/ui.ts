@@ -1,0 +1,25 @@
+import { takeNothing } from "../frame/arguments.ts";
+import type { Command } from "../frame/command.ts";
+
+export const ui: Command = {
+  name: "ui",
+  summary: "Serve a page for the browser: sessions, and everything that waits for you",
+  usage: "ui [--port PORT]",
+  description:
+    "Serves a page on this machine over the database of the project, until Ctrl-C. The page shows what other processes do as it happens, " +
+    "and their answers go through them. The printed address signs one browser in, once and within a minute. With --url it prints the " +
+    "address of that coordinator's page, which asks for a token. Exit codes: 3 the address cannot be used, 130 stopped by Ctrl-C.",
+  options: {
+    port: { help: "port to listen on (default: any that is free)", value: "PORT" },
+  },
+  examples: [
+    ["ui", "the sessions of this project"],
+    ["ui --db other.db --port 8080", "another database, on a port of your choice"],
+    ["ui --url https://fleet.example", "the page of a coordinator"],
+  ],
+
+  async run(args, io) {
+    takeNothing(args.positionals, ui.usage);
+    return (await import("../run/ui-run.ts")).runUi(args, io);
+  },
+};

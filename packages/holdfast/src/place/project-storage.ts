@@ -1,0 +1,47 @@
+// `projectStorage`: the database of a project for a process that stays long and owns nothing, such as `holdfast ui`.
+//
+//   project-storage-1. Every read opens the file and closes it, so another process may own the database, move it or replace it at any
+//       time. A database that does not exist is empty.
+//   project-storage-2. A commit goes through the owner of the database, and without an owner the process owns it for that one commit.
+//   project-storage-3. Nothing is claimed.
+
+import type { AgentStorage, StorageReader } from "@holdfast/core";
+import { withReader, withStorage } from "./find-session.ts";
+import type { Database } from "./project.ts";
+
+export function projectStorage(database: Database): AgentStorage {
+  const read =
+    <T>(otherwise: T, call: (reader: StorageReader) => Promise<T>) =>
+    (): Promise<T> =>
+      withReader(database, async (reader) => (reader === undefined ? otherwise : call(reader)));
+  const reader: StorageReader = {
+    sessions: (query) => read([], (each) => each.sessions(query))(),
+    session: (id) => read(undefined, (each) => each.session(id))(),
+    journal: (id, from, limit) => read([], (each) => each.journal(id, from, limit))(),
+    entries: (id, from, limit) => read([], (each) => each.entries(id, from, limit))(),
+    pendingSignals: (id) => read([], (each) => each.pendingSignals(id))(),
+    seenSignals: (id) => withStorage(database, ({ storage }) => storage.reader.seenSignals(id), false),
+    schedules: read([], (each) => each.schedules()),
+    document: (collection, id) => read(undefined, (each) => each.document(collection, id))(),
+    documents: (query) => read([], (each) => each.documents(query))(),
+    audit: (query) => read([], (each) => each.audit(query))(),
+  };
+  const refuse = (): never => {
+    throw new Error("a process that owns nothing claims nothing (project-storage-3)");
+  };
+  return {
+    name: database.path,
+    durable: true,
+    reader,
+    commit: (changes, now) => withStorage(database, ({ storage }) => storage.commit(changes, now), false),
+    heldClaims: () => Promise.resolve([]),
+    subscribe: () => () => {},
+    claim: refuse,
+    renew: refuse,
+    load: refuse,
+    arrivals: refuse,
+    conversation: refuse,
+    due: refuse,
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,82 @@
+// `holdfast ui`: serves the dashboard over the project's database until it is stopped.
+//
+//   ui-run-1. It listens on the loopback alone. The token lives in this process's memory, and ends with it.
+//   ui-run-2. The printed address signs in one browser, once. It opens no browser itself. A browser that it started would end with it,
+//       and other users of the machine would see the address on its command line.
+
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { createPage, serveSessions } from "@holdfast/coordinator";
+import { toError, UsageError } from "@holdfast/core";
+import { systemClock, systemRandom } from "@holdfast/runtime";
+import { plainLine } from "../frame/plain-text.ts";
+import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { findDatabase } from "../place/project.ts";
+import { projectStorage } from "../place/project-storage.ts";
+import { stopper } from "../typing/stopper.ts";
+
+const MESSAGE_CHARS = 500;
+
+/** @returns the exit code. */
+export async function runUi(args: Arguments, io: Io): Promise<number> {
+  const port = portOf(args.text("port"));
+  const database = findDatabase(args, io);
+  if (database.coordinator !== undefined) {
+    const url = new URL("/ui/", database.coordinator.url).href;
+    show(url, url, io);
+    return 0;
+  }
+  const token = randomBytes(32).toString("base64url");
+  const storage = projectStorage(database);
+  const page = createPage({
+    place: database.path,
+    isLocal: true,
+    monotonic: () => systemClock.monotonic(),
+  });
+  const server = serveSessions({
+    storage,
+    clock: systemClock,
+    random: systemRandom(),
+    page,
+    authenticate: (given) =>
+      Promise.resolve(
+        isSame(given, token)
+          ? { status: "known", caller: { kind: "admin", name: "this machine", tokenId: "ui" } }
+          : { status: "unknown" },
+      ),
+    log: (message, error) =>
+      io.note(io.notes.paint.yellow(plainLine(`${message}: ${toError(error).message}`, MESSAGE_CHARS))),
+  });
+  const { promise: stopped, resolve } = Promise.withResolvers<StopSignal>();
+  const release = io.onStop(stopper(io, "the page is closed; sessions stay", resolve));
+  try {
+    const listener = await server.listen({ host: "127.0.0.1", port });
+    const root = `http://127.0.0.1:${listener.port}`;
+    show(`${root}${page.signInPath(token)}`, database.path, io);
+    return STOP_EXIT[await stopped];
+  } finally {
+    release();
+    await server.close();
+  }
+}
+
+function show(url: string, place: string, io: Io): void {
+  if (io.isJson) io.result({ type: "listening", url, place }, "");
+  else {
+    io.note(`open in a browser: ${io.notes.paint.bold(url)}`);
+    io.note(`  it shows the sessions of ${plainLine(place, MESSAGE_CHARS)}`);
+  }
+}
+
+function isSame(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function portOf(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`"${text}" is no port`, {
+    at: "--port",
+    expected: "a number from 0 to 65535; 0 for any that is free",
+  });
+}
