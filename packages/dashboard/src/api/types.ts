@@ -48,7 +48,11 @@ export interface Session {
   readonly output?: unknown;
   readonly error?: PlainError;
   readonly waits: readonly Wait[];
-  readonly account?: { readonly spent?: Amount };
+  readonly account?: {
+    readonly limits?: { readonly maxCostMicroUsd?: number; readonly maxTokens?: number };
+    readonly spent?: Amount;
+    readonly reserved?: Amount;
+  };
   readonly parentSessionId?: string;
   readonly depth: number;
   readonly children: number;

@@ -3,6 +3,7 @@
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { call } from "../api/client.ts";
+import { Palette } from "./palette.tsx";
 import { brief } from "./text.ts";
 import { useAbout } from "./use-session.ts";
 
@@ -42,7 +43,9 @@ const KEYS = [
   ["a", "approve"],
   ["d", "deny"],
   ["e", "write an answer or a reason"],
+  ["t  c  l  b", "timeline, conversation, journal, tree of a session"],
   ["/", "search"],
+  ["Ctrl K", "go to anything"],
   ["?", "these keys"],
 ] as const;
 
@@ -96,6 +99,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
       <main className="min-h-0 flex-1">
         <Outlet />
       </main>
+      <Palette />
       <dialog
         ref={help}
         aria-label="Keys"

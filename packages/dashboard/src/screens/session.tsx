@@ -1,11 +1,9 @@
 // One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
 
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { call } from "../api/client.ts";
-import { listPath } from "../api/session-list.ts";
-import { isEnded, type Session, type SessionPage } from "../api/types.ts";
+import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
@@ -13,8 +11,9 @@ import { brief, costText, dateText, duration, json, whyText } from "../parts/tex
 import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
 import { Tail, Timeline } from "./timeline.tsx";
+import { Tree } from "./tree.tsx";
 
-const TABS = ["timeline", "conversation", "journal"] as const;
+const TABS = ["timeline", "conversation", "journal", "tree"] as const;
 type Tab = (typeof TABS)[number];
 
 export function readTab(search: Readonly<Record<string, unknown>>): { readonly tab?: Tab } {
@@ -29,7 +28,12 @@ export function SessionScreen() {
   const live = useLiveSession(id);
   const { session, error } = live;
   const show = (next: Tab): void => void navigate({ search: readTab({ tab: next }), replace: true });
-  useKeys({ t: () => show("timeline"), c: () => show("conversation"), l: () => show("journal") });
+  useKeys({
+    t: () => show("timeline"),
+    c: () => show("conversation"),
+    l: () => show("journal"),
+    b: () => show("tree"),
+  });
   if (session === undefined)
     return (
       <div className="p-3">
@@ -66,6 +70,7 @@ export function SessionScreen() {
         {tab === "timeline" ? <Timeline live={live} /> : null}
         {tab === "conversation" ? <Conversation live={live} /> : null}
         {tab === "journal" ? <Tail live={live} /> : null}
+        {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>
     </div>
   );
@@ -105,6 +110,16 @@ function Head({ session }: { readonly session: Session }) {
             its parent
           </Link>
         )}
+        {session.children > 0 ? (
+          <Link
+            to="/sessions/$id"
+            params={{ id: sessionId }}
+            search={{ tab: "tree" }}
+            className="text-accent underline"
+          >
+            {session.children} children
+          </Link>
+        ) : null}
       </p>
       {why === "" || isEnded(session) ? null : (
         <p>
@@ -119,7 +134,6 @@ function Head({ session }: { readonly session: Session }) {
       {hasError ? <RecordedErrorView error={error} /> : null}
       <Value name="Input" value={input} />
       <Value name="Output" value={output} />
-      {session.children > 0 ? <Children of={sessionId} /> : null}
     </header>
   );
 }
@@ -135,36 +149,6 @@ function Value({ name, value }: { readonly name: string; readonly value: unknown
       <div className="mt-1 rounded-md bg-raised p-3">
         <LongText text={text} />
       </div>
-    </details>
-  );
-}
-
-const CHILDREN = 100;
-const REFRESH_MS = 2_000;
-
-function Children({ of }: { readonly of: string }) {
-  const { data } = useQuery({
-    queryKey: ["children", of],
-    queryFn: () => call<SessionPage>("GET", listPath({ parentSessionId: of, limit: CHILDREN })),
-    refetchInterval: REFRESH_MS,
-  });
-  if (data === undefined) return null;
-  return (
-    <details>
-      <summary className="text-soft">
-        {data.sessions.length}
-        {data.nextCursor === undefined ? "" : "+"} children
-      </summary>
-      <ul className="mt-1 space-y-0.5">
-        {data.sessions.map((child) => (
-          <li key={child.sessionId} className="flex gap-3">
-            <StatusMark session={child} />
-            <Link to="/sessions/$id" params={{ id: child.sessionId }} className="truncate hover:underline">
-              {brief(child.agent, 80)}
-            </Link>
-          </li>
-        ))}
-      </ul>
     </details>
   );
 }

@@ -1,12 +1,19 @@
 // The page in a real browser, over sessions that `holdfast run` made in a local database.
+//
+// One test is in every run, and all are in the page campaign (`HOLDFAST_CAMPAIGN`).
 
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
+const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
+
+// Each of these starts several processes beside the browser, so only a campaign plays them.
+const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
 
 let browser: Browser;
 let project: Project;
@@ -102,21 +109,24 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(trouble).toEqual([]);
 });
 
-test("a session that no process runs is answered on the page, and takes the answer when it resumes", async () => {
-  await page.goto(await startUi());
-  const { stdout } = await project.run("run", HOSTILE, "--park");
-  const id = stdout.trim();
-  await page.getByRole("article").waitFor();
-  await page.keyboard.press("e");
-  await page.getByRole("textbox", { name: "Reason" }).fill("not on a Friday");
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("d");
-  await page.getByText("The session takes it when it runs").waitFor();
+testOfCampaign(
+  "a session that no process runs is answered on the page, and takes the answer when it resumes",
+  async () => {
+    await page.goto(await startUi());
+    const { stdout } = await project.run("run", HOSTILE, "--park");
+    const id = stdout.trim();
+    await page.getByRole("article").waitFor();
+    await page.keyboard.press("e");
+    await page.getByRole("textbox", { name: "Reason" }).fill("not on a Friday");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("d");
+    await page.getByText("The session takes it when it runs").waitFor();
 
-  const resumed = await project.run("resume", id);
+    const resumed = await project.run("resume", id);
 
-  expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, { pushed: false }]);
-});
+    expect([resumed.code, JSON.parse(resumed.stdout)]).toEqual([0, { pushed: false }]);
+  },
+);
 
 test("a code that was used signs nobody in, and the page says what to do", async () => {
   const url = await startUi();
@@ -128,3 +138,55 @@ test("a code that was used signs nobody in, and the page says what to do", async
   expect(new URL(other.url()).hash).toBe("");
   await other.close();
 });
+
+testOfCampaign("a tree is shown with its budgets, and is found through the palette", async () => {
+  const { stdout } = await project.run("run", FAMILY, "--budget", "5.00usd", "--json");
+  const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
+  await page.goto(await startUi());
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(id);
+  await page.keyboard.press("Enter");
+  await page.getByRole("tab", { name: "timeline" }).waitFor();
+  await page.keyboard.press("b");
+  await page.getByText(`${id}-2`).waitFor();
+  await page.getByText("$0.0300 of $5.00").waitFor();
+  expect(await violations()).toEqual([]);
+  expect(trouble).toEqual([]);
+});
+
+testOfCampaign(
+  "a user of a coordinator sees only their own sessions, and a revoked token signs them out",
+  async () => {
+    const coordinator = await startCoordinator(project);
+    const { url } = coordinator;
+    const admin = tokenIn(coordinator);
+    const [ada, bob] = await Promise.all(
+      ["ada", "bob"].map((name) => call(url, admin, "tokens", { kind: "user", name })),
+    );
+    const { sessionId } = await call(url, ada.secret, "sessions", { agent: "greeter" });
+    const signIn = async (token: string): Promise<void> => {
+      await page.getByLabel("Token").fill(token);
+      await page.keyboard.press("Enter");
+    };
+
+    await page.goto(`${url}/ui/sessions/${sessionId}`);
+    await signIn(bob.secret);
+    await page.getByText(`there is no session ${sessionId}`).waitFor();
+    await page.keyboard.press("s");
+    await page.getByText("There is no session yet").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(ada.secret);
+    await page.getByRole("link", { name: /submitted greeter/ }).waitFor();
+    expect(await violations()).toEqual([]);
+
+    await fetch(`${url}/v1/tokens/${ada.token.tokenId}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${admin}` },
+    });
+
+    await page.getByLabel("Token").waitFor();
+    expect(await page.getByText("greeter").count()).toBe(0);
+    expect(trouble).toEqual([]);
+  },
+);
