@@ -30,7 +30,9 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   holdfast: ["main"], // By `bin/holdfast.mjs`.
-  "@holdfast/runtime": ["isolation/watchdog-thread"], // By `new Worker`.
+  // By `new Worker`.
+  "@holdfast/agents": ["sandboxes/virtual-thread"],
+  "@holdfast/runtime": ["isolation/watchdog-thread"],
 };
 
 /** The packages of the checkout that are published. */

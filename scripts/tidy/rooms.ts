@@ -48,7 +48,8 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
-    ["tasks", "agent-files/format"],
+    ["sandboxes", "agent-files/format"],
+    ["tasks"],
     ["model-loop", "agent-files/dialects", "skills"],
     ["coding-agent", "agent-files"],
     ["capabilities"],

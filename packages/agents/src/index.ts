@@ -7,6 +7,8 @@ export {
   type WorkspaceOptions,
   type WriteOptions,
 } from "./workspace/workspace.ts";
+export { type WorkspaceCapabilities, type WorkspaceLimitName } from "./workspace/capabilities.ts";
+export { type CommandRunner } from "./workspace/command-runner.ts";
 export { WORKSPACE_LIMITS, type WorkspaceLimits } from "./workspace/limits.ts";
 export { INHERITED_VARIABLES, type Environment } from "@holdfast/runtime/internal";
 export {
@@ -15,8 +17,22 @@ export {
   type ListedEntry,
   type WrittenFile,
 } from "./workspace/contained-files.ts";
-export { type Command, type ExecuteOptions, type Execution, type ExecutionEnd } from "./workspace/execute.ts";
+export {
+  type Command,
+  type ExecuteOptions,
+  type Execution,
+  type ExecutionEnd,
+  type Launch,
+} from "./workspace/execute.ts";
 export { type SearchMatch, type SearchQuery, type SearchResult } from "./workspace/search.ts";
+
+export {
+  type SandboxBackend,
+  type SandboxCheck,
+  type SandboxOptions,
+  type SandboxPlace,
+} from "./sandboxes/sandbox-backend.ts";
+export { ownSandboxes, Sandboxes } from "./sandboxes/sandboxes.ts";
 
 export { defineWorkspaceTasks, workspaceTasks, type WorkspaceTasks } from "./tasks/workspace-tasks.ts";
 export { workspacesByRoot, type WorkspaceSource } from "./tasks/workspace-source.ts";

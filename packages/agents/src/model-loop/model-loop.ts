@@ -36,6 +36,8 @@ export interface ModelLoopOptions {
   readonly workspace: WorkspaceSource;
   /** The root of the workspace of sessions that start here. */
   readonly root: string;
+  /** The name of the workspace of a session that starts here, as task inputs carry it; the root by default. */
+  readonly address?: (record: AgentRecord, sessionId: string) => string;
   /** Tools beside the built-in ones. */
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
@@ -101,8 +103,9 @@ export class ModelLoop {
 
   /** model-loop-2. */
   async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
-    const { capabilities = [], workspace: source, root, projectRules } = this.#options;
-    const workspace = await readWorkspaceFacts(await pickWorkspace(source, root), task.signal);
+    const { capabilities = [], workspace: source, root, address, projectRules } = this.#options;
+    const name = address?.(agent, task.sessionId) ?? root;
+    const workspace = await readWorkspaceFacts(await pickWorkspace(source, name), name, task.signal);
     const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
     return { agent, workspace, facts, rules: projectRules?.read() ?? [] };
   }

@@ -22,7 +22,7 @@ import {
   systemPrompt,
 } from "./system-prompt.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "./tool.ts";
-import type { WorkspaceFacts } from "./workspace-facts.ts";
+import { addressOf, type WorkspaceFacts } from "./workspace-facts.ts";
 
 /** The signal that gives a conversation its next request: a text, or `{ text }`. */
 const NEXT_INPUT = "next_input";
@@ -284,7 +284,7 @@ export class ModelTurn {
     }
     const refusal = await this.#whyRefused(agent, tool, ready.subject, call);
     if (refusal !== undefined) return { text: refusal, isError: true };
-    return ready.schedule(this.#ctx, this.#state.workspace?.root ?? ".");
+    return ready.schedule(this.#ctx, addressOf(this.#state.workspace));
   }
 
   /** @returns why the call is refused. */

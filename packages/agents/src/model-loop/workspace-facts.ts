@@ -6,6 +6,8 @@ import type { Workspace } from "../workspace/workspace.ts";
 export interface WorkspaceFacts {
   /** Absolute path. */
   readonly root: string;
+  /** The name of the workspace in inputs of tasks; the root where it is absent, as in sessions of before. */
+  readonly address?: string;
   /** The workspace's own description of what it contains and what it does not, for the person who approves. */
   readonly containment: string;
   /** The branch that is checked out, `null` outside a repository. */
@@ -14,13 +16,23 @@ export interface WorkspaceFacts {
   readonly today: string;
 }
 
-export async function readWorkspaceFacts(workspace: Workspace, signal: AbortSignal): Promise<WorkspaceFacts> {
+export async function readWorkspaceFacts(
+  workspace: Workspace,
+  address: string,
+  signal: AbortSignal,
+): Promise<WorkspaceFacts> {
   const branch = await git(workspace, ["branch", "--show-current"], { signal }).catch(() => undefined);
   signal.throwIfAborted();
   return {
     root: workspace.root,
+    address: workspace.sandbox === "filesystem" ? workspace.root : address,
     containment: workspace.describe(),
     branch: branch?.stdout.trim() || null,
     today: new Date().toISOString().slice(0, 10),
   };
+}
+
+/** The name of the workspace in inputs of tasks. */
+export function addressOf(workspace: WorkspaceFacts | null): string {
+  return workspace?.address ?? workspace?.root ?? ".";
 }

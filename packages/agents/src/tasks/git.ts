@@ -30,6 +30,9 @@ const QUIET = [
   "commit.gpgSign=false",
   "-c",
   "core.quotePath=false",
+  // A folder that looks like a bare repository would otherwise give git a configuration, and with it programs to run.
+  "-c",
+  "safe.bareRepository=explicit",
 ];
 /**
  * Git's output is read here, so it must not be translated. The first variable sets git's own locale, and the
@@ -50,6 +53,7 @@ export async function git(
   const { runHooks = false, env, ...rest } = options;
   const execution = await workspace.execute(["git", ...QUIET, ...(runHooks ? [] : NO_HOOKS), ...args], {
     ...rest,
+    isOwn: true,
     env: { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_EDITOR: "true", ...UNTRANSLATED, ...env },
   });
   const { end, stderr } = execution;
@@ -99,10 +103,10 @@ async function waitForLock(
 ): Promise<void> {
   const lock = /Unable to create '([^']+\.lock)': File exists/.exec(said)?.[1];
   if (lock === undefined) return;
-  const { stdout } = await workspace.execute(
-    ["git", "rev-parse", "--absolute-git-dir"],
-    signal === undefined ? {} : { signal },
-  );
+  const { stdout } = await workspace.execute(["git", "rev-parse", "--absolute-git-dir"], {
+    isOwn: true,
+    ...(signal === undefined ? {} : { signal }),
+  });
   const found = await stat(lock).catch(() => undefined);
   const ageMs = found === undefined ? 0 : Date.now() - found.mtimeMs;
   const isOurs = lock.startsWith(stdout.trim() + sep);

@@ -26,6 +26,8 @@ export interface ExecuteOptions {
   readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
   /** Marks what it starts, so that `endTagged` finds it, also from another process. */
   readonly tag?: string;
+  /** The program and its arguments are Holdfast's own, such as `git status`. A sandbox without programs runs it on this machine. */
+  readonly isOwn?: boolean;
 }
 
 /** Why a command ended. Only `exit` says what the command thought of it. */

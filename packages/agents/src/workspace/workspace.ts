@@ -1,14 +1,15 @@
 // A workspace: the folder an agent works in, its files and its commands.
 //
-// The `filesystem` backend. File tools cannot leave the root, with any path or link. Commands run with a
-// scrubbed environment, their own process group and limits. Commands are NOT isolated: they run as the user
-// and may read and write whatever the user may. `describe()` says so. For isolation, run the whole process in
-// a container.
+// File tools cannot leave the root, with any path or link. Commands run with a scrubbed environment and limits. A
+// `CommandRunner` starts them; by default on this machine, NOT isolated. Such commands may read and
+// write whatever the user may. `describe()` says so. The backends of `sandboxes/` bring runners that isolate.
 
 import { basename } from "node:path";
 import { HoldfastError } from "@holdfast/core";
-import { endTagged, ProcessSupervisor, scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
+import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
+import type { WorkspaceCapabilities } from "./capabilities.ts";
+import { hostCommands, type CommandRunner } from "./command-runner.ts";
 import { containedRoot, OWN_FOLDER, type ContainedRoot } from "./contained-directory.ts";
 import {
   isTemporaryName,
@@ -21,7 +22,7 @@ import {
   type ListedEntry,
   type WrittenFile,
 } from "./contained-files.ts";
-import { launch, parseCommand, type Command, type ExecuteOptions, type Execution } from "./execute.ts";
+import { parseCommand, type Command, type ExecuteOptions, type Execution, type Launch } from "./execute.ts";
 import { hostEnvironment } from "./host-environment.ts";
 import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./limits.ts";
 import { searchFiles, type SearchQuery, type SearchResult } from "./search.ts";
@@ -39,11 +40,16 @@ export interface WorkspaceOptions {
    * are out of reach whatever stands here.
    */
   readonly protectedNames?: readonly string[];
+  /** Starts the commands; on this machine and without isolation by default. */
+  readonly commands?: CommandRunner;
 }
 
 export interface Workspace {
   /** Absolute, without symbolic links. */
   readonly root: string;
+  /** The name of the sandbox that the commands run in. */
+  readonly sandbox: string;
+  readonly capabilities: WorkspaceCapabilities;
   readonly limits: WorkspaceLimits;
   /** One line for people that says what the workspace contains and what it does not. */
   describe(): string;
@@ -80,15 +86,16 @@ export interface WriteOptions {
 /** @throws HoldfastError `file_not_found` when the root is not a directory. */
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const root = await containedRoot(options.root);
-  return new FilesystemWorkspace(root, options);
+  return new FolderWorkspace(root, options);
 }
 
-class FilesystemWorkspace implements Workspace {
+/** A workspace whose files lie in a folder of this machine. */
+class FolderWorkspace implements Workspace {
   readonly limits: WorkspaceLimits;
   readonly #root: ContainedRoot;
   readonly #env: Record<string, string>;
   readonly #protectedNames: readonly string[];
-  readonly #supervisor: ProcessSupervisor;
+  readonly #commands: CommandRunner;
   readonly #running = new Set<Promise<unknown>>();
   readonly #disposal = new AbortController();
   /** The last change asked for: changes happen one after the other. */
@@ -98,8 +105,7 @@ class FilesystemWorkspace implements Workspace {
     this.#root = root;
     this.limits = { ...WORKSPACE_LIMITS, ...options.limits };
     this.#env = scrubEnvironment(options.inherit ?? hostEnvironment, options.env ?? {});
-    // Without namespaces: a command is to do whatever its user may, also by sudo, and to see the machine's processes.
-    this.#supervisor = new ProcessSupervisor({ environment: hostEnvironment, namespaces: "never" });
+    this.#commands = options.commands ?? hostCommands();
     this.#protectedNames = options.protectedNames ?? [".git"];
   }
 
@@ -107,11 +113,16 @@ class FilesystemWorkspace implements Workspace {
     return this.#root.path;
   }
 
+  get sandbox(): string {
+    return this.#commands.sandbox;
+  }
+
+  get capabilities(): WorkspaceCapabilities {
+    return this.#commands.capabilities;
+  }
+
   describe(): string {
-    return (
-      `${this.#root.path} (file tools cannot leave it; commands run with a scrubbed environment and limits, ` +
-      "but are NOT isolated: they may do what your user may)"
-    );
+    return `${this.#root.path} (${this.#commands.containment})`;
   }
 
   readFile(path: string): Promise<FileContent> {
@@ -167,7 +178,7 @@ class FilesystemWorkspace implements Workspace {
       });
     }
     const parsed = parseCommand(command);
-    const running = launch(this.#supervisor, {
+    const request: Launch = {
       ...parsed,
       cwd: await resolveDirectory(this.#root, options.cwd ?? "."),
       env: { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
@@ -181,7 +192,8 @@ class FilesystemWorkspace implements Workspace {
       ]),
       onOutput: options.onOutput,
       tag: options.tag,
-    });
+    };
+    const running = this.#commands.run(request, options.isOwn === true);
     this.#running.add(running);
     try {
       return await running;
@@ -191,12 +203,13 @@ class FilesystemWorkspace implements Workspace {
   }
 
   async endTagged(tag: string): Promise<void> {
-    await endTagged(tag);
+    await this.#commands.endTagged(tag);
   }
 
   async dispose(): Promise<void> {
     this.#disposal.abort();
     await Promise.allSettled(this.#running);
+    await this.#commands.close();
   }
 
   #write(
@@ -229,6 +242,7 @@ class FilesystemWorkspace implements Workspace {
       {
         ...(signal === undefined ? {} : { signal }),
         timeoutMs: this.limits.searchMs,
+        isOwn: true,
       },
     );
     // Nothing: no file yet, or a directory that is ignored as a whole and was asked for by name.

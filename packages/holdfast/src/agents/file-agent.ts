@@ -2,6 +2,8 @@
 //
 //   file-agent-1. A field that this version cannot keep refuses the run, so no restriction of a file is dropped.
 //   file-agent-2. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
+//   file-agent-3. A session starts only on a machine that can run the sandboxes of its agent and of the agents that it may start.
+//       An agent that names no sandbox has that of the agent which may start it.
 
 import {
   addProjectRule,
@@ -14,10 +16,10 @@ import {
   readProjectInstructions,
   readProjectRules,
   resolveModel,
+  Sandboxes,
   skillsCapability,
   skillsOf,
   withSkillTool,
-  workspacesByRoot,
   type AgentPlaces,
   type AgentRecord,
   type ModelEnvironment,
@@ -28,6 +30,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 
 import { rulesFile } from "./agent-places.ts";
+import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {
   readonly agent: Agent;
@@ -40,21 +43,24 @@ export interface FileAgent {
  * @param isContinued whether the agent is for a session that has begun: it keeps the skills of its start, whatever happened to their files.
  * @throws HoldfastError when there is no such agent, or it cannot be used.
  */
-export function loadFileAgent(
+export async function loadFileAgent(
   nameOrPath: string,
   places: AgentPlaces,
   cwd: string,
   { isContinued = false }: { readonly isContinued?: boolean } = {},
-): FileAgent {
+): Promise<FileAgent> {
   const record = findAgent(nameOrPath, places, cwd);
-  const loop = loopFor(cwd, places);
+  const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
+  const root = makeSandboxRoot({ cwd, env: places.env });
   const skills = findSkills(places);
+  const tree = new AgentTree(places, isContinued ? undefined : skills);
+  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loopFor(root, places), tree, []);
+  for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-3.
   const unused = [
-    ...readProjectInstructions(places, cwd).leftOut,
+    ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
   ];
   const notes = unused.map(({ path, reason }) => `${path} is not used: ${reason}`);
-  const agent = makeAgent(record, loop, new AgentTree(places, isContinued ? undefined : skills), []);
   return { agent, record, notes };
 }
 
@@ -79,18 +85,20 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
   }
 }
 
+const sandboxes = new Sandboxes();
+
 // file-agent-2.
 const loops = new Map<string, ModelLoop>();
 
 function loopFor(root: string, places: AgentPlaces): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
-  const workspace = workspacesByRoot();
   const loop = new ModelLoop({
     model: (wanted) => findModel(wanted, places.env),
-    workspace,
+    workspace: sandboxes.open,
     root,
-    capabilities: [instructionsCapability(places), skillsCapability({ places, workspace })],
+    address: ({ sandbox }, session) => sandboxes.addressOf(sandbox ?? DEFAULT_SANDBOX, { session, root }),
+    capabilities: [instructionsCapability(places), skillsCapability({ places, workspace: sandboxes.open })],
     projectRules: {
       read: () =>
         readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
@@ -111,6 +119,8 @@ class AgentTree {
   /** `undefined` where skills are not checked. */
   readonly skills: readonly Skill[] | undefined;
   readonly #places: AgentPlaces;
+  /** The sandboxes of the agents that were made. */
+  readonly sandboxes = new Set<string>();
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
   constructor(places: AgentPlaces, skills: readonly Skill[] | undefined) {
@@ -145,8 +155,12 @@ class AgentTree {
 function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
   refuseUnsupported(record);
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
+  const { sandbox } = record;
+  if (sandbox !== null) tree.sandboxes.add(sandbox);
   const path = [...above, record.name];
-  const children = tree.childrenOf(record, path).map((child) => makeAgent(child, loop, tree, path));
+  const children = tree
+    .childrenOf(record, path)
+    .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)); // file-agent-3.
   const named: AgentRecord = {
     ...withSkillTool(record),
     model: record.model === null ? null : fullModelName(record.model),
@@ -160,7 +174,6 @@ function refuseUnsupported(record: AgentRecord): void {
   const fields = [
     ["MCP servers", Object.keys(record.mcpServers).length > 0],
     ["environments", record.environments.length > 0],
-    [`the sandbox "${record.sandbox}"`, record.sandbox !== null && record.sandbox !== "filesystem"],
     [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
     ["effect classes of tools", Object.keys(record.effects).length > 0],
   ] as const;

@@ -1,6 +1,6 @@
 // Agents without code, run by the real command against a scripted model server.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -185,16 +185,75 @@ test.each([
   ["a text and --input", ["reader", "a", "--input", '"b"'], 2, "exclude each other"],
   ["no input", ["reader"], 2, "needs an input, and none was given"],
   ["a name of no agent", ["raeder", "a"], 3, "there is no agent raeder"],
-  ["an agent of a sandbox that is not there", ["boxed", "a"], 3, 'asks for the sandbox "docker"'],
+  [
+    "an agent of a sandbox that is not there",
+    ["boxed", "a"],
+    3,
+    'there is no sandbox "virtuel"; did you mean',
+  ],
   ["a model that is not known", ["strange", "a"], 3, '"gpt5-turbo-max" names no known model'],
 ])("%s is an error with its exit code", async (_name, args, exit, message) => {
   write("reader", "tools: Read\n");
-  write("boxed", "holdfast:\n  sandbox: docker\n");
+  write("boxed", "holdfast:\n  sandbox: virtuel\n");
   write("strange", "model: gpt5-turbo-max\n");
   await run("agents", "trust");
   const { code, stderr } = await run("run", ...args);
   expect(stderr).toContain(message);
   expect(code).toBe(exit);
+});
+
+/** Commands that run without a question, so that a test needs no approval. */
+const SHELL = "holdfast:\n  approvals:\n    allow: [Bash]\n";
+
+test("commands of an agent in the virtual sandbox work on the folder and on nothing else", async () => {
+  write("boxed", `${SHELL}  sandbox: virtual\n`);
+  const outside = join(home, "outside");
+  writeFileSync(join(home, "credentials"), "canary");
+  const command = `tr a-z A-Z < value.txt > upper.txt; cat ${home}/credentials; echo x > ${outside}; env; cat upper.txt`;
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command } }] }
+      : { text: JSON.stringify(conversation.messages.at(-1)) };
+  await run("agents", "trust");
+  const { code, stdout, stderr } = await run("run", "boxed", "Work.", "--session", "v");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain("ONE");
+  expect(stdout).not.toMatch(/canary|HOLDFAST_SCRIPTED_MODEL_URL/);
+  expect(readFileSync(project.path("upper.txt"), "utf8")).toBe("ONE\n");
+  expect(existsSync(outside)).toBe(false);
+});
+
+test("a session that waits in a sandbox continues in the same sandbox in another process", async () => {
+  write("boxed", "holdfast:\n  sandbox: virtual\n");
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt; uname -a >> host.txt" } }] }
+      : { text: "Done." };
+  await run("agents", "trust");
+  expect((await run("run", "boxed", "Work.", "--session", "v", "--park")).code).toBe(0);
+  // The file asks for less isolation now. The session keeps the sandbox of its start.
+  write("boxed", "holdfast:\n  sandbox: filesystem\n");
+  const { code, stderr } = await run("approve", "v");
+  expect(code, stderr).toBe(0);
+  const resumed = await run("resume", "v");
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(readFileSync(project.path("host.txt"), "utf8")).toMatch(/^localhost\n/);
+});
+
+test("SANDBOX_TYPE and SANDBOX_ROOT_DIR choose the sandbox and the folder of an agent that names none", async () => {
+  write("plain", SHELL);
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt" } }] }
+      : { text: "Done." };
+  await run("agents", "trust");
+  const env = { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+  const { code, stderr } = await project.start(["run", "plain", "Work."], {
+    stdin: "",
+    env: { ...env, SANDBOX_TYPE: "virtual", SANDBOX_ROOT_DIR: "work/space" },
+  }).finished;
+  expect(code, stderr).toBe(0);
+  expect(readFileSync(project.path("work/space/host.txt"), "utf8")).toBe("localhost\n");
 });
 
 test("without a model the error says which variables to set", async () => {

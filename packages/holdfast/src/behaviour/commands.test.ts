@@ -438,7 +438,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
       expect({ code, stdout }).toEqual({
         code: 0,
         stdout: expect.stringMatching(
-          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\nsandbox +filesystem +default: mode local\n$/,
+          /^KEY +VALUE +GIVEN BY\ndb +\/e\.db +environment: HOLDFAST_DB\ntrace +default\nstrictBounds +false +default\nmode +local +default\nsandbox +filesystem +default: mode local\nsandboxRoot +\S+ +default\n$/,
         ),
       });
       expect(await project.json("config", "list")).toEqual([
@@ -446,7 +446,7 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
         { key: "trace", value: "", origin: "default" },
         { key: "strictBounds", value: false, origin: "default" },
         { key: "mode", value: "local", origin: "default" },
-        { key: "sandbox", value: "filesystem", origin: "default", from: "mode local" },
+        ...["sandbox", "sandboxRoot"].map((key) => expect.objectContaining({ key, origin: "default" })),
       ]);
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });

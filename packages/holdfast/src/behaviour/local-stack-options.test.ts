@@ -140,11 +140,13 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
   });
 });
 
-test("the sandbox is the default of the mode, and nothing sets another", async () => {
+test("the sandbox is the default of the mode unless the environment names one", async () => {
   const get = ["config", "get", "sandbox", "--origin"];
   expect((await project.run(...get)).stdout).toBe("filesystem  (default: mode local)\n");
   const cloud = project.start(get, { env: { HOLDFAST_MODE: "cloud" }, stdin: "" });
   expect((await cloud.finished).stdout).toBe("filesystem  (default: mode cloud)\n");
+  const named = project.start(get, { env: { SANDBOX_TYPE: "virtual" }, stdin: "" });
+  expect((await named.finished).stdout).toBe("virtual  (environment: SANDBOX_TYPE)\n");
 });
 
 test("ENV=local as a mode is a warning that names HOLDFAST_MODE, which silences it", async () => {

@@ -79,10 +79,10 @@ export const config: Command = {
   },
 };
 
-/** The settings of files, and the one that nothing can set yet. */
+/** The settings of files, and those that only the environment sets. */
 async function allKeys(): Promise<readonly string[]> {
   const { CONFIG_KEYS } = await import("../settings/config.ts");
-  return [...CONFIG_KEYS, "sandbox"];
+  return [...CONFIG_KEYS, "sandbox", "sandboxRoot"];
 }
 
 async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
@@ -102,10 +102,12 @@ async function find(key: string, args: Arguments, io: Io): Promise<Setting> {
       return { key, ...findStrictBounds(args, io) };
     }
     case "sandbox": {
-      const { findMode } = await import("../place/mode.ts");
-      // No mode has another sandbox yet. Each value of the mode would choose its default here.
-      const { value } = findMode(args, io, false);
-      return { key, value: "filesystem", origin: "default", from: `mode ${value}` };
+      const { findSandbox } = await import("../agents/sandbox-settings.ts");
+      return { key, ...findSandbox(args, io) };
+    }
+    case "sandboxRoot": {
+      const { findSandboxRoot } = await import("../agents/sandbox-settings.ts");
+      return { key, ...findSandboxRoot(io) };
     }
     case "mode": {
       const { findMode } = await import("../place/mode.ts");

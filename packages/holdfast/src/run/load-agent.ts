@@ -72,7 +72,7 @@ async function asFileAgent(
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { loadFileAgent } = await import("../agents/file-agent.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  return loadFileAgent(path, agentPlaces(io), io.cwd, { isContinued });
+  return await loadFileAgent(path, agentPlaces(io), io.cwd, { isContinued });
 }
 
 /** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */

@@ -1,0 +1,14 @@
+// The sandbox `filesystem`: contained file tools, and commands on this machine. It is no isolation, and says so.
+
+import { hostCommands } from "../workspace/command-runner.ts";
+import { openWorkspace } from "../workspace/workspace.ts";
+import type { SandboxBackend } from "./sandbox-backend.ts";
+
+export const filesystemSandbox: SandboxBackend = {
+  name: "filesystem",
+  capabilities: hostCommands().capabilities,
+  check: () => Promise.resolve({ status: "ready", found: "this machine; commands are not isolated" }),
+  open: ({ root }, options) => openWorkspace({ ...options, root }),
+  // The folder is all that there is.
+  destroy: async () => {},
+};

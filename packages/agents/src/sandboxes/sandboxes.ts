@@ -1,0 +1,121 @@
+// The sandboxes of a process (`Sandboxes`): finds the workspace of an address, and says whether a sandbox can run here.
+//
+//   sandboxes-1. A sandbox is used only after its check. A machine that cannot run it refuses the session before it starts.
+//   sandboxes-2. One process opens one workspace for an address.
+
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+
+import type { Workspace } from "../workspace/workspace.ts";
+import { filesystemSandbox } from "./filesystem-sandbox.ts";
+import {
+  readAddress,
+  writeAddress,
+  type SandboxAddress,
+  type SandboxBackend,
+  type SandboxCheck,
+  type SandboxOptions,
+  type SandboxPlace,
+} from "./sandbox-backend.ts";
+import { virtualSandbox } from "./virtual-sandbox.ts";
+
+/** Other names of the same sandbox, as people and other tools write them. */
+const ALIASES: Readonly<Record<string, string>> = {};
+/** Open workspaces of one process. A workspace that was forgotten is opened again. */
+const OPEN_MAX = 1_000;
+
+/** The backends of Holdfast. */
+export function ownSandboxes(): readonly SandboxBackend[] {
+  return [filesystemSandbox, virtualSandbox];
+}
+
+export class Sandboxes {
+  readonly #backends: readonly SandboxBackend[];
+  readonly #options: SandboxOptions;
+  readonly #checks = new Map<string, Promise<SandboxCheck>>();
+  readonly #open = new Map<string, Promise<Workspace>>();
+
+  constructor(backends: readonly SandboxBackend[] = ownSandboxes(), options: SandboxOptions = {}) {
+    this.#backends = backends;
+    this.#options = options;
+  }
+
+  get names(): readonly string[] {
+    return this.#backends.map(({ name }) => name);
+  }
+
+  /** The text that names the sandbox in inputs of tasks. A folder without isolation is named by its path. */
+  addressOf(name: string, place: SandboxPlace): string {
+    const { name: backend } = this.#find(name);
+    return backend === filesystemSandbox.name ? place.root : writeAddress({ ...place, backend });
+  }
+
+  /**
+   * Checks that a sandbox can run on this machine.
+   *
+   * @throws HoldfastError `policy_denied` with the reason, `agent_invalid` for a name that no sandbox has.
+   */
+  async require(name: string): Promise<void> {
+    const backend = this.#find(name);
+    const check = await this.check(backend.name);
+    if (check.status === "ready") return;
+    throw new HoldfastError(
+      "policy_denied",
+      `the sandbox "${backend.name}" cannot run on this machine: ${check.reason}`,
+      { expected: `a machine that can run the sandbox "${backend.name}"`, fix: check.fix },
+    );
+  }
+
+  /** @throws HoldfastError `agent_invalid` for a name that no sandbox has. */
+  check(name: string): Promise<SandboxCheck> {
+    const backend = this.#find(name);
+    const known = this.#checks.get(backend.name);
+    if (known !== undefined) return known;
+    const check = backend.check();
+    this.#checks.set(backend.name, check);
+    // A missing program may be installed while this process runs.
+    void check.then(
+      ({ status }) => status === "ready" || this.#checks.delete(backend.name),
+      () => this.#checks.delete(backend.name),
+    );
+    return check;
+  }
+
+  /** The workspace of an address, or of the path of a folder. As a `WorkspaceSource`. */
+  readonly open = (text: string): Promise<Workspace> => {
+    const known = this.#open.get(text); // sandboxes-2.
+    if (known !== undefined) return known;
+    const address = readAddress(text) ?? { backend: filesystemSandbox.name, session: "", root: text };
+    const opening = this.#openAt(address);
+    this.#open.set(text, opening);
+    opening.catch(() => this.#open.delete(text)); // It may be there the next time.
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > OPEN_MAX && oldest !== undefined) this.#open.delete(oldest);
+    return opening;
+  };
+
+  /** Removes the sandbox of an address. Files of this machine's folder stay. */
+  async destroy(text: string): Promise<void> {
+    const address = readAddress(text);
+    const opened = this.#open.get(text);
+    this.#open.delete(text);
+    await opened?.then((workspace) => workspace.dispose()).catch(() => {});
+    if (address !== undefined) await this.#find(address.backend).destroy(address);
+  }
+
+  async #openAt({ backend, ...place }: SandboxAddress): Promise<Workspace> {
+    await this.require(backend); // sandboxes-1.
+    return this.#find(backend).open(place, this.#options);
+  }
+
+  #find(name: string): SandboxBackend {
+    const wanted = ALIASES[name] ?? name;
+    const backend = this.#backends.find((candidate) => candidate.name === wanted);
+    if (backend !== undefined) return backend;
+    throw new HoldfastError("agent_invalid", `there is no sandbox "${name}"${didYouMean(name, this.names)}`, {
+      got: name,
+      expected: this.names.join(", "),
+      fix: "name one of these in the agent's file, or leave `sandbox` out for the default",
+    });
+  }
+}
