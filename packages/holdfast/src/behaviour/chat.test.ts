@@ -177,6 +177,23 @@ test("a conversation is steered and continued by signals of another process", SL
   expect((await chat.finished).code).toBe(0);
 });
 
+test("a allows the same call for the rest of the session, and no other call", SLOW, async () => {
+  const commands = ["echo one", "echo one", "echo two"];
+  script = ({ messages }) => {
+    const command = commands[messages.filter(({ role }) => role === "assistant").length];
+    return command === undefined ? { text: "done" } : { toolCalls: [{ name: "shell", input: { command } }] };
+  };
+  const chat = open("chat", AGENT_FILE, "go", "--session", "c");
+  await chat.says("or a to allow shell(echo one) in this session");
+  chat.type("a");
+  await chat.says("or a to allow shell(echo two) in this session");
+  chat.type("y");
+  await chat.says("done");
+  chat.type("/exit");
+  expect((await chat.finished).code).toBe(0);
+  expect((await run(["logs", "c"])).stdout.match(/tool: exit code 0/g)).toHaveLength(3);
+});
+
 test("on a terminal the text is streamed and a line that is typed meanwhile steers", SLOW, async () => {
   script = (conversation) => {
     const last = lastOf(conversation);

@@ -37,7 +37,7 @@ export default defineAgent({
     );
     const answer = await ctx.requestInput({
       prompt: `May I push? ${HOSTILE}`,
-      details: { tool: "run_command<i>", input: { command: COMMAND }, folder: "/work/<u>app</u>" },
+      details: { tool: "run_command<i>", input: { command: COMMAND }, folder: "/srv/<u>app</u>" },
     });
     ctx.appendEntry({
       role: "assistant",

@@ -1,16 +1,15 @@
 // `askPermission`: decides whether a tool call may run, and asks a person where no rule decides. An answer can become a rule.
 //
-//   ask-permission-1. The rules of the agent decide first. The rules that people gave decide what these would ask for, and can only
-//       forbid what these allow.
-//   ask-permission-2. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
+//   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
-//   ask-permission-3. A rule for the project is stored by a task, outside of the project, on the machine where the session runs.
+//   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
+//       fails, the rule counts for the session, and its progress says so.
 
-import type { Remember } from "@holdfast/core";
+import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
-import { decide, exactPattern } from "./permissions.ts";
+import { decideWithAnswers, exactPattern } from "./permissions.ts";
 import type { ModelState } from "../model-state.ts";
 import type { Tool } from "../tool.ts";
 
@@ -34,11 +33,10 @@ export interface AskedCall {
   readonly projectRules: ProjectRules | undefined;
 }
 
+type Context = AgentContext<unknown, ModelState>;
+
 /** @returns why the call is refused, for the model to read. */
-export async function askPermission(
-  ctx: AgentContext<unknown, ModelState>,
-  call: AskedCall,
-): Promise<string | undefined> {
+export async function askPermission(ctx: Context, call: AskedCall): Promise<string | undefined> {
   const { agent, tool, subject } = call;
   const { name } = tool.offered;
   const { decision, rule } = decideWithAnswers(agent.permissions, call.rules(), tool, subject);
@@ -63,28 +61,28 @@ export async function askPermission(
       call.keep(lasting);
       const { projectRules } = call;
       if (remember.scope === "project" && projectRules !== undefined)
-        await ctx.run("keep_rule", (task) => projectRules.add(lasting, task.sessionId));
+        await keepForProject(ctx, projectRules, lasting);
     }
   }
   if (approved) return undefined;
   return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;
 }
 
-/** ask-permission-1. */
-function decideWithAnswers(
-  own: readonly PermissionRule[],
-  given: readonly PermissionRule[],
-  tool: Tool,
-  subject: string | null,
-): ReturnType<typeof decide> {
-  const first = decide(own, tool, subject);
-  if (first.decision === "deny" || given.length === 0) return first;
-  const second = decide(given, tool, subject);
-  if (second.rule === null) return first;
-  return first.decision === "allow" && second.decision === "allow" ? first : second;
+/** ask-permission-2. */
+async function keepForProject(ctx: Context, { add }: ProjectRules, rule: PermissionRule): Promise<void> {
+  const problem = await ctx.run("keep_rule", ({ sessionId }) => {
+    try {
+      add(rule, sessionId);
+      return null;
+    } catch (error) {
+      return toError(error).message;
+    }
+  });
+  if (problem === null) return;
+  ctx.reportProgress({ warning: `${ruleText(rule)} is kept for this session alone: ${problem}` });
 }
 
-/** ask-permission-2. @returns nothing for a call that no rule can match. */
+/** ask-permission-1. @returns nothing for a call that no rule can match. */
 function lastingRule(
   tool: string,
   exact: string | null | undefined,

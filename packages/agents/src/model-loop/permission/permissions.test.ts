@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
-import { decide, exactPattern } from "./permissions.ts";
+import { decide, decideWithAnswers, exactPattern } from "./permissions.ts";
 import type { Tool } from "../tool.ts";
 
 const tool = (isReading: boolean): Tool => ({
@@ -49,3 +49,14 @@ test.each(["src/*.ts", "a[b]", "{a,b}", "!a"])(
     expect(exactPattern({ ...tool(false), subjectKind: "path" }, path)).toBeUndefined();
   },
 );
+
+test.each([
+  ["an answer permits what the agent asks for", [rule("ask", "a*")], [rule("allow", "ab")], "ab", "allow"],
+  ["an answer permits what has no rule", [], [rule("allow", "ab")], "ab", "allow"],
+  ["an answer forbids what the agent allows", [rule("allow", "a*")], [rule("deny", "ab")], "ab", "deny"],
+  ["no answer permits what the agent denies", [rule("deny", "ab")], [rule("allow", "*")], "ab", "deny"],
+  ["an answer for another call changes nothing", [rule("ask", "a*")], [rule("allow", "b")], "ab", "ask"],
+  ["an answer for another tool changes nothing", [], [rule("allow", null, "other")], "ab", "ask"],
+] as const)("%s (permissions-5)", (_name, own, given, subject, decision) => {
+  expect(decideWithAnswers(own, given, tool(false), subject).decision).toBe(decision);
+});

@@ -7,6 +7,8 @@
 //       wins over an `allow`, whatever their order. The pattern `*` matches every call.
 //   permissions-4. Without a subject no pattern can be compared. A `deny` or an `ask` with a pattern then asks a person, and an `allow` with a
 //       pattern permits nothing.
+//   permissions-5. The rules of the agent decide first. The rules that people gave by answers decide what these would ask for, and can only
+//       forbid what these allow.
 //
 // A rule for commands is a help and no boundary: `sh -c` and scripts can hide a command from it. A sandbox is the boundary.
 
@@ -40,6 +42,20 @@ export function decide(rules: readonly PermissionRule[], tool: Tool, subject: st
   // permissions-2.
   const [strictest] = decisions.toSorted((a, b) => ORDER.indexOf(a.decision) - ORDER.indexOf(b.decision));
   return strictest ?? decideOne(usable, tool, subject);
+}
+
+/** The decision by the rules of the agent and by those that people gave (permissions-5). */
+export function decideWithAnswers(
+  own: readonly PermissionRule[],
+  given: readonly PermissionRule[],
+  tool: Tool,
+  subject: string | null,
+): Decision {
+  const first = decide(own, tool, subject);
+  if (first.decision === "deny") return first;
+  const second = decide(given, tool, subject);
+  const isUndecided = second.rule === null || (first.decision === "allow" && second.decision === "allow");
+  return isUndecided ? first : second;
 }
 
 function decideOne(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
