@@ -12,7 +12,7 @@ import { Project } from "../testing/holdfast-process.ts";
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
 
-// Each of these starts several processes beside the browser, so only a campaign plays them.
+// Several processes beside the browser are too much for every run.
 const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
 
 let browser: Browser;
@@ -109,6 +109,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(trouble).toEqual([]);
 });
 
+// It starts several processes beside the browser, so only a campaign runs it.
 testOfCampaign(
   "a session that no process runs is answered on the page, and takes the answer when it resumes",
   async () => {
@@ -139,6 +140,7 @@ test("a code that was used signs nobody in, and the page says what to do", async
   await other.close();
 });
 
+// It starts several processes beside the browser, so only a campaign runs it.
 testOfCampaign("a tree is shown with its budgets, and is found through the palette", async () => {
   const { stdout } = await project.run("run", FAMILY, "--budget", "5.00usd", "--json");
   const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
@@ -155,6 +157,7 @@ testOfCampaign("a tree is shown with its budgets, and is found through the palet
   expect(trouble).toEqual([]);
 });
 
+// It starts several processes beside the browser, so only a campaign runs it.
 testOfCampaign(
   "a user of a coordinator sees only their own sessions, and a revoked token signs them out",
   async () => {
