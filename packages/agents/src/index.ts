@@ -128,6 +128,22 @@ export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
 export { readSkillContent } from "./skills/skill-content.ts";
 export {
+  BASE_ENVIRONMENT,
+  checkEnvironmentName,
+  checkKey,
+  readEnvironments,
+  writeEnvironment,
+  type EnvironmentKeys,
+  type EnvironmentKey,
+  type Environments,
+} from "./environments/environment-file.ts";
+export {
+  sessionEnvironment,
+  type GivenEnvironment,
+  type SessionEnvironment,
+} from "./environments/session-environment.ts";
+export { environmentCapability } from "./capabilities/environment-capability.ts";
+export {
   skillsCapability,
   skillsOf,
   withSkillTool,

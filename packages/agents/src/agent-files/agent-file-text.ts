@@ -33,6 +33,7 @@ export function agentFileText(record: AgentRecord): string {
       output: record.outputSchema,
       fallbackModels: record.fallbackModels,
       environment: record.environments,
+      variables: record.variables,
       secrets: record.secrets,
       sandbox: record.sandbox,
       workspace: record.workspace === "shared" ? null : record.workspace,

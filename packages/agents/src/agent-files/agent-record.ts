@@ -72,6 +72,8 @@ export interface AgentRecord {
   readonly sandbox: string | null;
   /** Names of environments whose variables its tools and servers may use. */
   readonly environments: readonly string[];
+  /** Names of variables that its commands get, from its environments and its secrets. */
+  readonly variables: readonly string[];
   /** Names of the secrets that its tools and servers need. */
   readonly secrets: readonly string[];
   /** `null`: the input is a text. */

@@ -61,11 +61,13 @@ export class ModelLoop {
   readonly #model: ReturnType<typeof modelTask>;
   readonly #workspaceTasks: WorkspaceTasks;
   readonly #tools: readonly Tool[];
+  /** Names of secrets that commands of its agents may get. */
+  readonly #shellSecrets: string[] = [];
 
   constructor(options: ModelLoopOptions) {
     this.#options = options;
     this.#model = modelTask(options.model);
-    this.#workspaceTasks = defineWorkspaceTasks(options.workspace);
+    this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
     const { tools = [] } = options;
     this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, ...tools];
   }
@@ -77,6 +79,8 @@ export class ModelLoop {
    */
   agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
+    const { secrets, variables } = record;
+    this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
     const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
     const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
     const parts: LoopParts = { model: this.#model, tools, capabilities, prepare, projectRules };

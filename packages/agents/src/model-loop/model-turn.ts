@@ -284,7 +284,7 @@ export class ModelTurn {
     }
     const refusal = await this.#whyRefused(agent, tool, ready.subject, call);
     if (refusal !== undefined) return { text: refusal, isError: true };
-    return ready.schedule(this.#ctx, addressOf(this.#state.workspace));
+    return ready.schedule(this.#ctx, addressOf(this.#state.workspace), this.#state.facts);
   }
 
   /** @returns why the call is refused. */

@@ -7,7 +7,7 @@ import type { AgentContext } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { ModelTool } from "../models/model-provider.ts";
-import type { ModelState } from "./model-state.ts";
+import type { CapabilityFacts, ModelState } from "./model-state.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tools run in agents of any input and state.
 export type ToolContext = AgentContext<any, any>;
@@ -27,7 +27,7 @@ export interface ReadyCall {
   /** The argument that permission rules look at: a command, a path, a host. `null` when the tool has none. */
   readonly subject: string | null;
   /** Schedules at once, in the turn of the event loop in which it is called. */
-  readonly schedule: (ctx: ToolContext, workspace: string) => Promise<ToolOutcome>;
+  readonly schedule: (ctx: ToolContext, workspace: string, facts: CapabilityFacts) => Promise<ToolOutcome>;
 }
 
 export interface Tool {
@@ -54,7 +54,11 @@ interface ToolDefinition<Schema extends z.ZodObject> {
   readonly subjectKind?: Tool["subjectKind"];
   readonly subject?: (input: z.output<Schema>) => string;
   /** Schedules in the same turn of the event loop in which it is called, and waits for the result. */
-  readonly run: (ctx: ToolContext, input: z.output<Schema> & { workspace: string }) => Promise<Rendered>;
+  readonly run: (
+    ctx: ToolContext,
+    input: z.output<Schema> & { workspace: string },
+    facts: CapabilityFacts,
+  ) => Promise<Rendered>;
 }
 
 /** Makes a tool. A task that fails becomes a result that the model reads; a cancel or a fault is thrown. */
@@ -70,7 +74,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
       const parsed = parseArguments(name, offeredSchema, given) as z.output<Schema>;
       return {
         subject: subject?.(parsed) ?? null,
-        schedule: (ctx, workspace) => renderResult(() => run(ctx, { ...parsed, workspace })),
+        schedule: (ctx, workspace, facts) => renderResult(() => run(ctx, { ...parsed, workspace }, facts)),
       };
     },
   };

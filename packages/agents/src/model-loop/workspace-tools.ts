@@ -11,11 +11,17 @@ import {
   writeFileInput,
 } from "../tasks/file-tasks.ts";
 import { gitDiffInput } from "../tasks/git-tasks.ts";
-import { describeEnd, REPEATABLE, shellInput, type ShellOutput } from "../tasks/shell-task.ts";
+import {
+  describeEnd,
+  REPEATABLE,
+  shellInput,
+  type ShellEnvironment,
+  type ShellOutput,
+} from "../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
-const modelShellInput = shellInput.extend({
+const modelShellInput = shellInput.omit({ environment: true }).extend({
   repeatable: z
     .boolean()
     .optional()
@@ -115,9 +121,15 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: false,
       subjectKind: "command",
       subject: ({ command }) => command,
-      run: async (ctx, { repeatable, ...input }) => {
+      run: async (ctx, { repeatable, ...input }, { environment }) => {
         const options: TaskOptions = repeatable === true ? { retry: REPEATABLE } : {};
-        return renderCommand(await ctx.scheduleTask(tasks.shell, input, options));
+        return renderCommand(
+          await ctx.scheduleTask(
+            tasks.shell,
+            environment === undefined ? input : { ...input, environment: environment as ShellEnvironment },
+            options,
+          ),
+        );
       },
     }),
   ];

@@ -5,6 +5,7 @@
 // schedule the task with REPEATABLE.
 
 import type { RetryPolicy } from "@holdfast/core";
+import type { TaskContext } from "@holdfast/runtime";
 import { describeProcessEnd } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
@@ -15,6 +16,14 @@ import { defineWorkspaceTask } from "./workspace-task.ts";
 /** For `scheduleTask(shell, input, { retry: REPEATABLE })`. */
 export const REPEATABLE: RetryPolicy = { maxAttempts: 100 };
 
+const shellEnvironment = z.strictObject({
+  values: z.record(z.string(), z.string()),
+  secrets: z.array(z.string()),
+});
+
+/** Variables of a command, and the names of secrets that are variables too. */
+export type ShellEnvironment = z.output<typeof shellEnvironment>;
+
 export const shellInput = z.strictObject({
   command: z.string().min(1).describe("A command line for sh"),
   cwd: z.string().min(1).optional().describe("Directory to run it in; the root by default"),
@@ -24,6 +33,7 @@ export const shellInput = z.strictObject({
     .max(3_600_000)
     .optional()
     .describe("Milliseconds after which it is ended; 120000 by default"),
+  environment: shellEnvironment.optional(),
   ...workspaceField,
 });
 
@@ -40,19 +50,22 @@ export interface ShellOutput {
 /** The limit for the recorded output of a command. A model reads far less. */
 const OUTPUT_BYTES = 256 * 1024;
 
-export function shellTask(source: WorkspaceSource) {
+/** @param secrets names of secrets that commands may get. The list may grow until a session starts. */
+export function shellTask(source: WorkspaceSource, secrets: readonly string[] = []) {
   return defineWorkspaceTask(source, {
     name: "shell",
     description:
       "Run a command line in the workspace. It is not isolated. Processes that it leaves running are ended with it.",
     input: shellInput,
     retry: { maxAttempts: 1 },
+    secrets,
     run: async (workspace, input, task): Promise<ShellOutput> => {
       const { command, end, stdout, stderr, isCut, durationMs } = await workspace.execute(input.command, {
         outputBytes: OUTPUT_BYTES,
         tag: task.idempotencyKey,
         signal: task.signal,
         onOutput: (stream, text) => task.progress({ stream, text }),
+        ...(input.environment === undefined ? {} : { env: variablesOf(input.environment, task) }),
         ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
         ...(input.timeoutMs === undefined ? {} : { timeoutMs: input.timeoutMs }),
       });
@@ -60,6 +73,14 @@ export function shellTask(source: WorkspaceSource) {
       return { command, end, stdout, stderr, isCut, durationMs };
     },
   });
+}
+
+/** The values of secrets are looked up here, so that no record has them. */
+function variablesOf(
+  { values, secrets }: ShellEnvironment,
+  task: Pick<TaskContext, "secret">,
+): Readonly<Record<string, string>> {
+  return { ...values, ...Object.fromEntries(secrets.map((name) => [name, task.secret(name)])) };
 }
 
 /** The end of a command as a text for people. */

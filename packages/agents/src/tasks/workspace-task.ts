@@ -21,6 +21,7 @@ interface Definition<Schema extends z.ZodType, Output> {
   readonly description: string;
   readonly input: Schema;
   readonly retry?: RetryPolicy;
+  readonly secrets?: readonly string[];
   readonly run: (workspace: Workspace, input: z.output<Schema>, task: TaskContext) => Promise<Output>;
 }
 
@@ -38,6 +39,7 @@ export function defineWorkspaceTask<Schema extends z.ZodType<{ workspace?: strin
       const { workspace } = input as { readonly workspace?: string };
       await (await pickWorkspace(source, workspace)).endTagged(idempotencyKey);
     },
+    secrets: definition.secrets ?? [],
     guardRepeats: true,
     run: async (input, task) => {
       try {

@@ -9,15 +9,19 @@ import type { WorkspaceSource } from "./workspace-source.ts";
 
 export type WorkspaceTasks = ReturnType<typeof defineWorkspaceTasks>;
 
-/** The tasks by what they do, for code that schedules them: `ctx.scheduleTask(tasks.readFile, { path })`. */
-export function defineWorkspaceTasks(source: WorkspaceSource) {
+/**
+ * The tasks by what they do, for code that schedules them: `ctx.scheduleTask(tasks.readFile, { path })`.
+ *
+ * @param secrets names of secrets that commands may get.
+ */
+export function defineWorkspaceTasks(source: WorkspaceSource, secrets: readonly string[] = []) {
   return {
     readFile: readFileTask(source),
     writeFile: writeFileTask(source),
     editFile: editFileTask(source),
     listFiles: listFilesTask(source),
     search: searchTask(source),
-    shell: shellTask(source),
+    shell: shellTask(source, secrets),
     gitStatus: gitStatusTask(source),
     gitDiff: gitDiffTask(source),
     gitCommit: gitCommitTask(source),

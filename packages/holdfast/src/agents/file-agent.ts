@@ -7,27 +7,32 @@
 
 import {
   addProjectRule,
+  environmentCapability,
   findAgent,
   fullModelName,
   findSkills,
   instructionsCapability,
   listAgents,
   ModelLoop,
+  readEnvironments,
   readProjectInstructions,
   readProjectRules,
   resolveModel,
   Sandboxes,
+  sessionEnvironment,
   skillsCapability,
   skillsOf,
   withSkillTool,
   type AgentPlaces,
   type AgentRecord,
+  type GivenEnvironment,
   type ModelEnvironment,
   type ModelProvider,
   type Skill,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
+import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { rulesFile } from "./agent-places.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -39,22 +44,27 @@ export interface FileAgent {
   readonly notes: readonly string[];
 }
 
-/**
- * @param isContinued whether the agent is for a session that has begun: it keeps the skills of its start, whatever happened to their files.
- * @throws HoldfastError when there is no such agent, or it cannot be used.
- */
+interface LoadOptions {
+  /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
+  readonly isContinued?: boolean;
+  /** The environments and variables of the call that starts a session. */
+  readonly given?: GivenEnvironment | undefined;
+}
+
+/** @throws HoldfastError when there is no such agent, or it cannot be used. */
 export async function loadFileAgent(
   nameOrPath: string,
   places: AgentPlaces,
   cwd: string,
-  { isContinued = false }: { readonly isContinued?: boolean } = {},
+  { isContinued = false, given }: LoadOptions = {},
 ): Promise<FileAgent> {
   const record = findAgent(nameOrPath, places, cwd);
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
   const root = makeSandboxRoot({ cwd, env: places.env });
+  const loop = loopFor(root, places, given);
   const skills = findSkills(places);
-  const tree = new AgentTree(places, isContinued ? undefined : skills);
-  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loopFor(root, places), tree, []);
+  const tree = new AgentTree(places, isContinued ? undefined : skills, given);
+  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-3.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
@@ -90,7 +100,7 @@ const sandboxes = new Sandboxes();
 // file-agent-2.
 const loops = new Map<string, ModelLoop>();
 
-function loopFor(root: string, places: AgentPlaces): ModelLoop {
+function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
   const loop = new ModelLoop({
@@ -98,7 +108,11 @@ function loopFor(root: string, places: AgentPlaces): ModelLoop {
     workspace: sandboxes.open,
     root,
     address: ({ sandbox }, session) => sandboxes.addressOf(sandbox ?? DEFAULT_SANDBOX, { session, root }),
-    capabilities: [instructionsCapability(places), skillsCapability({ places, workspace: sandboxes.open })],
+    capabilities: [
+      instructionsCapability(places),
+      skillsCapability({ places, workspace: sandboxes.open }),
+      environmentCapability(environmentsBeside(places.trustFile), given),
+    ],
     projectRules: {
       read: () =>
         readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
@@ -121,11 +135,28 @@ class AgentTree {
   readonly #places: AgentPlaces;
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
+  readonly #given: GivenEnvironment | undefined;
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
-  constructor(places: AgentPlaces, skills: readonly Skill[] | undefined) {
+  constructor(
+    places: AgentPlaces,
+    skills: readonly Skill[] | undefined,
+    given: GivenEnvironment | undefined,
+  ) {
     this.#places = places;
     this.skills = skills;
+    this.#given = given;
+  }
+
+  /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
+  secretsOf(record: AgentRecord): readonly string[] {
+    const environments = readEnvironments(environmentsBeside(this.#places.trustFile));
+    try {
+      return sessionEnvironment(record, environments, this.#given).secrets;
+    } catch (error) {
+      if (this.skills !== undefined) throw error;
+      return [];
+    }
   }
 
   childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
@@ -163,6 +194,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)); // file-agent-3.
   const named: AgentRecord = {
     ...withSkillTool(record),
+    secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
   };
@@ -173,7 +205,6 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 function refuseUnsupported(record: AgentRecord): void {
   const fields = [
     ["MCP servers", Object.keys(record.mcpServers).length > 0],
-    ["environments", record.environments.length > 0],
     [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
     ["effect classes of tools", Object.keys(record.effects).length > 0],
   ] as const;

@@ -52,6 +52,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
   agents: async () => (await import("./agents.ts")).agents,
+  env: async () => (await import("./library/env.ts")).env,
   skill: async () => (await import("./library/skill.ts")).skill,
   secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,

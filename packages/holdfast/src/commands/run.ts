@@ -9,7 +9,7 @@ import {
   validate,
   type Session,
 } from "@holdfast/core";
-import type { AgentRecord } from "@holdfast/agents";
+import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import type { Agent, Runtime, StartOptions } from "@holdfast/runtime";
 import { graceOf, refuse, takeNothing, takeOnly } from "../frame/arguments.ts";
 import {
@@ -28,7 +28,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...]",
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -76,6 +76,18 @@ export const run: Command = {
       excludes: ["ephemeral"],
     },
     ephemeral: { help: "keep nothing: the session lives in memory", excludes: ["continue", "db"] },
+    env: {
+      help: "a variable for the commands of an agent file that declares it; may be given more than once, not for secrets",
+      value: "KEY=VALUE",
+      repeats: true,
+      excludes: ["agent", "continue"],
+    },
+    "env-ref": {
+      help: "an environment, after those that the agent file names; may be given more than once (`holdfast env list`)",
+      value: "NAME",
+      repeats: true,
+      excludes: ["agent", "continue"],
+    },
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
   },
   examples: [
@@ -120,6 +132,7 @@ export const run: Command = {
     const [path, text] = takePathAndText(args);
     const { readInput } = await import("../frame/input.ts");
     const { loadAgent } = await import("../run/load-agent.ts");
+    const environment = await environmentOf(args);
     const given = args.text("input");
     const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
     refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
@@ -132,6 +145,7 @@ export const run: Command = {
     } = await loadAgent(path, {
       cwd: io.cwd,
       env: io.env,
+      given: environment,
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
@@ -156,6 +170,8 @@ export const run: Command = {
         throw otherInput(found, given ?? text);
     }
 
+    if (environment !== undefined)
+      refuseEnvironment({ isFile: record !== undefined, isFound: found !== undefined });
     if (found !== undefined && isEnded(found.status)) {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(found, io);
@@ -165,6 +181,10 @@ export const run: Command = {
       const followed = await followInStack(found, place, args, io);
       if (followed !== undefined) return followed;
     } else if (stackThatRuns(agent, file, database, args, io) !== undefined) {
+      if (environment !== undefined)
+        throw refuse("the local stack would run this session, and has no --env of this call", run.usage, {
+          fix: "give --local, or set the variables: `holdfast env set`",
+        });
       const { runByName } = await import("../run/run-by-name.ts");
       const options = { ...limits, ...persistence, ...callersTrace(io) };
       return runByName({ name: agent.name, wanted, input, options }, args, io);
@@ -198,6 +218,28 @@ export const run: Command = {
     );
   },
 };
+
+async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefined> {
+  if (!args.has("env") && !args.has("env-ref")) return undefined;
+  return (await import("../environments/given-environment.ts")).givenEnvironment(args, run.usage);
+}
+
+function refuseEnvironment({
+  isFile,
+  isFound,
+}: {
+  readonly isFile: boolean;
+  readonly isFound: boolean;
+}): void {
+  if (!isFile)
+    throw refuse("--env is for agent files, and this agent is code", run.usage, {
+      fix: "leave it out; an agent of code declares `secrets`, and has its own input",
+    });
+  if (isFound)
+    throw refuse("the session is there already, and keeps the variables of its start", run.usage, {
+      fix: "leave --env out, or start another session",
+    });
+}
 
 interface Wanted {
   readonly args: Arguments;

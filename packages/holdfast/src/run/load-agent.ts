@@ -11,7 +11,7 @@ import { placeOf } from "../frame/error-place.ts";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import type { FileAgent } from "../agents/file-agent.ts";
-import type { AgentRecord } from "@holdfast/agents";
+import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
 export interface LoadedAgent {
@@ -38,6 +38,7 @@ export async function loadAgent(
     cwd,
     env = {},
     name,
+    given,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -45,12 +46,14 @@ export async function loadAgent(
     /** The environment, for agent files: their folders, and the models that they work with. */
     readonly env?: Io["env"];
     readonly name?: string;
+    /** The environments and variables of the call, for an agent file. */
+    readonly given?: GivenEnvironment | undefined;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
-  const fileAgent = await asFileAgent(path, { cwd, env }, name !== undefined);
+  const fileAgent = await asFileAgent(path, { cwd, env }, { isContinued: name !== undefined, given });
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
     if (name === undefined || name === agent.name) return { agent, record, notes, file: record.source.path };
@@ -67,12 +70,12 @@ export async function loadAgent(
 async function asFileAgent(
   path: string,
   io: Pick<Io, "cwd" | "env">,
-  isContinued = false,
+  options: { readonly isContinued?: boolean; readonly given?: GivenEnvironment | undefined } = {},
 ): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { loadFileAgent } = await import("../agents/file-agent.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  return await loadFileAgent(path, agentPlaces(io), io.cwd, { isContinued });
+  return await loadFileAgent(path, agentPlaces(io), io.cwd, options);
 }
 
 /** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */

@@ -119,6 +119,17 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     draft.environments = value;
     return HONOURED;
   }),
+  variables: field(
+    z
+      .array(
+        z.string().regex(/^(?!HOLDFAST_)[A-Za-z_]\w{0,99}$/, "a variable's name has letters, digits and _"),
+      )
+      .describe("names of variables that its commands get, from its environments and its secrets"),
+    (value, draft) => {
+      draft.variables = [...new Set(value)];
+      return HONOURED;
+    },
+  ),
   secrets: field(
     z
       .array(z.string().regex(/^[A-Za-z_]\w{0,99}$/, "a secret's name has letters, digits and _"))

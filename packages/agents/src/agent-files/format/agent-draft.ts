@@ -24,6 +24,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     workspace: "shared",
     sandbox: null,
     environments: [],
+    variables: [],
     secrets: [],
     inputSchema: null,
     outputSchema: null,

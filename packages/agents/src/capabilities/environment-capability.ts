@@ -1,0 +1,29 @@
+// `environmentCapability`: the variables of a session, as a line in the system prompt. The shell gets their values.
+//
+//   environment-capability-1. A session keeps the values of its start, and of secrets their names. No value is in a prompt.
+
+import type { Capability } from "../model-loop/capability.ts";
+import { readEnvironments } from "../environments/environment-file.ts";
+import {
+  NO_ENVIRONMENT,
+  sessionEnvironment,
+  type GivenEnvironment,
+  type SessionEnvironment,
+} from "../environments/session-environment.ts";
+
+/** @param path the file of environments. @param given what the call that starts the session says. */
+export function environmentCapability(
+  path: string,
+  given: GivenEnvironment = NO_ENVIRONMENT,
+): Capability<SessionEnvironment> {
+  return {
+    name: "environment",
+    prepare: async ({ agent }) => {
+      const environment = sessionEnvironment(agent, readEnvironments(path), given);
+      return agent.variables.length === 0 ? null : environment;
+    },
+    offer: ({ values, secrets }) => ({
+      instructions: `The shell has these environment variables: ${[...Object.keys(values), ...secrets].join(", ")}.`,
+    }),
+  };
+}

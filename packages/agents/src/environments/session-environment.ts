@@ -1,0 +1,129 @@
+// `sessionEnvironment`: the variables of a session, merged from environments, and which of them its commands and servers get.
+//
+//   session-environment-1. The base environment, then the named ones in their order, then the values of the call: the last value of a key counts.
+//       They are always merged, also when only one of them is there.
+//   session-environment-2. A key that is required stays required. Without a value the session is refused, and the error names all such keys.
+//   session-environment-3. The result has only the keys that the agent declares, and of secrets their names alone. A value of a secret is
+//       looked up when a process is started.
+
+import { HoldfastError, UsageError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+
+import type { AgentRecord } from "../agent-files/agent-record.ts";
+import {
+  BASE_ENVIRONMENT,
+  checkKey,
+  checkValue,
+  type EnvironmentKey,
+  type Environments,
+} from "./environment-file.ts";
+
+/** The variables that a session's commands get. It is recorded with the session. */
+// oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
+export type SessionEnvironment = {
+  readonly values: Readonly<Record<string, string>>;
+  /** Names of secrets. Each is a variable of the same name. */
+  readonly secrets: readonly string[];
+};
+
+/** The part of the call that starts a session. */
+export interface GivenEnvironment {
+  /** Names of environments, which follow those of the agent. */
+  readonly references: readonly string[];
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export const NO_ENVIRONMENT: GivenEnvironment = { references: [], values: {} };
+
+/**
+ * The variables of an agent's session.
+ *
+ * @throws HoldfastError `agent_invalid` for an environment that is not there and for keys without a value. UsageError for a value
+ *     of the call that is a secret.
+ */
+export function sessionEnvironment(
+  { name: agent, environments: named, variables, secrets, source }: AgentRecord,
+  environments: Environments,
+  given: GivenEnvironment = NO_ENVIRONMENT,
+): SessionEnvironment {
+  const merged = new Map<string, EnvironmentKey>(secrets.map((name) => [name, { secret: true }]));
+  const names = [
+    ...(Object.hasOwn(environments, BASE_ENVIRONMENT) ? [BASE_ENVIRONMENT] : []),
+    ...named,
+    ...given.references,
+  ];
+  for (const name of names) {
+    const environment = Object.hasOwn(environments, name) ? environments[name] : undefined;
+    if (environment === undefined) throw unknownEnvironment(name, agent, source.path, environments);
+    for (const [key, next] of Object.entries(environment)) merged.set(key, over(merged.get(key), next)); // session-environment-1.
+  }
+  for (const [key, value] of Object.entries(given.values)) {
+    checkKey(key);
+    checkValue(key, value);
+    if (merged.get(key)?.secret === true)
+      throw new UsageError(`${key} is a secret, and a value is not given as an argument: others can see it`, {
+        at: "--env",
+        fix: `run \`holdfast secret set ${key}\`, or set the variable ${key} of this process; replace that value, because it may have been seen`,
+      });
+    merged.set(key, over(merged.get(key), { value }));
+  }
+  const has = ({ value, secret }: EnvironmentKey): boolean => value !== undefined || secret === true;
+  const required = [...merged].flatMap(([key, one]) => (one.required === true && !has(one) ? [key] : []));
+  const declared = variables.filter((key) => !has(merged.get(key) ?? {}));
+  const missing = [...new Set([...required, ...declared])];
+  if (missing.length > 0) throw missingKeys(missing, agent, source.path, names);
+  // session-environment-3.
+  const values = variables.flatMap((key) => {
+    const value = merged.get(key)?.value;
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return {
+    values: Object.fromEntries(values),
+    secrets: variables.filter((key) => merged.get(key)?.secret === true),
+  };
+}
+
+/** session-environment-2. A key that says only that it is required leaves the value before as it is. */
+function over(before: EnvironmentKey = {}, next: EnvironmentKey): EnvironmentKey {
+  const required = before.required === true || next.required === true;
+  if (next.secret === true) return { secret: true, required };
+  if (next.value !== undefined) return { value: next.value, required };
+  return { ...before, required };
+}
+
+function unknownEnvironment(
+  name: string,
+  agent: string,
+  at: string,
+  environments: Environments,
+): HoldfastError {
+  const names = Object.keys(environments);
+  return new HoldfastError(
+    "agent_invalid",
+    `agent "${agent}" asks for the environment "${name}", which is not there${didYouMean(name, names)}`,
+    {
+      at,
+      expected:
+        names.length === 0 ? "an environment of this user; there is none" : `one of ${names.join(", ")}`,
+      fix: `run \`holdfast env set ${name} KEY=VALUE\`, or correct \`environment\` of the agent`,
+    },
+  );
+}
+
+function missingKeys(
+  keys: readonly string[],
+  agent: string,
+  at: string,
+  names: readonly string[],
+): HoldfastError {
+  const [first = ""] = keys;
+  const what =
+    keys.length === 1
+      ? `the variable ${first} has no value`
+      : `the variables ${keys.join(", ")} have no value`;
+  return new HoldfastError("agent_invalid", `${what}, and agent "${agent}" needs a value to start`, {
+    at,
+    expected: `a value in ${names.length === 0 ? "an environment of the agent" : names.join(", ")}, or of this call`,
+    fix: `give it: --env ${first}=VALUE, or \`holdfast env set ${names.at(-1) ?? BASE_ENVIRONMENT} ${first}=VALUE\``,
+  });
+}

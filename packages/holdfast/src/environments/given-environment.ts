@@ -1,0 +1,43 @@
+// `givenEnvironment`: the environments and variables that a call names by `--env-ref NAME` and `--env KEY=VALUE`.
+
+import { dirname, join } from "node:path";
+import { checkKey, type GivenEnvironment } from "@holdfast/agents";
+import { refuse } from "../frame/arguments.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
+
+/** The file of environments beside the file of trusted folders. */
+export function environmentsBeside(trustFile: string): string {
+  return join(dirname(trustFile), "environments.json");
+}
+
+export function environmentsFile(io: Pick<Io, "env" | "cwd">): string {
+  return environmentsBeside(join(dataFolder(io), "trusted-folders.json"));
+}
+
+/** @returns `undefined` when the call has neither. @throws UsageError */
+export function givenEnvironment(args: Arguments, usage: string): GivenEnvironment | undefined {
+  const references = args.texts("env-ref");
+  const said = args.texts("env").map((text) => divideAssignment(text, "--env", usage));
+  if (references.length === 0 && said.length === 0) return undefined;
+  const [doubled] = said.filter(([key], at) => said.findIndex(([other]) => other === key) !== at);
+  if (doubled !== undefined) throw refuse(`--env gives ${doubled[0]} twice`, usage, { fix: "give it once" });
+  return { references, values: Object.fromEntries(said) };
+}
+
+/** @returns the key and the value of `KEY=VALUE`. @throws UsageError that does not show the text. */
+export function divideAssignment(
+  text: string,
+  what: string,
+  usage: string,
+): readonly [key: string, value: string] {
+  const at = text.indexOf("=");
+  if (at < 0)
+    throw refuse(`${what} has no value`, usage, {
+      expected: "KEY=VALUE",
+      fix: "write KEY=VALUE; KEY= is an empty value",
+    });
+  const key = text.slice(0, at);
+  checkKey(key);
+  return [key, text.slice(at + 1)];
+}
