@@ -182,9 +182,13 @@ export const run: Command = {
       if (followed !== undefined) return followed;
     } else if (stackThatRuns(agent, file, database, args, io) !== undefined) {
       if (environment !== undefined)
-        throw refuse("the local stack would run this session, and has no --env of this call", run.usage, {
-          fix: "give --local, or set the variables: `holdfast env set`",
-        });
+        throw refuse(
+          "the local stack would run this session, and does not get --env and --env-ref of this call",
+          run.usage,
+          {
+            fix: "give --local, or set the variables: `holdfast env set`",
+          },
+        );
       const { runByName } = await import("../run/run-by-name.ts");
       const options = { ...limits, ...persistence, ...callersTrace(io) };
       return runByName({ name: agent.name, wanted, input, options }, args, io);
@@ -232,12 +236,12 @@ function refuseEnvironment({
   readonly isFound: boolean;
 }): void {
   if (!isFile)
-    throw refuse("--env is for agent files, and this agent is code", run.usage, {
+    throw refuse("--env and --env-ref are for agent files, and this agent is code", run.usage, {
       fix: "leave it out; an agent of code declares `secrets`, and has its own input",
     });
   if (isFound)
-    throw refuse("the session is there already, and keeps the variables of its start", run.usage, {
-      fix: "leave --env out, or start another session",
+    throw refuse("the session exists already, and keeps the variables of its start", run.usage, {
+      fix: "leave --env and --env-ref out, or start another session",
     });
 }
 
