@@ -6,6 +6,7 @@
 //   json-read-1. The answer lists all mistakes, each with its place. A wrong field is left out of the
 //       message.
 //   json-read-2. A user's JSON is kept byte for byte.
+//   json-read-3. `JSON.parse` returns the last value of a repeated key. Only the place of the last one is read with it.
 
 import { create, ScalarType, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { didYouMean, jsonSyntaxProblem, type Span } from "@holdfast/core/internal";
@@ -106,11 +107,14 @@ function readInto(
     return;
   }
   const target = message as unknown as Target;
-  const seen = new Set<string>();
-  for (const [key, member] of membersOf(reading.text, span)) {
+  const members = membersOf(reading.text, span);
+  const last = new Map(members); // json-read-3.
+  for (const [key, member] of members) {
     const pointer = `${at}/${escapePointer(key)}`;
-    if (seen.has(key)) reading.errors.push({ pointer, code: "duplicate", message: "is given twice" });
-    seen.add(key);
+    if (last.get(key) !== member) {
+      reading.errors.push({ pointer, code: "duplicate", message: "is given twice" });
+      continue;
+    }
     const field = findField(desc, key, pointer, reading.errors, elsewhere);
     if (field === undefined) continue;
     const read = readField(field, (value as Target)[key], member, reading, pointer);

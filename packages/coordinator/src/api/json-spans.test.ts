@@ -15,6 +15,15 @@ const VALUE = fc
 const wholeOf = (text: string) => ({ start: 0, end: text.length });
 
 describe("the places of parts", () => {
+  it("json-spans-1: a span of another value is an error, whatever follows it", () => {
+    const text = '{"a":0,"a":{}}';
+    const zero = { start: 5, end: 6 };
+    expect(() => membersOf(text, zero)).toThrow("not a JSON text");
+    expect(() => elementsOf(text, zero)).toThrow("not a JSON text");
+    expect(() => membersOf('{"a"', { start: 0, end: 4 })).toThrow("not a JSON text");
+    expect(() => elementsOf("[1", { start: 0, end: 2 })).toThrow("not a JSON text");
+  });
+
   it("the spans of an object's members are found, with any space and text around them", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(KEY, VALUE, SPACE)), SPACE, (members, space) => {

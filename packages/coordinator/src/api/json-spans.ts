@@ -3,6 +3,8 @@
 //
 // The text is well-formed, because `JSON.parse` accepted it; nothing here checks syntax. There is no
 // recursion, so any nesting depth works.
+//
+//   json-spans-1. A span that is not of the kind that is asked for is an error. It never becomes a search beyond the end of the text.
 
 import { endOfString, NUMERIC, skip, type Span } from "@holdfast/core/internal";
 
@@ -19,8 +21,10 @@ export function trimmed(text: string): Span {
 /** The keys and value spans of the object at a place, in their order, including repeated keys. */
 export function membersOf(text: string, { start }: Span): readonly (readonly [key: string, span: Span])[] {
   const members: [string, Span][] = [];
+  requireAt(text, start, "{");
   let at = skip(SPACE, text, start + 1);
   while (text[at] !== "}") {
+    requireAt(text, at, '"');
     const keyEnd = endOfString(text, at);
     const key = JSON.parse(text.slice(at, keyEnd)) as string;
     const valueStart = skip(SPACE, text, skip(SPACE, text, keyEnd) + 1);
@@ -34,13 +38,22 @@ export function membersOf(text: string, { start }: Span): readonly (readonly [ke
 /** The spans of the elements of the list at a place. */
 export function elementsOf(text: string, { start }: Span): readonly Span[] {
   const elements: Span[] = [];
+  requireAt(text, start, "[");
   let at = skip(SPACE, text, start + 1);
   while (text[at] !== "]") {
     const end = endOfValue(text, at);
+    if (end === at) throw new Error(NOT_JSON);
     elements.push({ start: at, end });
     at = nextItem(text, end);
   }
   return elements;
+}
+
+const NOT_JSON = "not a JSON text, or not the value that was asked for";
+
+/** json-spans-1. */
+function requireAt(text: string, at: number, character: string): void {
+  if (text[at] !== character) throw new Error(NOT_JSON);
 }
 
 function endOfValue(text: string, start: number): number {
@@ -57,7 +70,7 @@ function endOfValue(text: string, start: number): number {
     at++;
     if (character === "{" || character === "[") depth++;
     else if ((character === "}" || character === "]") && --depth === 0) return at;
-    else if (character === undefined) throw new Error("not a JSON text");
+    else if (character === undefined) throw new Error(NOT_JSON);
   }
 }
 
