@@ -11,7 +11,7 @@ import type { ToolContent } from "../models/model-provider.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../testing/fake-model.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
-import { LOOP_LIMITS } from "./model-turn.ts";
+import { LOOP_LIMITS } from "./turn/turn-draft.ts";
 import { ModelLoop } from "./model-loop.ts";
 
 let folder: string;

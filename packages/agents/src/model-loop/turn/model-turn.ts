@@ -1,0 +1,188 @@
+// One turn of the model loop: a model call, the tool calls it asks for, their results. The rules of a turn are in `../model-loop.ts`.
+
+import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
+
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
+import { offersOf } from "../capability.ts";
+import { FRESH_GUARD } from "../loop-guard.ts";
+import { SUBMIT_OUTPUT } from "../loop-tools.ts";
+import type { ModelState } from "../model-state.ts";
+import {
+  CUT_OFF,
+  EMPTY_REPLY,
+  INTERRUPTED,
+  INTERRUPTED_CALL,
+  NO_OUTPUT,
+  systemPrompt,
+} from "../system-prompt.ts";
+import type { WorkspaceFacts } from "../workspace-facts.ts";
+import { askModel } from "./model-call.ts";
+import { offeredTools } from "./offered-tools.ts";
+import { ToolCalls } from "./tool-calls.ts";
+import { LOOP_LIMITS, STEER, TurnDraft, type Context, type LoopParts, type Turn } from "./turn-draft.ts";
+
+/** The signal that gives a conversation its next request: a text, or `{ text }`. */
+const NEXT_INPUT = "next_input";
+/** The signal that ends the rules that answers gave the session. It has no payload, and counts from the next model call. */
+const REVOKE_RULES = "revoke_rules";
+/** The signal that ends the turn under way. It has no payload. A turn that has ended already ignores it. */
+const INTERRUPT = "interrupt";
+
+/** Errors of an agent's file or of its surroundings, which another attempt would meet again. */
+const PREPARE_RETRY: RetryPolicy = {
+  nonRetryable: ["agent_invalid", "config_invalid", "file_not_found", "invalid_input", "secret_missing"],
+};
+
+/** One turn. Lives for one call of the agent's function: what must outlive it is in the state or in the journal. */
+export class ModelTurn {
+  readonly #draft: TurnDraft;
+
+  constructor(ctx: Context, state: ModelState, parts: LoopParts) {
+    this.#draft = new TurnDraft(ctx, state, parts);
+  }
+
+  async take(): Promise<Turn> {
+    const { agent, workspace, isWaiting } = this.#draft.state;
+    if (agent === null || workspace === null) return this.#begin();
+    if (isWaiting) return this.#awaitRequest(agent);
+    return this.#workInterruptibly(agent, workspace);
+  }
+
+  /** Works until the turn ends or a person interrupts it. An interruption withdraws what is open, and the conversation waits. */
+  async #workInterruptibly(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
+    if (!agent.isConversation) return this.#work(agent, workspace);
+    const ready = this.#draft.ctx.signalReady(INTERRUPT);
+    const first = await this.#draft.ctx.select({ turn: this.#work(agent, workspace), ready });
+    if (first.key === "turn") return first.value;
+    this.#dropInterruptions();
+    for (const { id, name } of this.#draft.openCalls)
+      this.#draft.append("tool", {
+        toolCallId: id,
+        name,
+        text: INTERRUPTED_CALL,
+        isError: true,
+      } satisfies ToolContent);
+    this.#draft.append("user", INTERRUPTED);
+    this.#draft.ctx.update({ ...this.#draft.state, isWaiting: true });
+    return this.#draft.ctx.checkpoint(undefined, { openTasks: "cancel" });
+  }
+
+  #dropInterruptions(): void {
+    while (this.#draft.ctx.hasSignal(INTERRUPT)) this.#draft.ctx.takeSignal(INTERRUPT);
+  }
+
+  async #begin(): Promise<Turn> {
+    const prepared = await this.#draft.ctx.run("prepare", this.#draft.parts.prepare, {
+      retry: PREPARE_RETRY,
+    });
+    const { workspace, facts, rules } = prepared;
+    const isConversation = prepared.agent.isConversation || wantsConversation(this.#draft.ctx.input);
+    const agent: AgentRecord = { ...prepared.agent, isConversation };
+    this.#draft.change({ agent, workspace, facts, rules });
+    this.#draft.append("user", textOf(this.#draft.ctx.input));
+    return this.#workInterruptibly(agent, workspace);
+  }
+
+  /** Waits for the next request of a conversation. */
+  async #awaitRequest(agent: AgentRecord): Promise<Turn> {
+    const options = agent.ttlMs === null ? {} : { timeoutMs: agent.ttlMs };
+    const given = await this.#draft.ctx.waitForSignal(NEXT_INPUT, options).then(
+      (payload) => ({ payload }),
+      (error: unknown) => {
+        if (HoldfastError.is(error) && error.code === "wait_timed_out") return undefined;
+        throw error;
+      },
+    );
+    if (given === undefined) return { done: this.#draft.state.answer };
+    this.#dropInterruptions(); // They were for the turn before.
+    this.#draft.append("user", textOf(given.payload));
+    this.#draft.change({ isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
+    return this.#draft.next();
+  }
+
+  async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
+    for (let steer; (steer = this.#draft.ctx.takeSignal(STEER)) !== undefined;)
+      this.#draft.append("user", textOf(steer));
+    while (this.#draft.ctx.hasSignal(REVOKE_RULES)) {
+      this.#draft.ctx.takeSignal(REVOKE_RULES);
+      this.#draft.change({ rules: [] });
+    }
+    const turnsMax = agent.turnsMax ?? LOOP_LIMITS.turns;
+    if (this.#draft.state.turns >= turnsMax)
+      await this.#draft.askToContinue(
+        agent,
+        `it has made ${this.#draft.state.turns} model calls for this request`,
+      );
+
+    const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
+    const tools = offeredTools(agent, [
+      ...this.#draft.parts.tools,
+      ...offers.flatMap((offer) => offer.tools ?? []),
+    ]);
+    const instructions = offers.flatMap((offer) => offer.instructions ?? []);
+    const reply = await askModel(this.#draft, agent, systemPrompt(agent, workspace, instructions), tools);
+    const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
+    this.#draft.append("assistant", content);
+    if (reply.finishReason === "refusal")
+      throw new HoldfastError("invalid_output", `the model ${reply.model} refused to continue`, {
+        got: reply.text.slice(0, 500),
+        fix: "look at the conversation (`holdfast logs`), and start again with another request or model",
+      });
+    if (reply.toolCalls.length === 0) return this.#answerWithoutCalls(agent, reply);
+    const { stop, output } = await new ToolCalls(this.#draft, agent, tools).carryOut(reply.toolCalls);
+    if (output !== undefined) return this.#answer(agent, output);
+    if (stop !== undefined) await this.#draft.askToContinue(agent, stop);
+    return this.#draft.next();
+  }
+
+  #answerWithoutCalls(agent: AgentRecord, reply: ModelReply): Turn {
+    if (reply.finishReason === "length") return this.#continueWith(CUT_OFF);
+    const isEmpty = reply.text.trim() === "";
+    if (agent.outputSchema === null && !isEmpty) return this.#answer(agent, reply.text);
+    const corrections = this.#draft.state.corrections + 1;
+    this.#draft.change({ corrections });
+    if (corrections < LOOP_LIMITS.corrections) return this.#continueWith(isEmpty ? EMPTY_REPLY : NO_OUTPUT);
+    throw new HoldfastError(
+      "invalid_output",
+      `agent "${agent.name}" gave no result in ${corrections} replies`,
+      {
+        got: reply.text.slice(0, 500),
+        expected:
+          agent.outputSchema === null
+            ? "a text"
+            : `a call of ${SUBMIT_OUTPUT} that matches the output schema`,
+        fix: "make the prompt or the output schema simpler, or choose another model",
+      },
+    );
+  }
+
+  /** The request is answered. */
+  #answer(agent: AgentRecord, answer: Json): Turn {
+    if (!agent.isConversation) return { done: answer };
+    this.#draft.ctx.reportProgress({ answer });
+    this.#draft.change({ isWaiting: true, answer });
+    return this.#draft.next();
+  }
+
+  #continueWith(message: string): Turn {
+    this.#draft.append("user", message);
+    return this.#draft.next();
+  }
+}
+
+/** Whether the input asks that the session waits for the next request after each answer, as `holdfast chat` does. */
+function wantsConversation(input: unknown): boolean {
+  return (
+    typeof input === "object" && input !== null && "conversation" in input && input.conversation === true
+  );
+}
+
+/** A request as the text that the model reads: a text itself, `{ text }`, or JSON. */
+function textOf(input: unknown): string {
+  if (typeof input === "string") return input;
+  const { text, prompt } = (input ?? {}) as { readonly text?: unknown; readonly prompt?: unknown };
+  if (typeof text === "string") return text;
+  if (typeof prompt === "string") return prompt;
+  return JSON.stringify(input ?? "", null, 2);
+}

@@ -1,0 +1,152 @@
+// `ToolCalls`: the tool calls of one reply, from the check of the arguments to the results in the conversation.
+//
+//   tool-calls-1. Every call gets a result, because servers refuse a conversation with a call that has none.
+//   tool-calls-2. Calls that follow each other run beside each other when they only read. Results are kept in the order of the calls.
+
+import { HoldfastError, type Json } from "@holdfast/core";
+
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
+import { noteCall } from "../loop-guard.ts";
+import { askPermission } from "../permission/ask-permission.ts";
+import type { ReadyCall, Tool, ToolOutcome } from "../tool.ts";
+import { addressOf } from "../workspace-facts.ts";
+import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
+
+/** The result of all calls of one reply. */
+interface CarriedOut {
+  /** Why to stop, if there is a reason. */
+  readonly stop: string | undefined;
+  /** The output of the session, if a call gave it. */
+  readonly output: Json | undefined;
+}
+
+export class ToolCalls {
+  readonly #draft: TurnDraft;
+  readonly #agent: AgentRecord;
+  readonly #tools: ReadonlyMap<string, Tool>;
+
+  constructor(draft: TurnDraft, agent: AgentRecord, tools: ReadonlyMap<string, Tool>) {
+    this.#draft = draft;
+    this.#agent = agent;
+    this.#tools = tools;
+  }
+
+  /**
+   * Carries out the calls of one reply in their order; reading calls that follow each other run beside each other. Every call gets
+   * a result, because servers refuse a conversation with a call that has none.
+   */
+  async carryOut(calls: readonly ModelToolCall[]): Promise<CarriedOut> {
+    let stop: string | undefined;
+    let output: Json | undefined;
+    this.#draft.openCalls = calls;
+    for (const group of groupCalls(calls, this.#tools)) {
+      const why = this.#whyNot(group[0]?.at ?? 0, output);
+      const outcomes = await Promise.all(
+        group.map(async ({ call }) => (why === undefined ? this.#carryOutOne(call) : notDone(why))),
+      );
+      for (const [at, { call }] of group.entries()) {
+        const outcome = outcomes[at] ?? notDone("it was lost");
+        stop ??= this.#keepResult(call, outcome, this.#tools.get(call.name)?.isReading !== true);
+        output ??= outcome.output;
+      }
+    }
+    return { stop, output };
+  }
+
+  /** @returns why no further call of this reply is carried out, if there is a reason. */
+  #whyNot(at: number, output: Json | undefined): string | undefined {
+    if (output !== undefined) return "the result was given already";
+    if (at >= LOOP_LIMITS.callsPerReply)
+      return `only ${LOOP_LIMITS.callsPerReply} calls of one reply are carried out`;
+    if (this.#draft.ctx.hasSignal(STEER)) return "the user has sent a message in between, which follows";
+    return undefined;
+  }
+
+  async #carryOutOne(call: ModelToolCall): Promise<CallOutcome> {
+    let ready: ReadyCall;
+    const tool = this.#tools.get(call.name);
+    try {
+      if (call.problem !== undefined) throw new HoldfastError("invalid_input", call.problem);
+      if (tool === undefined) throw new HoldfastError("invalid_input", unknownTool(call.name, this.#tools));
+      ready = tool.prepare(call.input);
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "invalid_input") throw error;
+      return { text: error.message, isError: true, isInvalid: true };
+    }
+    const refusal = await this.#whyRefused(tool, ready.subject, call);
+    if (refusal !== undefined) return { text: refusal, isError: true };
+    const { workspace, facts } = this.#draft.state;
+    return ready.schedule(this.#draft.ctx, addressOf(workspace), facts);
+  }
+
+  /** @returns why the call is refused. */
+  async #whyRefused(tool: Tool, subject: string | null, call: ModelToolCall): Promise<string | undefined> {
+    if (this.#agent.planFirst && this.#draft.state.plan === null && !tool.isReading)
+      return `${call.name} is not possible yet: call propose_plan, and wait until the plan is approved.`;
+    return askPermission(this.#draft.ctx, {
+      agent: this.#agent,
+      tool,
+      subject,
+      input: call.input,
+      folder: this.#draft.state.workspace?.root,
+      rules: () => this.#draft.state.rules,
+      keep: (rule) => this.#draft.change({ rules: [...this.#draft.state.rules, rule] }),
+      projectRules: this.#draft.parts.projectRules,
+    });
+  }
+
+  /** @returns why to stop, if this result is a reason to. */
+  #keepResult(call: ModelToolCall, outcome: CallOutcome, isChange: boolean): string | undefined {
+    const { name, input } = call;
+    const verdict = noteCall(this.#draft.state.guard, {
+      name,
+      input,
+      text: outcome.text,
+      isValid: outcome.isInvalid !== true,
+      isChange,
+    });
+    this.#draft.change({ guard: verdict.guard, ...outcome.update });
+    const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
+    const content: ToolContent = { toolCallId: call.id, name, text, isError: outcome.isError };
+    this.#draft.append("tool", content);
+    this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
+    return verdict.stop;
+  }
+}
+
+interface CallOutcome extends ToolOutcome {
+  /** It was the call of no tool, or its arguments were wrong. */
+  readonly isInvalid?: boolean;
+}
+
+interface PlacedCall {
+  readonly call: ModelToolCall;
+  /** Its place in the reply, from 0. */
+  readonly at: number;
+}
+
+/** Reading calls that follow each other in one group, every other call in one of its own. */
+function groupCalls(
+  calls: readonly ModelToolCall[],
+  tools: ReadonlyMap<string, Tool>,
+): readonly PlacedCall[][] {
+  const groups: PlacedCall[][] = [];
+  let open: PlacedCall[] | undefined;
+  for (const [at, call] of calls.entries()) {
+    const isReading = tools.get(call.name)?.isReading === true && at !== LOOP_LIMITS.callsPerReply;
+    if (isReading && open !== undefined) open.push({ call, at });
+    else groups.push((open = [{ call, at }]));
+    if (!isReading) open = undefined;
+  }
+  return groups;
+}
+
+function notDone(why: string): CallOutcome {
+  return { text: `Not carried out: ${why}.`, isError: true };
+}
+
+function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): string {
+  const names = [...tools.keys()].join(", ");
+  return `${name.trim() === "" ? "A call without the name of a tool" : `There is no tool "${name.slice(0, 100)}"`}. The tools are: ${names}.`;
+}

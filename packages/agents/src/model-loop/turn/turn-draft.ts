@@ -1,0 +1,107 @@
+// `TurnDraft`: what a turn changes before its checkpoint, shared by the parts of the turn. Its fields live for one call of the agent's function.
+//
+//   turn-draft-1. Every change of the state and every entry goes through the draft, so that the size of the conversation is always right.
+//   turn-draft-2. A turn stores the changed fields alone. The record and the facts of a session are stored once.
+
+import { HoldfastError, type Json } from "@holdfast/core";
+import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
+
+import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
+import type { ModelToolCall } from "../../models/model-provider.ts";
+import type { modelTask } from "../../models/model-task.ts";
+import { entryTokens } from "../../models/request-size.ts";
+import type { AnyCapability } from "../capability.ts";
+import { FRESH_GUARD } from "../loop-guard.ts";
+import { FIRST_STATE, type CapabilityFacts, type ModelState } from "../model-state.ts";
+import type { ProjectRules } from "../permission/ask-permission.ts";
+import type { Tool } from "../tool.ts";
+import type { WorkspaceFacts } from "../workspace-facts.ts";
+
+/** The parts of an agent of the model loop, apart from its record. */
+export interface LoopParts {
+  readonly model: ReturnType<typeof modelTask>;
+  /** Every tool that a record may name, apart from those of the capabilities. */
+  readonly tools: readonly Tool[];
+  readonly capabilities: readonly AnyCapability[];
+  /** Reads what a session that starts now continues with. */
+  readonly prepare: (task: TaskContext) => Promise<Prepared>;
+  readonly projectRules: ProjectRules | undefined;
+}
+
+export interface Prepared {
+  readonly agent: AgentRecord;
+  readonly workspace: WorkspaceFacts;
+  readonly facts: CapabilityFacts;
+  readonly rules: readonly PermissionRule[];
+}
+
+export const LOOP_LIMITS = {
+  /** Model calls of one request, where the record does not say. Then a person is asked. */
+  turns: 100,
+  /** Tool calls of one reply that are carried out. */
+  callsPerReply: 64,
+  /** Outputs in a row that do not match their schema. */
+  corrections: 5,
+} as const;
+
+/** The signal that reaches the model before its next call, in the middle of the work: a text, or `{ text }`. */
+export const STEER = "steer";
+
+export type Context = AgentContext<unknown, ModelState>;
+export type Turn = TurnResult<ModelState, Json>;
+
+export class TurnDraft {
+  readonly ctx: Context;
+  readonly parts: LoopParts;
+  /** The calls of the last reply that have no result yet. */
+  openCalls: readonly ModelToolCall[] = [];
+  /** The state of the last checkpoint. */
+  readonly #before: ModelState;
+  #state: ModelState;
+
+  constructor(ctx: Context, state: ModelState, parts: LoopParts) {
+    this.ctx = ctx;
+    this.parts = parts;
+    this.#before = state;
+    this.#state = { ...FIRST_STATE, ...state }; // A session of an older version lacks the newer fields.
+  }
+
+  get state(): ModelState {
+    return this.#state;
+  }
+
+  /** A limit is reached: a person decides whether the work continues. The wait costs nothing, and what was done stays. */
+  async askToContinue(agent: AgentRecord, why: string): Promise<void> {
+    const { approved, reason } = await this.ctx.requestInput({
+      prompt: `Let agent "${agent.name}" continue? It was stopped because ${why}.`,
+      details: { turns: this.#state.turns, usage: this.#state.usage },
+    });
+    if (!approved)
+      throw new HoldfastError("limit_exceeded", `agent "${agent.name}" was stopped because ${why}`, {
+        ...(reason === undefined ? {} : { got: `the person's reason: ${reason}` }),
+        fix: "raise `maxTurns` in the agent's file, or give it smaller requests",
+      });
+    this.change({ turns: 0, guard: FRESH_GUARD });
+    if (reason !== undefined) this.append("user", reason);
+  }
+
+  /** Ends the turn. turn-draft-2. */
+  next(): Turn {
+    const before = this.#before;
+    const changed = Object.entries(this.#state).filter(
+      ([field, value]) => value !== before[field as keyof ModelState],
+    );
+    return { update: Object.fromEntries(changed) };
+  }
+
+  change(update: Partial<ModelState>): void {
+    this.#state = { ...this.#state, ...update };
+  }
+
+  /** Adds an entry to the conversation. turn-draft-1. */
+  append(role: string, content: unknown): void {
+    const entry = { role, content };
+    this.ctx.appendEntry(entry);
+    this.change({ conversationTokens: this.#state.conversationTokens + entryTokens(entry) });
+  }
+}
