@@ -93,8 +93,8 @@ describe("starting and stopping", () => {
     const { stdout } = await project.run("local", "logs", "-c", "runner");
     expect(stdout).toContain("waiting for runs");
     expect(stdout).not.toMatch(/ (coordinator|supervisor) /);
-    const [line] = (await project.run("local", "logs", "-n", "1", "--json")).stdout.trim().split("\n");
-    expect(JSON.parse(line!)).toMatchObject({
+    const last = await project.run("local", "logs", "-c", "supervisor", "-n", "1", "--json");
+    expect(JSON.parse(last.stdout)).toMatchObject({
       component: "supervisor",
       text: expect.stringContaining("ready on"),
     });
