@@ -140,6 +140,9 @@ export {
 export {
   sessionEnvironment,
   type GivenEnvironment,
+export { mcpCapability } from "./capabilities/mcp-capability.ts";
+export { withMcpServers } from "./capabilities/session-servers.ts";
+export { McpServers } from "./mcp/mcp-servers.ts";
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
 export { environmentCapability } from "./capabilities/environment-capability.ts";

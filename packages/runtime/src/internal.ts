@@ -19,6 +19,7 @@ export { sessionPaused } from "./session/session-errors.ts";
 export { leftAs } from "./session/session-outcome.ts";
 export { INHERITED_VARIABLES, scrubEnvironment, type Environment } from "./processes/environment.ts";
 export { OutputCapture } from "./processes/output-capture.ts";
+export { OutputLines } from "./processes/output-lines.ts";
 export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";
 export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { findNamespaceSupport } from "./processes/pid-namespace.ts";

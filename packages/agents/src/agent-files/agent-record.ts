@@ -30,7 +30,12 @@ export interface PermissionRule {
 }
 
 /** An MCP server: a program that speaks over its standard input and output, or an address. */
-export type McpServer =
+export type McpServer = McpServerAddress & {
+  /** The tools that are offered, all by default. */
+  readonly enabledTools?: readonly string[];
+};
+
+type McpServerAddress =
   | {
       readonly type: "stdio";
       readonly command: string;

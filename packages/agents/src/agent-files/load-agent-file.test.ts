@@ -330,11 +330,17 @@ describe("files of other tools", () => {
   test.each([
     ['sandbox_mode = "danger-full-access"', "sandbox_mode refused: it would give every command the rights"],
     ['sandbox_mod = "read-only"', "sandbox_mod refused: Holdfast knows no field"],
-    ["[mcp_servers.x]\ncommand = 'y'\nenabled_tools = ['a']", "mcp_servers.x refused: "],
+    ["[mcp_servers.x]\ncommand = 'y'\ndisabled_tools = ['a']", "mcp_servers.x refused: "],
   ])("Codex: %s refuses the file", (field, says) => {
     const file = load("codex", `name = "one"\ndescription = "d"\ndeveloper_instructions = "x"\n${field}\n`);
     expect(file.record).toBeNull();
     expect(said(file).join("\n")).toContain(says);
+  });
+
+  test("Codex: enabled_tools limits the tools of a server", () => {
+    const server = "[mcp_servers.x]\ncommand = 'y'\nenabled_tools = ['a']";
+    const file = load("codex", `name = "one"\ndescription = "d"\ndeveloper_instructions = "x"\n${server}\n`);
+    expect(file.record?.mcpServers).toMatchObject({ x: { command: "y", enabledTools: ["a"] } });
   });
 
   test("Codex: a file that is not TOML is a problem with its place", () => {

@@ -81,7 +81,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
 }
 
 /** Runs one call, and makes a result of its failure too. */
-async function renderResult(run: () => Promise<Rendered>): Promise<ToolOutcome> {
+export async function renderResult(run: () => Promise<Rendered>): Promise<ToolOutcome> {
   try {
     const rendered = await run();
     const outcome = typeof rendered === "string" ? { text: rendered } : rendered;

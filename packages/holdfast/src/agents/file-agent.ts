@@ -6,22 +6,23 @@
 //       An agent that names no sandbox has that of the agent which may start it.
 
 import {
-  addProjectRule,
   environmentCapability,
   findAgent,
   fullModelName,
   findSkills,
   instructionsCapability,
   listAgents,
+  mcpCapability,
+  McpServers,
   ModelLoop,
   readEnvironments,
   readProjectInstructions,
-  readProjectRules,
   resolveModel,
   Sandboxes,
   sessionEnvironment,
   skillsCapability,
   skillsOf,
+  withMcpServers,
   withSkillTool,
   type AgentPlaces,
   type AgentRecord,
@@ -34,7 +35,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
-import { rulesFile } from "./agent-places.ts";
+import { projectRulesOf } from "./kept-rules.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {
@@ -112,17 +113,9 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
       environmentCapability(environmentsBeside(places.trustFile), given),
+      mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
     ],
-    projectRules: {
-      read: () =>
-        readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
-          decision,
-          tool,
-          pattern,
-        })),
-      add: (rule, session) =>
-        addProjectRule(rulesFile(places), places.project, { ...rule, session, at: Date.now() }),
-    },
+    projectRules: projectRulesOf(places),
   });
   loops.set(root, loop);
   return loop;
@@ -159,6 +152,11 @@ class AgentTree {
     }
   }
 
+  /** A session that has begun keeps the servers of its start. */
+  withServers(record: AgentRecord): AgentRecord {
+    return this.skills === undefined ? record : withMcpServers(record, this.#places);
+  }
+
   childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
     if (agents.length === 0) return [];
     this.#records ??= new Map(
@@ -193,7 +191,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     .childrenOf(record, path)
     .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)); // file-agent-3.
   const named: AgentRecord = {
-    ...withSkillTool(record),
+    ...withSkillTool(tree.withServers(record)),
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
@@ -204,7 +202,6 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 /** file-agent-1. */
 function refuseUnsupported(record: AgentRecord): void {
   const fields = [
-    ["MCP servers", Object.keys(record.mcpServers).length > 0],
     [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
     ["effect classes of tools", Object.keys(record.effects).length > 0],
   ] as const;

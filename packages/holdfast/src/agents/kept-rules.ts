@@ -1,6 +1,13 @@
 // `holdfast rules`: the permission rules that the user gave by answers.
 
-import { readProjectRules, removeProjectRules, ruleText } from "@holdfast/agents";
+import {
+  addProjectRule,
+  readProjectRules,
+  removeProjectRules,
+  ruleText,
+  type AgentPlaces,
+  type ProjectRules,
+} from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 
 import type { Io } from "../frame/command.ts";
@@ -8,6 +15,20 @@ import { plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, rulesFile } from "./agent-places.ts";
 
 const RULE_CHARS = 2_000;
+
+/** The rules of a project as the agents that run here read and add to them. */
+export function projectRulesOf(places: AgentPlaces): ProjectRules {
+  return {
+    read: () =>
+      readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
+        decision,
+        tool,
+        pattern,
+      })),
+    add: (rule, session) =>
+      addProjectRule(rulesFile(places), places.project, { ...rule, session, at: Date.now() }),
+  };
+}
 
 export function listRules(io: Io): number {
   const places = agentPlaces(io);

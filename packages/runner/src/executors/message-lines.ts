@@ -1,34 +1,28 @@
 // `MessageLines`: JSON objects, one a line, from the output of a persistent executor.
 
+import { OutputLines } from "@holdfast/runtime/internal";
+
 /** A line above this size is no message of an executor. */
 const LINE_CHARS_MAX = 1024 * 1024;
 
 export type Message = Readonly<Record<string, unknown>> & { readonly type: string };
 
 export class MessageLines {
-  #rest = "";
-  #isTooLong = false;
+  readonly #lines = new OutputLines(LINE_CHARS_MAX);
 
   /** The beginning of a message that no line end has followed. */
   get rest(): string {
-    return this.#rest.trim();
+    return this.#lines.rest.trim();
   }
 
   /** A line was longer than any message. Nothing is kept from then on. */
   get isTooLong(): boolean {
-    return this.#isTooLong;
+    return this.#lines.isTooLong;
   }
 
   /** The messages that are complete now. Lines that are no JSON object with a type are skipped. */
   push(text: string): readonly Message[] {
-    if (this.#isTooLong) return [];
-    const lines = (this.#rest + text).split("\n");
-    this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > LINE_CHARS_MAX) {
-      this.#isTooLong = true;
-      this.#rest = "";
-    }
-    return lines.flatMap((line) => messageOf(line) ?? []);
+    return this.#lines.push(text).flatMap((line) => messageOf(line) ?? []);
   }
 }
 

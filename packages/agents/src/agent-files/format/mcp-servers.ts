@@ -12,11 +12,13 @@ const stdio = z.strictObject({
   command: z.string().min(1),
   args: z.array(z.string()).default([]),
   env: texts.default({}),
+  enabledTools: z.array(z.string()).optional(),
 });
 const http = z.strictObject({
   type: z.enum(["http", "streamable-http", "remote"]).optional(),
   url: z.url({ protocol: /^https?$/ }),
   headers: texts.default({}),
+  enabledTools: z.array(z.string()).optional(),
 });
 
 /** The fields of one server, which may have fields of its tool that Holdfast does not use. */
@@ -29,7 +31,8 @@ const UNUSED = new Set(
 
 /** Reads one server. @returns the server, or the reason why there is none. */
 function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | string {
-  const { httpUrl, enabled: _enabled, disabled: _disabled, ...rest } = given;
+  const { httpUrl, enabled: _enabled, disabled: _disabled, enabled_tools: enabledTools, ...others } = given;
+  const rest = enabledTools === undefined ? others : { ...others, enabledTools };
   const known = Object.entries(rest).filter(([name]) => !UNUSED.has(name));
   const fields = Object.fromEntries(httpUrl === undefined ? known : [...known, ["url", httpUrl]]);
   if (fields["type"] === "sse")

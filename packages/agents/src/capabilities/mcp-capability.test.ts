@@ -1,0 +1,208 @@
+// MCP servers in sessions, with a real server program: names, environment, the end of a server, and each kind of misbehaviour.
+
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import type { AgentPlaces } from "../agent-files/agent-places.ts";
+import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
+import { trustFolder } from "../agent-files/trusted-folders.ts";
+import { McpServers } from "../mcp/mcp-servers.ts";
+import { ModelLoop } from "../model-loop/model-loop.ts";
+import { workspacesByRoot } from "../tasks/workspace-source.ts";
+import { RECORD } from "../testing/agent-record.ts";
+import { fakeModel } from "../testing/fake-model.ts";
+import { mcpCapability } from "./mcp-capability.ts";
+import { withMcpServers } from "./session-servers.ts";
+
+const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));
+const ALLOW = [{ decision: "allow", tool: "mcp__*", pattern: null }] as const;
+let folder: string;
+let log = "";
+let places: AgentPlaces;
+let runtime: Runtime | undefined;
+let servers: McpServers;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-mcp-")));
+  mkdirSync(join(folder, "work"));
+  log = join(folder, "log");
+  places = {
+    project: join(folder, "work"),
+    home: folder,
+    env: { TEST_TOKEN: "canary-7731" },
+    trustFile: join(folder, "data/trusted-folders.json"),
+  };
+  servers = new McpServers({ variable: (name) => places.env[name] });
+});
+
+afterEach(async () => {
+  await runtime?.close();
+  runtime = undefined;
+  await servers.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function program(mode = "good", change: object = {}): McpServer {
+  return { type: "stdio", command: process.execPath, args: [PROGRAM, mode, log], env: {}, ...change };
+}
+
+async function run(server: McpServer, calls: readonly string[], change: Partial<AgentRecord> = {}) {
+  const model = fakeModel((_request, number) => {
+    const name = calls[number];
+    return name === undefined ? { text: "Done." } : { calls: [[`mcp__test__${name}`, { text: "you" }]] };
+  });
+  const loop = new ModelLoop({
+    model,
+    workspace: workspacesByRoot(),
+    root: places.project,
+    capabilities: [mcpCapability(servers)],
+  });
+  runtime = createRuntime({ storage: new MemoryStorage() });
+  const record = { ...RECORD, mcpServers: { test: server }, permissions: ALLOW, ...change };
+  await (await runtime.start(loop.agent(record), "hi")).result();
+  const results = (model.requests.at(-1)?.messages ?? []).flatMap(({ role, content }) =>
+    role === "tool" ? [content as { text: string; isError: boolean }] : [],
+  );
+  return { requests: model.requests, results };
+}
+
+const logged = (): readonly string[] => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []);
+const starts = (): number => logged().filter((line) => line.startsWith("start")).length;
+
+test("tools appear by server and name, and one process of a session answers its calls", async () => {
+  const { requests, results } = await run(program("greeting"), ["greet", "greet"]);
+  expect(requests[0]?.tools?.map(({ name }) => name)).toContain("mcp__test__greet");
+  expect(requests[0]?.system).toContain("Greet first.");
+  expect(results.map(({ text }) => text)).toEqual(["Hello you, no token.", "Hello you, no token."]);
+  expect(starts()).toBe(1);
+});
+
+test("a server ends with the connections of its process", async () => {
+  await run(program(), ["greet"]);
+  expect(logged()).not.toContain("end");
+  await servers.close();
+  expect(logged()).toContain("end");
+  const again = await run(program(), ["greet"]);
+  expect(again.results[0]?.isError).toBe(false);
+  expect(starts()).toBe(2);
+});
+
+test("enabled tools and denied tools limit the offer", async () => {
+  const { requests } = await run(program("good", { enabledTools: ["greet", "count", "missing"] }), [], {
+    deniedTools: ["mcp__test__count"],
+  });
+  const names = requests[0]?.tools?.map(({ name }) => name).filter((name) => name.startsWith("mcp__"));
+  expect(names).toEqual(["mcp__test__greet"]);
+  expect(requests[0]?.system).toContain("missing (the server has no such tool)");
+});
+
+test("a server gets declared variables alone, and a value is not recorded", async () => {
+  process.env["HOLDFAST_MCP_CANARY"] = "1";
+  const { results } = await run(program("good", { env: { TEST_TOKEN: "${TEST_TOKEN}" } }), [
+    "environment",
+    "greet",
+  ]);
+  delete process.env["HOLDFAST_MCP_CANARY"];
+  expect(results[0]?.text).toContain("TEST_TOKEN");
+  expect(results[0]?.text).not.toContain("HOLDFAST_MCP_CANARY");
+  expect(JSON.stringify(results)).not.toContain("canary-7731");
+});
+
+test("a call whose answer is lost is sent once and reported as uncertain", async () => {
+  const { results } = await run(program(), ["die", "greet"]);
+  expect(results[0]).toMatchObject({ isError: true });
+  expect(results[0]?.text).toMatch(
+    /MCP server test did not answer the call of die: .*7.*nobody knows whether/,
+  );
+  expect(results[1]?.text).toBe("Hello you, no token.");
+  expect(logged().filter((line) => line === "call die")).toHaveLength(1);
+  expect(starts()).toBe(2);
+});
+
+test("a reading call whose answer is lost is sent again to a new process", async () => {
+  const { results } = await run(program(), ["die_reading"]);
+  expect(results[0]?.isError).toBe(true);
+  expect(logged().filter((line) => line === "call die_reading").length).toBeGreaterThan(1);
+});
+
+test("a result that is too large is cut with a note", async () => {
+  const { results } = await run(program(), ["large"]);
+  expect(results[0]?.text).toMatch(/^beginx+\n\[\.\.\. \d+ characters left out/);
+  expect(results[0]?.text.length).toBeLessThan(30_000);
+});
+
+test("a message without end ends the server with an error", async () => {
+  const { results } = await run(program(), ["flood", "greet"]);
+  expect(results[0]?.text).toContain("it sent a message of more than");
+  expect(results[1]?.text).toBe("Hello you, no token.");
+});
+
+test("a server that changes its tools says so with the error of the call", async () => {
+  const { results } = await run(program(), ["change"]);
+  expect(results[0]?.text).toContain("has changed its tools since this session began");
+});
+
+test.each([
+  ["exit", /MCP server test did not answer when it was started: its process ended/],
+  ["garbage", /lines that are no messages of MCP/],
+])("a server that does %s at its start fails the session with a clear error", async (mode, message) => {
+  await expect(run(program(mode), [])).rejects.toThrow(message);
+});
+
+describe("before a session starts", () => {
+  const check = (change: Partial<AgentRecord>) => withMcpServers({ ...RECORD, ...change }, places);
+  const inProject = { ...RECORD.source, scope: "project" } as const;
+  const writeFile = () =>
+    writeFileSync(
+      join(places.project, ".mcp.json"),
+      JSON.stringify({ mcpServers: { test: { command: "node", enabled_tools: ["greet"] } } }),
+    );
+
+  test("a server of a project counts once the user has trusted the project", () => {
+    writeFile();
+    expect(() => check({ mcpServers: { test: "test" } })).toThrow(/"test", which is not there/);
+    trustFolder(places.trustFile, places.project);
+    const expected = { test: { type: "stdio", command: "node", args: [], env: {}, enabledTools: ["greet"] } };
+    expect(check({ mcpServers: { test: "test" } }).mcpServers).toEqual(expected);
+    expect(check({ tools: ["mcp__test__greet"] }).mcpServers).toEqual(expected);
+    expect(() => check({ mcpServers: { tst: "tst" } })).toThrow(/did you mean test/);
+  });
+
+  test("a file by its path starts no server in a project that is not trusted", () => {
+    const source = { ...RECORD.source, scope: "path" } as const;
+    expect(() => check({ source, mcpServers: { test: program() } })).toThrow(/have not trusted this project/);
+    trustFolder(places.trustFile, places.project);
+    expect(() => check({ source, mcpServers: { test: program() } })).not.toThrow();
+  });
+
+  test.each<readonly [string, McpServer, Partial<AgentRecord>, RegExp]>([
+    [
+      "a placeholder without a value",
+      program("good", { env: { A: "${MISSING}" } }),
+      {},
+      /\$\{MISSING\} has no value/,
+    ],
+    [
+      "a literal secret",
+      program("good", { env: { API_KEY: "k" } }),
+      {},
+      /secret written into its settings: API_KEY/,
+    ],
+    ["a sandbox", program(), { sandbox: "virtual" }, /would run outside of the sandbox/],
+    ["an address", { type: "http", url: "https://a.example", headers: {} }, {}, /at an address/],
+  ])("%s refuses the agent", (_name, server, change, message) => {
+    expect(() => check({ source: inProject, mcpServers: { test: server }, ...change })).toThrow(message);
+  });
+});

@@ -1,0 +1,103 @@
+// `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session starts.
+//
+//   session-servers-1. A server is a program to start. Settings from a folder that the user has not trusted are not used.
+//   session-servers-2. A placeholder without a value, and a literal secret, refuse the session before anything starts.
+//   session-servers-3. A server would run outside of a sandbox. An agent in a sandbox has none.
+
+import { HoldfastError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import { dirname } from "node:path";
+
+import type { AgentPlaces } from "../agent-files/agent-places.ts";
+import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
+import { readMcpFiles } from "../agent-files/mcp-files.ts";
+import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { fillPlaceholders } from "../mcp/placeholders.ts";
+import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
+
+const SECRET_NAME = /token|secret|passw|api_?key|credential|authorization/i;
+
+/**
+ * The record with settings in the place of each name of a server. Servers of the project that its `tools` name are added.
+ *
+ * @throws HoldfastError `agent_invalid`, `config_invalid`, `policy_denied`
+ */
+export function withMcpServers(record: AgentRecord, places: AgentPlaces): AgentRecord {
+  const named = (record.tools ?? []).flatMap((tool) => /^mcp__([^*]+?)__/.exec(tool)?.[1] ?? []);
+  if (Object.keys(record.mcpServers).length === 0 && named.length === 0) return record;
+  const files = readMcpFiles(places);
+  const found: Record<string, McpServer> = {};
+  for (const file of files.toReversed()) Object.assign(found, file.servers);
+  const added = named.filter((name) => Object.hasOwn(found, name)).map((name) => [name, name] as const);
+  const wanted = { ...Object.fromEntries(added), ...record.mcpServers };
+  const servers = Object.entries(wanted).map(([name, given]) => {
+    if (typeof given !== "string") {
+      refuseUntrusted(record, name, places);
+      return [name, given] as const;
+    }
+    const server = Object.hasOwn(found, given) ? found[given] : undefined;
+    if (server !== undefined) return [name, server] as const;
+    const untrusted = files.find(({ status }) => status === "untrusted");
+    throw new HoldfastError(
+      "agent_invalid",
+      `agent "${record.name}" asks for the MCP server "${given}", which is not there${didYouMean(given, Object.keys(found))}`,
+      {
+        at: record.source.path,
+        fix:
+          untrusted === undefined
+            ? "add it to `.mcp.json` of the project, or write its settings into the agent's file"
+            : `read ${untrusted.path}, and then run \`holdfast agents trust\``,
+      },
+    );
+  });
+  for (const [name, server] of servers) checkServer(record, name, server, places);
+  return { ...record, mcpServers: Object.fromEntries(servers) };
+}
+
+/** session-servers-1. */
+function refuseUntrusted({ name: agent, source }: AgentRecord, name: string, places: AgentPlaces): void {
+  if (source.scope !== "path" || places.trustsProject === true) return;
+  if ([places.project, dirname(source.path)].some((folder) => isTrusted(places.trustFile, folder))) return;
+  throw new HoldfastError(
+    "policy_denied",
+    `agent "${agent}" would start the MCP server ${name}, and you have not trusted this project`,
+    { at: source.path, fix: "read the file, and then run `holdfast agents trust`" },
+  );
+}
+
+function checkServer(
+  { name: agent, sandbox, source }: AgentRecord,
+  name: string,
+  server: McpServer,
+  places: AgentPlaces,
+): void {
+  const at = source.path;
+  if (server.type === "http")
+    throw new HoldfastError(
+      "agent_invalid",
+      `agent "${agent}" asks for the MCP server ${name} at an address, and this version uses servers that are programs`,
+      { at, fix: "use a program (`command`) in a copy of the file, and run the copy" },
+    );
+  // session-servers-3.
+  if (sandbox !== null && sandbox !== filesystemSandbox.name)
+    throw new HoldfastError(
+      "agent_invalid",
+      `agent "${agent}" has the sandbox "${sandbox}" and the MCP server ${name}, which would run outside of the sandbox`,
+      { at, fix: `take the server out, or use the sandbox "${filesystemSandbox.name}"` },
+    );
+  // session-servers-2.
+  const values = {
+    variable: (variable: string) => places.env[variable],
+    sessionId: "session",
+    folder: places.project,
+  };
+  for (const [variable, value] of Object.entries(server.env))
+    if (SECRET_NAME.test(variable) && value !== "" && !value.includes("${"))
+      throw new HoldfastError(
+        "config_invalid",
+        `the MCP server ${name} has a secret written into its settings: ${variable}`,
+        { at, fix: `set the variable ${variable}, and write \${${variable}} in its place` },
+      );
+  for (const text of [server.command, ...server.args, ...Object.values(server.env)])
+    fillPlaceholders(text, values, `the MCP server ${name}`);
+}

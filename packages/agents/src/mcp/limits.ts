@@ -1,0 +1,31 @@
+// The limits of MCP servers (`MCP_LIMITS`). Each keeps one bad server from hanging or filling a session.
+
+export const MCP_LIMITS = {
+  /** From the start of a server to its list of tools. */
+  startMs: 30_000,
+  /** The wait for an answer to the question which version of MCP the server speaks. Older servers may ignore it. */
+  probeMs: 5_000,
+  /** A call without any progress. */
+  callMs: 300_000,
+  /** A call, whatever progress the server reports. */
+  callTotalMs: 1_800_000,
+  /** A connection that no call has used is closed; the next call opens it again. */
+  idleMs: 60_000,
+  /** A server may take this long to end when its input is closed, and again after SIGTERM. */
+  endMs: 2_000,
+  /** One message of a server. */
+  messageChars: 16 * 1024 * 1024,
+  /** All messages of a server between two of ours. */
+  burstChars: 64 * 1024 * 1024,
+  /** Lines on standard output that are no messages. Some servers print a greeting there. */
+  strayLines: 100,
+  toolsPerServer: 200,
+  pages: 20,
+  toolDescriptionChars: 2_000,
+  toolSchemaChars: 20_000,
+  /** The tools of one server, as the session keeps them with each checkpoint. */
+  factsChars: 200_000,
+  instructionsChars: 4_000,
+  /** The recorded text of one result. A model reads far less. */
+  resultChars: 256 * 1024,
+} as const;

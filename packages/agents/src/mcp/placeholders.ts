@@ -1,0 +1,53 @@
+// `fillPlaceholders`: puts values into the `${NAME}` of a server's command, environment, address and headers.
+//
+//   placeholders-1. A placeholder without a value is an error that names it. A server never gets the placeholder itself, nor an empty text.
+//   placeholders-2. A value is not filled in again: a `${` inside a value has no meaning.
+//
+// `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no value. `${runtime.session_id}` is
+// the session, and `${workspaceFolder}` the folder it works in.
+
+import { HoldfastError } from "@holdfast/core";
+
+/** Where the values of a session come from. */
+export interface PlaceholderValues {
+  /** The value of a variable, `undefined` for none. Must not throw. */
+  readonly variable: (name: string) => string | undefined;
+  readonly sessionId: string;
+  /** The absolute path of the workspace. */
+  readonly folder: string;
+}
+
+const PLACEHOLDER = /\$\{([^{}]*)\}/g;
+
+/**
+ * @param at the place of the text, for the error.
+ * @throws HoldfastError `config_invalid` (placeholders-1)
+ */
+export function fillPlaceholders(text: string, values: PlaceholderValues, at: string): string {
+  return text.replaceAll(PLACEHOLDER, (whole, inside: string) => {
+    const [, name = "", fallback] = /^(.*?)(?::-(.*))?$/s.exec(inside.trim()) ?? [];
+    const value = valueOf(name, values) ?? fallback;
+    if (value !== undefined && value !== "") return value;
+    // A failed task records the message alone.
+    throw new HoldfastError(
+      "config_invalid",
+      `${at}: the placeholder ${whole} has no value; ${fixFor(name)}`,
+    );
+  });
+}
+
+function valueOf(name: string, { variable, sessionId, folder }: PlaceholderValues): string | undefined {
+  if (name === "runtime.session_id") return sessionId;
+  if (name === "workspaceFolder") return folder;
+  const plain = /^env[.:](.+)$/.exec(name)?.[1] ?? name;
+  const isVariable = /^[A-Za-z_]\w*$/.test(plain);
+  const value = isVariable ? variable(plain) : undefined;
+  return value === undefined && plain === "AGENT_SESSION_ID" ? sessionId : value;
+}
+
+function fixFor(name: string): string {
+  const plain = /^env[.:](.+)$/.exec(name)?.[1] ?? name;
+  return /^[A-Za-z_]\w*$/.test(plain)
+    ? `set the variable ${plain}`
+    : "write the name of a variable, as in ${TOKEN}";
+}

@@ -1,0 +1,68 @@
+// MCP servers through the real command: trust, the question about a call, and refusals before a session starts.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Project } from "../testing/holdfast-process.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
+let project: Project;
+let home: string;
+let server: ScriptedModelServer;
+
+beforeEach(async () => {
+  project = new Project();
+  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
+  server = await startScriptedModelServer({
+    script: ({ messages }) =>
+      messages.some(({ role }) => role === "assistant")
+        ? { text: "Done." }
+        : { toolCalls: [{ name: "mcp__test__greet", input: { text: "you" } }] },
+  });
+  const settings = {
+    command: process.execPath,
+    args: [PROGRAM],
+    env: { TEST_TOKEN: "${TEST_TOKEN}" },
+  };
+  write(".mcp.json", JSON.stringify({ mcpServers: { test: settings } }));
+  write(
+    ".holdfast/agents/helper.md",
+    "---\nname: helper\ndescription: Helps.\ntools: mcp__test__greet\nholdfast: { approvals: { allow: [mcp__test__greet] } }\nmcpServers: [test]\n---\nYou help.\n",
+  );
+});
+
+afterEach(async () => {
+  await project.dispose();
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(project.path(path)), { recursive: true });
+  writeFileSync(project.path(path), text);
+}
+
+const run = (args: readonly string[], env: Record<string, string> = {}) =>
+  project.start([...args], {
+    stdin: "",
+    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url, ...env },
+  }).finished;
+
+test("a server of a trusted project answers in a run, and its secret is recorded nowhere", async () => {
+  const untrusted = await run(["run", ".holdfast/agents/helper.md", "Greet.", "--session", "s0"]);
+  expect(untrusted.code).not.toBe(0);
+  expect(untrusted.stderr).toContain('asks for the MCP server "test", which is not there');
+  expect(untrusted.stderr).toContain("holdfast agents trust");
+  await run(["agents", "trust"]);
+  const missing = await run(["run", "helper", "Greet.", "--session", "s1"]);
+  expect(missing.stderr).toContain("${TEST_TOKEN} has no value");
+  expect((await run(["show", "s1"])).code).not.toBe(0);
+  const done = await run(["run", "helper", "Greet.", "--session", "s2"], { TEST_TOKEN: "canary-7731" });
+  expect(done.code, done.stderr).toBe(0);
+  const logs = (await run(["logs", "s2"])).stdout;
+  expect(logs).toContain("Hello you, ");
+  expect(logs).not.toContain("canary-7731");
+});
