@@ -51,7 +51,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["sandboxes", "agent-files/format", "mcp"],
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "environments"],
-    ["coding-agent", "agent-files"],
+    ["coding-agent", "agent-files", "external-agents"],
     ["capabilities"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page"]],

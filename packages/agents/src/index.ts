@@ -96,6 +96,22 @@ export {
 } from "./coding-agent/coding-session.ts";
 export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
 
+export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
+export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
+export { type WantedProgram } from "./external-agents/find-program.ts";
+export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
+export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
+export {
+  type Delivery,
+  type ExternalAgent,
+  type ExternalAgentCapabilities,
+  type ExternalAgentProtocol,
+  type ExternalEnd,
+  type ExternalEvent,
+  type ExternalIntent,
+  type ExternalTurn,
+} from "./external-agents/external-agent-protocol.ts";
+
 export {
   type AgentRecord,
   type AgentSource,
@@ -124,6 +140,9 @@ export {
 } from "./agent-files/project-rules.ts";
 export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { mcpCapability } from "./capabilities/mcp-capability.ts";
+export { withMcpServers } from "./capabilities/session-servers.ts";
+export { McpServers } from "./mcp/mcp-servers.ts";
 export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
 export { readSkillContent } from "./skills/skill-content.ts";
@@ -140,9 +159,6 @@ export {
 export {
   sessionEnvironment,
   type GivenEnvironment,
-export { mcpCapability } from "./capabilities/mcp-capability.ts";
-export { withMcpServers } from "./capabilities/session-servers.ts";
-export { McpServers } from "./mcp/mcp-servers.ts";
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
 export { environmentCapability } from "./capabilities/environment-capability.ts";

@@ -18,6 +18,7 @@ import { randomU32 } from "../frame/random.ts";
 import { placeOfExact, findSession, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
 import { drive, type DriveOptions } from "../run/drive.ts";
+import { EXTERNAL } from "../agents/external-agent-names.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { agentOf } from "../run/recorded-agent.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
@@ -40,13 +41,13 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
   if (found !== undefined) return continueChat(found, database, chat, args, io);
   const { agent, file, record } = await loadAgent(path ?? "", { cwd: io.cwd, env: io.env });
-  if (record === undefined)
+  if (record === undefined && !file.startsWith(EXTERNAL))
     throw new UsageError(`"${agent.name}" is an agent of code, and a chat needs an agent file`, {
       at: file,
       expected: "an agent file; `holdfast agents list` shows all",
       fix: `run it: ${io.call(`run ${quoted(path ?? "")}`)}`,
     });
-  if (!record.isConversation && record.inputSchema !== null)
+  if (record?.isConversation === false && record.inputSchema !== null)
     throw new UsageError(`agent "${agent.name}" takes another input than a text`, {
       at: file,
       expected: "an agent without an input schema",
@@ -54,7 +55,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     });
   const sessionId = wanted ?? mintId("ses", Date.now(), randomU32);
   const inputOf = (said: string): unknown =>
-    record.isConversation ? said : { text: said, conversation: true };
+    record?.isConversation === true ? said : { text: said, conversation: true };
   if (text !== undefined) await checkText(agent, inputOf(text));
   const secrets = await secretsFor({ agents: [agent] }, args, io);
   const talk = new ChatTalk(io, sessionId, undefined);
@@ -64,7 +65,7 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     return 0;
   }
   const input = inputOf(said);
-  const limits = { ...budgetOf(record), ...chat.limits };
+  const limits = { ...(record === undefined ? {} : budgetOf(record)), ...chat.limits };
   return drive(
     {
       agent,

@@ -7,7 +7,7 @@ export const doctor: Command = {
   summary: "Check this installation and the database, and list what is unfinished",
   usage: "doctor [--online] | doctor --db PATH | doctor --storage URL",
   description:
-    "Checks versions, settings, disks, sandboxes, secrets, models, agents, the local stack, its port, the coordinator that HOLDFAST_URL " +
+    "Checks versions, settings, disks, sandboxes, secrets, models, agents, programs of external agents, the local stack, its port, the coordinator that HOLDFAST_URL " +
     "names and the clock. Each line says ok, warning or problem, and what to do. Then it reads the project's whole database and checks " +
     "every row. With --db or --storage it examines that database alone. The command changes nothing, may run while others use the " +
     "database, and shows no secret. Without --online it asks no server of models on another machine. Exit codes: 0 without a problem, " +

@@ -101,6 +101,10 @@ export const run: Command = {
       "let a coordinator's runner run it, and follow it",
     ],
     [`run reviewer "look at the last commit"`, "run the agent of an agent file"],
+    [
+      `run claude-code "fix the failing test"`,
+      "let the Claude Code of this machine work in this folder, or opencode, or gemini",
+    ],
     ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
   ],

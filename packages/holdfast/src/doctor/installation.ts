@@ -3,6 +3,7 @@
 import type { Arguments, Io } from "../frame/command.ts";
 import { checkAgents } from "./agent-checks.ts";
 import { runChecks, type Check } from "./check.ts";
+import { checkExternalAgents } from "./external-agent-checks.ts";
 import { checkDataFolder, checkDisk, checkSandbox, checkSettings, checkVersions } from "./machine-checks.ts";
 import { checkModels } from "./model-checks.ts";
 import { lookAtSecrets } from "./secret-checks.ts";
@@ -25,6 +26,7 @@ export function examineInstallation(
     secrets: async () => (await secrets).finding,
     models: async () => checkModels(await secrets, args.has("online"), io),
     agents: () => checkAgents(args, io),
+    programs: () => checkExternalAgents(io),
     stack: () => checkStack(io),
     "port 8765": () => checkPort(io),
     coordinator: async () => (await coordinator).versions,

@@ -10,13 +10,14 @@ import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/c
 import { placeOf } from "../frame/error-place.ts";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
+import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent } from "../agents/file-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
 export interface LoadedAgent {
   readonly agent: Agent;
-  /** Absolute. */
+  /** Absolute, or such as `external:claude-code`. */
   readonly file: string;
   /** The record of an agent without code. */
   readonly record?: AgentRecord;
@@ -53,6 +54,12 @@ export async function loadAgent(
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
+  const external = externalAgentName(path, cwd);
+  if (external !== undefined) {
+    const { loadExternalAgent } = await import("../agents/external-agents.ts");
+    const agent = await loadExternalAgent(external, { cwd, env }, name !== undefined);
+    return { agent, file: `${EXTERNAL}${external}` };
+  }
   const fileAgent = await asFileAgent(path, { cwd, env }, { isContinued: name !== undefined, given });
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
@@ -90,6 +97,7 @@ function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
 export async function loadAgents(path: string, { cwd, env, onSlow }: LoadOptions): Promise<readonly Agent[]> {
+  if (externalAgentName(path, cwd) !== undefined) return [(await loadAgent(path, { cwd, env })).agent];
   const fileAgent = await asFileAgent(path, { cwd, env });
   if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);

@@ -151,10 +151,25 @@ function flatten(content: unknown): string {
   if (typeof content === "string") return content;
   if (Array.isArray(content)) return content.map(flatten).join(" ");
   if (typeof content === "object" && content !== null) {
+    if ("toolCalls" in content && Array.isArray(content.toolCalls)) return flattenReply(content);
     if ("text" in content && typeof content.text === "string") return content.text;
     if ("content" in content) return flatten(content.content);
   }
   return JSON.stringify(content) ?? "";
+}
+
+/** The reply of a model: its text, and each tool call with its input. */
+function flattenReply({
+  text,
+  toolCalls,
+}: {
+  readonly text?: unknown;
+  readonly toolCalls?: unknown;
+}): string {
+  const calls = (toolCalls as readonly { readonly name?: unknown; readonly input?: unknown }[]).map(
+    ({ name, input }) => `${String(name)} ${JSON.stringify(input)}`,
+  );
+  return [text, ...calls].filter((part) => typeof part === "string" && part !== "").join("  ");
 }
 
 function valueOf(value: unknown): string {

@@ -9,9 +9,7 @@ import { toError, type Remember } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record.ts";
-import { decideWithAnswers, exactPattern } from "./permissions.ts";
-import type { ModelState } from "../model-state.ts";
-import type { Tool } from "../tool.ts";
+import { decideWithAnswers, exactPattern, type PermissionTool } from "./permissions.ts";
 
 /** The rules that a user keeps for a project. */
 export interface ProjectRules {
@@ -21,8 +19,8 @@ export interface ProjectRules {
 }
 
 export interface AskedCall {
-  readonly agent: AgentRecord;
-  readonly tool: Tool;
+  readonly agent: Pick<AgentRecord, "name" | "permissions">;
+  readonly tool: PermissionTool;
   /** The main argument, `null` for a call that has none. */
   readonly subject: string | null;
   readonly input: unknown;
@@ -33,7 +31,7 @@ export interface AskedCall {
   readonly projectRules: ProjectRules | undefined;
 }
 
-type Context = AgentContext<unknown, ModelState>;
+type Context = Pick<AgentContext, "requestInput" | "run" | "reportProgress">;
 
 /** @returns why the call is refused, for the model to read. */
 export async function askPermission(ctx: Context, call: AskedCall): Promise<string | undefined> {

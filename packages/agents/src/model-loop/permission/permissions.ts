@@ -18,6 +18,11 @@ import picomatch from "picomatch";
 import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
 import type { Tool } from "../tool.ts";
 
+/** The parts of a tool that a decision needs. */
+export interface PermissionTool extends Pick<Tool, "isReading" | "subjectKind"> {
+  readonly offered: { readonly name: string };
+}
+
 export interface Decision {
   readonly decision: PermissionDecision;
   /** The rule that decided, `null` for the default. */
@@ -27,7 +32,11 @@ export interface Decision {
 const ORDER: readonly PermissionDecision[] = ["deny", "ask", "allow"];
 
 /** The decision for one call. Without a rule, a tool that only reads is allowed and every other is asked. */
-export function decide(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
+export function decide(
+  rules: readonly PermissionRule[],
+  tool: PermissionTool,
+  subject: string | null,
+): Decision {
   if (subject === null) {
     const decided = decideOne(rules, tool, null);
     const unclear = decided.decision === "allow" ? undecidable(rules, tool) : undefined;
@@ -48,7 +57,7 @@ export function decide(rules: readonly PermissionRule[], tool: Tool, subject: st
 export function decideWithAnswers(
   own: readonly PermissionRule[],
   given: readonly PermissionRule[],
-  tool: Tool,
+  tool: PermissionTool,
   subject: string | null,
 ): Decision {
   const first = decide(own, tool, subject);
@@ -58,7 +67,7 @@ export function decideWithAnswers(
   return isUndecided ? first : second;
 }
 
-function decideOne(rules: readonly PermissionRule[], tool: Tool, subject: string | null): Decision {
+function decideOne(rules: readonly PermissionRule[], tool: PermissionTool, subject: string | null): Decision {
   const matching = rules.filter((rule) => matches(rule, tool, subject));
   const special = matching.filter(({ pattern }) => pattern !== null);
   // permissions-3.
@@ -70,14 +79,14 @@ function decideOne(rules: readonly PermissionRule[], tool: Tool, subject: string
 }
 
 /** permissions-4. @returns the restriction that cannot be compared with this call. */
-function undecidable(rules: readonly PermissionRule[], tool: Tool): PermissionRule | undefined {
+function undecidable(rules: readonly PermissionRule[], tool: PermissionTool): PermissionRule | undefined {
   return rules.find(
     ({ decision, pattern, tool: name }) =>
       decision !== "allow" && pattern !== null && pattern !== "*" && matchesName(name, tool.offered.name),
   );
 }
 
-function matches(rule: PermissionRule, tool: Tool, subject: string | null): boolean {
+function matches(rule: PermissionRule, tool: PermissionTool, subject: string | null): boolean {
   if (!matchesName(rule.tool, tool.offered.name)) return false;
   if (rule.pattern === null || rule.pattern === "*") return true;
   if (subject === null) return false;
@@ -96,7 +105,7 @@ function matches(rule: PermissionRule, tool: Tool, subject: string | null): bool
  *
  * @returns nothing where no pattern can say that: for a line of several commands, and for an argument with signs that patterns use.
  */
-export function exactPattern(tool: Tool, subject: string | null): string | null | undefined {
+export function exactPattern(tool: PermissionTool, subject: string | null): string | null | undefined {
   if (subject === null) return null;
   if (tool.subjectKind !== "command") return GLOB_SIGNS.test(subject) ? undefined : subject;
   const words = subject.trim().split(/\s+/).join(" ");

@@ -1,0 +1,433 @@
+// The adapter for programs that speak the Agent Client Protocol (`AcpAgent`), such as OpenCode and Gemini CLI.
+//
+//   acp-agent-1. A process carries out one turn, and its session is resumed by the id that the agent gave to it. No second prompt is sent while one
+//       is at work: agents do five different things with it.
+//   acp-agent-2. The program's own statement of its abilities counts, unless the table of agents (`ACP_AGENTS`) says that it is wrong.
+//   acp-agent-3. An open question is answered with `cancelled` when its turn is aborted, as the protocol asks.
+//   acp-agent-4. No output grows without a limit, and keys are replaced in all that the program writes.
+//
+// Neither files nor terminals are offered to the program: it uses its own.
+
+import { isAbsolute, relative } from "node:path";
+import { toError } from "@holdfast/core";
+import {
+  client,
+  methods,
+  PROTOCOL_VERSION,
+  type AnyMessage,
+  type ClientConnection,
+} from "@agentclientprotocol/sdk";
+import {
+  endTagged,
+  OutputLines,
+  ProcessSupervisor,
+  Redactor,
+  scrubEnvironment,
+  type Environment,
+  type ProcessReport,
+  type SupervisedProcess,
+} from "@holdfast/runtime/internal";
+
+import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalAgentCapabilities,
+  ExternalAgentProtocol,
+  ExternalEnd,
+  ExternalEvent,
+  ExternalTurn,
+  PermissionAnswer,
+  PermissionRequest,
+  RuledCall,
+} from "../external-agent-protocol.ts";
+import { findProgram } from "../find-program.ts";
+import type { AcpAgentFacts } from "./acp-quirks.ts";
+import { AcpUpdates, isFields } from "./acp-updates.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** From the end of the turn to SIGTERM: some programs do not end with their input. */
+const EXIT_MS = 2_000;
+
+export interface AcpAgentOptions {
+  readonly facts: AcpAgentFacts;
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  /** The folder in which the program is asked for its version. */
+  readonly folder: string;
+}
+
+export class AcpAgent implements ExternalAgentProtocol {
+  readonly name: string;
+  readonly #facts: AcpAgentFacts;
+  readonly #environment: Environment;
+  readonly #folder: string;
+  readonly #supervisor: ProcessSupervisor;
+
+  constructor({ facts, environment = hostEnvironment, folder }: AcpAgentOptions) {
+    this.name = facts.name;
+    this.#facts = facts;
+    this.#environment = environment;
+    this.#folder = folder;
+    this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+  }
+
+  capabilities(): ExternalAgentCapabilities {
+    const { resumes, reportsUsage } = this.#facts;
+    return {
+      steer: "none",
+      resume: resumes ? "id" : "none",
+      usage: reportsUsage ? "turn" : "none",
+      model: false,
+    };
+  }
+
+  find(): Promise<{ readonly program: string; readonly version: string }> {
+    return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  }
+
+  start(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#begin(turn, null);
+  }
+
+  /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
+  resume(turn: ExternalTurn): Promise<ExternalAgent> {
+    if (turn.boundId === null || !this.#facts.resumes) return Promise.resolve(new UnknownSession());
+    return this.#begin(turn, turn.boundId);
+  }
+
+  ruledCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    const name = RULED_KINDS[tool] ?? tool;
+    const command = input["command"];
+    if (name === "shell" && typeof command === "string")
+      return { tool: name, subjectKind: "command", subject: command };
+    const path = ["filePath", "file_path", "path"]
+      .map((field) => input[field])
+      .find((one) => typeof one === "string");
+    if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
+    const inside = isAbsolute(path) ? relative(folder, path) : path;
+    return {
+      tool: name,
+      subjectKind: "path",
+      subject: inside === "" || inside.startsWith("..") ? path : inside,
+    };
+  }
+
+  async endLost(tag: string): Promise<void> {
+    await endTagged(tag);
+  }
+
+  #env(): Record<string, string> {
+    const { variables, settings } = this.#facts;
+    const passed = Object.fromEntries(variables.map((name) => [name, this.#environment[name]]));
+    return scrubEnvironment(this.#environment, passed, settings);
+  }
+
+  async #begin({ intent, prompt, tag }: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
+    const keys = this.#facts.keys.flatMap((name) => this.#environment[name] ?? []);
+    const wire = new AcpWire(new Redactor(keys));
+    const process = await this.#supervisor.start({
+      argv: [intent.program, ...this.#facts.args],
+      cwd: intent.folder,
+      env: this.#env(),
+      keepsInputOpen: true,
+      needsOutput: true,
+      outputBytes: AGENT_PROCESS.outputBytes,
+      killGraceMs: AGENT_PROCESS.graceMs,
+      tag,
+      onOutput: (stream, text) => {
+        if (stream === "stdout") wire.push(text);
+      },
+    });
+    return new AcpTurn(process, wire, { facts: this.#facts, folder: intent.folder, prompt, resumedId });
+  }
+}
+
+/** The kinds of calls of the protocol, in the words of our rules. */
+const RULED_KINDS: Readonly<Record<string, string>> = {
+  execute: "shell",
+  edit: "edit_file",
+  read: "read_file",
+  search: "search",
+  fetch: "web_fetch",
+};
+
+/** A turn of a session that the program cannot know. No process is started. */
+class UnknownSession implements ExternalAgent {
+  readonly ended = Promise.resolve<ExternalEnd>({ type: "unknown_session" });
+  subscribe(): void {}
+  steer(): Promise<Delivery> {
+    return Promise.resolve("rejected");
+  }
+  answerPermission(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+  suspend(): Promise<ExternalEnd> {
+    return this.ended;
+  }
+  abort(): Promise<ExternalEnd> {
+    return this.ended;
+  }
+}
+
+/** The messages that the program writes, one a line (acp-agent-4). */
+class AcpWire {
+  readonly messages: ReadableStream<AnyMessage>;
+  readonly redactor: Redactor;
+  broken: string | undefined;
+  /** Called once, when the output cannot be used. */
+  onBroken: () => void = () => {};
+  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
+  #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
+
+  constructor(redactor: Redactor) {
+    this.redactor = redactor;
+    this.messages = new ReadableStream({ start: (controller) => void (this.#controller = controller) });
+  }
+
+  push(text: string): void {
+    if (this.broken !== undefined) return;
+    for (const line of this.#lines.push(text)) {
+      const message = parse(this.redactor.text(line));
+      if (message !== undefined) this.#controller?.enqueue(message);
+    }
+    if (!this.#lines.isTooLong) return;
+    this.broken = LINE_TOO_LONG;
+    this.onBroken();
+  }
+}
+
+interface Asked {
+  readonly facts: AcpAgentFacts;
+  readonly folder: string;
+  readonly prompt: string;
+  readonly resumedId: string | null;
+}
+
+class AcpTurn implements ExternalAgent {
+  readonly ended: Promise<ExternalEnd>;
+  readonly #process: SupervisedProcess;
+  readonly #wire: AcpWire;
+  readonly #asked: Asked;
+  readonly #connection: ClientConnection;
+  readonly #updates = new AcpUpdates((event) => this.#give(event));
+  readonly #requests = new Map<string, (answer: PermissionAnswer | undefined) => void>();
+  #requestCount = 0;
+  #sessionId: string | undefined;
+  /** The updates that a loaded session repeats are none of this turn. */
+  #isPrompted = false;
+  #isAborted = false;
+  #end: ExternalEnd | undefined;
+  readonly #events = new EventQueue();
+
+  constructor(process: SupervisedProcess, wire: AcpWire, asked: Asked) {
+    this.#process = process;
+    this.#wire = wire;
+    this.#asked = asked;
+    wire.onBroken = () => void process.stop("it broke the protocol", { graceMs: 0 });
+    this.#connection = client({ name: "holdfast" })
+      .onNotification("*", ({ params }) => this.#update(params))
+      .onRequest(methods.client.session.requestPermission as string, fieldsOf, ({ params }) =>
+        this.#permission(params),
+      )
+      .connect({
+        readable: wire.messages,
+        writable: new WritableStream({
+          write: async (message) => void (await process.write(`${JSON.stringify(message)}\n`)),
+        }),
+      });
+    const talked = this.#talk().then(
+      (end) => (this.#end = end),
+      (error: unknown) => (this.#end ??= this.#refused(error)),
+    );
+    void talked.then(() => {
+      process.closeInput(); // An abort that is under way waits for this.
+      return process.stop("its turn is over", {
+        ask: () => {},
+        askMs: EXIT_MS,
+        graceMs: AGENT_PROCESS.graceMs,
+      });
+    });
+    this.ended = process.ended.then((report) => this.#endOf(report));
+  }
+
+  subscribe(subscriber: (event: ExternalEvent) => void): void {
+    this.#events.subscribe(subscriber);
+  }
+
+  /** acp-agent-1. */
+  steer(): Promise<Delivery> {
+    return Promise.resolve("rejected");
+  }
+
+  answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
+    const resolve = this.#end === undefined ? this.#requests.get(requestId) : undefined;
+    this.#requests.delete(requestId);
+    resolve?.(answer);
+    return Promise.resolve(resolve !== undefined);
+  }
+
+  suspend(): Promise<ExternalEnd> {
+    return this.ended; // The process ends with its turn.
+  }
+
+  abort(): Promise<ExternalEnd> {
+    this.#isAborted = true;
+    const ask = (): void => {
+      const sessionId = this.#sessionId;
+      if (sessionId === undefined) return this.#process.closeInput();
+      this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+      this.#cancelRequests();
+    };
+    void this.#process.stop("its turn was aborted", {
+      ask,
+      askMs: AGENT_PROCESS.askMs,
+      graceMs: AGENT_PROCESS.graceMs,
+    });
+    return this.ended;
+  }
+
+  /** The whole conversation with the program: its abilities, a session, the prompt. */
+  async #talk(): Promise<ExternalEnd> {
+    const started = await this.#request("initialize", {
+      protocolVersion: PROTOCOL_VERSION,
+      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    });
+    const sessionId = await this.#open(fieldsOf(started["agentCapabilities"]));
+    if (sessionId === undefined) return { type: "unknown_session" };
+    this.#sessionId = sessionId;
+    this.#isPrompted = true;
+    this.#give({ type: "session_started", model: "unknown", boundId: sessionId });
+    const prompt = [{ type: "text", text: this.#asked.prompt }];
+    const response = await this.#request("session/prompt", { sessionId, prompt });
+    await new Promise((resolve) => setImmediate(resolve)); // Updates that came before the response are handled.
+    this.#updates.flush();
+    this.#use(fieldsOf(response["usage"]));
+    return this.#judge(response["stopReason"]);
+  }
+
+  /** @returns the id of the session, `undefined` when the program does not know it. */
+  async #open(abilities: Fields): Promise<string | undefined> {
+    const { folder, resumedId } = this.#asked;
+    const place = { cwd: folder, mcpServers: [] };
+    if (resumedId === null) return textOr((await this.#request("session/new", place))["sessionId"], "");
+    // acp-agent-2.
+    const canResume = isFields(fieldsOf(abilities["sessionCapabilities"])["resume"]);
+    if (!canResume && abilities["loadSession"] !== true) return undefined;
+    try {
+      await this.#request(canResume ? "session/resume" : "session/load", { ...place, sessionId: resumedId });
+      return resumedId;
+    } catch (error) {
+      if (this.#process.pid === undefined || isClosed(error)) throw error;
+      return undefined;
+    }
+  }
+
+  async #request(method: string, params: Fields): Promise<Fields> {
+    return fieldsOf(await this.#connection.agent.request(method, params));
+  }
+
+  #update(params: unknown): void {
+    const { update, sessionId } = fieldsOf(params);
+    if (this.#isPrompted && sessionId === this.#sessionId && isFields(update)) this.#updates.update(update);
+  }
+
+  async #permission({ toolCall, options }: Fields): Promise<Fields> {
+    const call = fieldsOf(toolCall);
+    const toolCallId = textOr(call["toolCallId"], "");
+    this.#updates.call(call, true);
+    const { name: tool, input } = this.#updates.callOf(toolCallId);
+    const requestId = `permission-${++this.#requestCount}`;
+    const answered = new Promise<PermissionAnswer | undefined>((resolve) =>
+      this.#requests.set(requestId, resolve),
+    );
+    if (this.#isAborted) this.#cancelRequests();
+    else this.#give({ type: "permission_request", request: { requestId, toolCallId, tool, input } });
+    const answer = await answered;
+    const kind = answer?.allowed === true ? "allow_once" : "reject_once";
+    const option =
+      answer === undefined || !Array.isArray(options)
+        ? undefined
+        : options.map(fieldsOf).find((one) => one["kind"] === kind);
+    return {
+      outcome:
+        option === undefined
+          ? { outcome: "cancelled" }
+          : { outcome: "selected", optionId: option["optionId"] },
+    };
+  }
+
+  /** acp-agent-3. */
+  #cancelRequests(): void {
+    for (const resolve of this.#requests.values()) resolve(undefined);
+    this.#requests.clear();
+  }
+
+  #use(usage: Fields): void {
+    if (!this.#asked.facts.reportsUsage) return;
+    const [input = 0, output = 0] = [usage["inputTokens"], usage["outputTokens"]].map(Number);
+    if (!(input + output > 0)) return;
+    const model = `${this.#asked.facts.name}/unknown`;
+    this.#give({ type: "usage", usage: { model, inputTokens: input, outputTokens: output } });
+  }
+
+  #judge(reason: unknown): ExternalEnd {
+    if (reason === "cancelled") return { type: "aborted" };
+    if (reason === "end_turn") return { type: "answered", text: this.#updates.lastText };
+    return { type: "error", message: `the turn ended with ${textOr(reason, "no reason")}` };
+  }
+
+  #refused(error: unknown): ExternalEnd | undefined {
+    if (isClosed(error)) return undefined; // The end of the process says why.
+    const { message } = toError(error);
+    const data = error instanceof Error && "data" in error ? error.data : undefined;
+    const details = data === undefined ? "" : `: ${JSON.stringify(data)}`;
+    return {
+      type: "error",
+      message: this.#wire.redactor.text(`${message}${details}`).slice(0, AGENT_PROCESS.errorChars),
+    };
+  }
+
+  #give(event: ExternalEvent): void {
+    this.#events.give(event);
+    if (this.#events.isOverflowing) this.#wire.broken ??= TOO_MANY_EVENTS;
+  }
+
+  #endOf(report: ProcessReport): ExternalEnd {
+    this.#connection.close();
+    const { broken, redactor } = this.#wire;
+    if (broken !== undefined) return { type: "broken", message: broken };
+    this.#updates.flush();
+    if (this.#end !== undefined) return this.#end;
+    if (this.#isAborted) return { type: "aborted" };
+    return { type: "died", message: whyDied(report, redactor), hasStarted: this.#sessionId !== undefined };
+  }
+}
+
+/** The connection was closed, because the process ended. */
+function isClosed(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /closed/i.test(error.message) &&
+    !("code" in error && typeof error.code === "number")
+  );
+}
+
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === "string" ? value : fallback;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function parse(line: string): AnyMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isFields(value) && value["jsonrpc"] === "2.0" ? (value as unknown as AnyMessage) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+// The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
+// named, and are data. A new agent needs no code.
+
+import type { WantedProgram } from "../find-program.ts";
+
+export interface AcpAgentFacts {
+  /** The name of the agent. */
+  readonly name: string;
+  readonly program: WantedProgram;
+  /** The arguments with which the program speaks the protocol on its standard streams. */
+  readonly args: readonly string[];
+  /** Variables that the program gets of the user's environment, besides those of every process. */
+  readonly variables: readonly string[];
+  /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
+  readonly keys: readonly string[];
+  readonly settings: Readonly<Record<string, string>>;
+  /** Whether a session continues in another process. `false` where the program says that it does, and fails. */
+  readonly resumes: boolean;
+  /** Whether the usage of a turn that it reports is that of the whole turn. */
+  readonly reportsUsage: boolean;
+}
+
+const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
+const PLACES = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "SHELL", "USER"];
+
+export const ACP_AGENTS: readonly AcpAgentFacts[] = [
+  {
+    name: "opencode",
+    program: {
+      name: "opencode",
+      title: "OpenCode",
+      versionMin: "1.0.0",
+      install: "npm install -g opencode-ai",
+    },
+    args: ["acp"],
+    variables: [
+      "ANTHROPIC_API_KEY",
+      "OPENAI_API_KEY",
+      "GEMINI_API_KEY",
+      "OPENROUTER_API_KEY",
+      "ANTHROPIC_BASE_URL",
+      "OPENAI_BASE_URL",
+      "OPENCODE_CONFIG",
+      "OPENCODE_CONFIG_DIR",
+      "OPENCODE_DISABLE_MODELS_FETCH",
+      ...PLACES,
+      ...PROXIES,
+    ],
+    keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+    settings: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
+    resumes: true,
+    reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
+  },
+  {
+    name: "gemini",
+    program: {
+      name: "gemini",
+      title: "Gemini CLI",
+      versionMin: "0.50.0",
+      install: "npm install -g @google/gemini-cli",
+    },
+    args: ["--acp"],
+    variables: [
+      "GEMINI_API_KEY",
+      "GOOGLE_API_KEY",
+      "GOOGLE_GEMINI_BASE_URL",
+      "GOOGLE_CLOUD_PROJECT",
+      "GOOGLE_CLOUD_LOCATION",
+      "GOOGLE_GENAI_USE_VERTEXAI",
+      ...PLACES,
+      ...PROXIES,
+    ],
+    keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    settings: {},
+    resumes: false, // 0.61 says that it loads sessions, and fails in another process.
+    reportsUsage: false,
+  },
+];

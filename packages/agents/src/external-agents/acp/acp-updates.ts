@@ -1,0 +1,114 @@
+// `AcpUpdates`: the updates of an agent that speaks the Agent Client Protocol, as events of the port. It knows no process.
+//
+//   acp-updates-1. Chunks of a text are one `text` event, which ends with the next update of another kind or with the turn.
+//   acp-updates-2. A call is an event once its input is known or it has begun. Some agents ask for the permission before they name the call.
+//   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
+
+import type { ExternalEvent } from "../external-agent-protocol.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const RESULT_CHARS = 64 * 1024;
+/** A longer text is several events. */
+const TEXT_CHARS = 256 * 1024;
+
+interface KnownCall {
+  name: string;
+  input: Fields;
+  isEmitted: boolean;
+  isOver: boolean;
+}
+
+export class AcpUpdates {
+  /** The last text of the turn. */
+  lastText = "";
+  readonly #emit: (event: ExternalEvent) => void;
+  #open: { readonly type: "text" | "thinking"; text: string } | undefined;
+  readonly #calls = new Map<string, KnownCall>();
+
+  constructor(emit: (event: ExternalEvent) => void) {
+    this.#emit = emit;
+  }
+
+  update(update: Fields): void {
+    switch (update["sessionUpdate"]) {
+      case "agent_message_chunk":
+        return this.#chunk("text", update);
+      case "agent_thought_chunk":
+        return this.#chunk("thinking", update);
+      case "tool_call":
+      case "tool_call_update":
+        return this.call(update);
+      default: // acp-updates-3.
+    }
+  }
+
+  /** acp-updates-2. @returns the call as it is known now. */
+  call(update: Fields, mustEmit = false): void {
+    const id = update["toolCallId"];
+    if (typeof id !== "string") return;
+    this.flush();
+    const call = this.#calls.get(id) ?? { name: "tool", input: {}, isEmitted: false, isOver: false };
+    this.#calls.set(id, call);
+    const { kind, title, rawInput, status } = update;
+    if (typeof kind === "string" && kind !== "other") call.name = kind;
+    else if (typeof title === "string" && call.name === "tool") call.name = title;
+    if (isFields(rawInput) && Object.keys(rawInput).length > 0) call.input = rawInput;
+    const isOver = status === "completed" || status === "failed";
+    const isKnown = Object.keys(call.input).length > 0 || status === "in_progress" || isOver;
+    if (!call.isEmitted && (isKnown || mustEmit)) {
+      call.isEmitted = true;
+      this.#emit({ type: "tool_call", id, name: call.name, input: call.input });
+    }
+    if (!isOver || call.isOver) return;
+    call.isOver = true;
+    this.#emit({ type: "tool_result", id, text: resultText(update), isError: status === "failed" });
+  }
+
+  callOf(id: string): { readonly name: string; readonly input: Fields } {
+    return this.#calls.get(id) ?? { name: "tool", input: {} };
+  }
+
+  /** acp-updates-1. */
+  flush(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === undefined) return;
+    if (open.type === "text") this.lastText = open.text;
+    this.#emit(open);
+  }
+
+  #chunk(type: "text" | "thinking", { content }: Fields): void {
+    const text = isFields(content) ? content["text"] : undefined;
+    if (typeof text !== "string" || text === "") return;
+    if (this.#open?.type !== type) this.flush();
+    this.#open ??= { type, text: "" };
+    this.#open.text += text;
+    if (type === "text") this.#emit({ type: "text_delta", text });
+    if (this.#open.text.length > TEXT_CHARS) this.flush();
+  }
+}
+
+function resultText({ content, rawOutput }: Fields): string {
+  const parts = Array.isArray(content) ? content.filter(isFields).map(partText) : [];
+  const text = parts.length > 0 ? parts.join("\n") : rawText(rawOutput);
+  return text.length <= RESULT_CHARS
+    ? text
+    : `${text.slice(0, RESULT_CHARS)}\n(${text.length - RESULT_CHARS} more characters are not recorded)`;
+}
+
+function partText({ type, content, path }: Fields): string {
+  if (isFields(content) && typeof content["text"] === "string") return content["text"];
+  return type === "diff" && typeof path === "string" ? `(changed ${path})` : "(content)";
+}
+
+function rawText(output: unknown): string {
+  if (output === undefined || output === null) return "";
+  if (typeof output === "string") return output;
+  const text = isFields(output) ? output["output"] : undefined;
+  return typeof text === "string" ? text : JSON.stringify(output);
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

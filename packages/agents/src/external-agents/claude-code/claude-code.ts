@@ -1,0 +1,269 @@
+// The adapter for Claude Code (`ClaudeCode`): the user's own program, over its stream-json protocol.
+//
+//   claude-code-1. A process carries out one turn: the prompt goes in, the result comes out, its input is closed, it ends.
+//   claude-code-2. A turn is aborted in steps: a request to interrupt, the end of its input, SIGTERM, SIGKILL to the whole tree. A process that
+//       left its group is found by its environment (`process-tree.ts`).
+//   claude-code-3. No output grows without a limit: lines, the queue of events before a subscriber comes, the text kept for errors.
+//   claude-code-4. Keys that the program knows are replaced in all that it writes.
+//
+// Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its process id.
+
+import { randomUUID } from "node:crypto";
+import { EventEmitter } from "node:events";
+import {
+  endTagged,
+  OutputLines,
+  ProcessSupervisor,
+  Redactor,
+  type Environment,
+  type ProcessReport,
+  type SupervisedProcess,
+} from "@holdfast/runtime/internal";
+
+import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { claudeEnvironment, claudeKeys, isAnthropicApi } from "./claude-environment.ts";
+import { claudeCall } from "./claude-tools.ts";
+import { ClaudeMessages } from "./claude-messages.ts";
+import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
+import type {
+  Delivery,
+  ExternalAgent,
+  ExternalAgentCapabilities,
+  ExternalAgentProtocol,
+  ExternalEnd,
+  ExternalEvent,
+  ExternalTurn,
+  PermissionAnswer,
+  PermissionRequest,
+  RuledCall,
+} from "../external-agent-protocol.ts";
+import { findProgram } from "../find-program.ts";
+
+const PROGRAM = {
+  name: "claude",
+  title: "Claude Code",
+  versionMin: "2.0.0",
+  install: "npm install -g @anthropic-ai/claude-code",
+};
+
+/** From the result of the turn to the end of the process. */
+const EXIT_MS = 10_000;
+/** claude-code-2. */
+const STOP = { askMs: AGENT_PROCESS.askMs, graceMs: AGENT_PROCESS.graceMs };
+
+export interface ClaudeCodeOptions {
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  /** The folder in which the program is asked for its version. */
+  readonly folder: string;
+}
+
+export class ClaudeCode implements ExternalAgentProtocol {
+  readonly name = "claude-code";
+  readonly #environment: Environment;
+  readonly #folder: string;
+  readonly #supervisor: ProcessSupervisor;
+
+  constructor({ environment = hostEnvironment, folder }: ClaudeCodeOptions) {
+    this.#environment = environment;
+    this.#folder = folder;
+    this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+  }
+
+  capabilities(): ExternalAgentCapabilities {
+    return { steer: "inject", resume: "id", usage: "message", model: true };
+  }
+
+  find(): Promise<{ readonly program: string; readonly version: string }> {
+    return findProgram(PROGRAM, this.#supervisor, claudeEnvironment(this.#environment), this.#folder);
+  }
+
+  start(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#begin(turn, ["--session-id", turn.intent.agentSessionId]);
+  }
+
+  resume(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#begin(turn, ["--resume", turn.intent.agentSessionId]);
+  }
+
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    return claudeCall(call, folder);
+  }
+
+  async endLost(tag: string): Promise<void> {
+    await endTagged(tag);
+  }
+
+  async #begin({ intent, prompt, tag }: ExternalTurn, session: readonly string[]): Promise<ExternalAgent> {
+    const output = new ClaudeOutput(
+      isAnthropicApi(this.#environment),
+      new Redactor(claudeKeys(this.#environment)),
+    );
+    const process = await this.#supervisor.start({
+      argv: [
+        intent.program,
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--include-partial-messages",
+        "--permission-mode",
+        intent.permissionMode,
+        "--permission-prompt-tool",
+        "stdio",
+        ...(intent.model === null ? [] : ["--model", intent.model]),
+        ...session,
+      ],
+      cwd: intent.folder,
+      env: claudeEnvironment(this.#environment),
+      input: userMessage(prompt, randomUUID()),
+      keepsInputOpen: true,
+      needsOutput: true,
+      outputBytes: AGENT_PROCESS.outputBytes,
+      killGraceMs: AGENT_PROCESS.graceMs,
+      tag,
+      onOutput: (stream, text) => {
+        if (stream === "stdout") output.push(text);
+      },
+    });
+    return new ClaudeTurn(process, output);
+  }
+}
+
+/** The output of one process: its events, and what decides that the turn is over. */
+class ClaudeOutput {
+  /** Emits `over` once, when the turn has its result or its output cannot be used. */
+  readonly changes = new EventEmitter<{ over: []; line: [string] }>();
+  readonly messages: ClaudeMessages;
+  readonly redactor: Redactor;
+  broken: string | undefined;
+  readonly events = new EventQueue();
+  readonly #lines = new OutputLines(AGENT_PROCESS.lineChars);
+
+  constructor(isPriced: boolean, redactor: Redactor) {
+    this.redactor = redactor;
+    this.messages = new ClaudeMessages((event) => this.events.give(event), isPriced);
+  }
+
+  get isOver(): boolean {
+    return this.broken !== undefined || this.messages.end !== undefined;
+  }
+
+  push(text: string): void {
+    if (this.broken !== undefined) return;
+    for (const line of this.#lines.push(text)) {
+      const redacted = this.redactor.text(line); // claude-code-4.
+      this.messages.line(redacted);
+      this.changes.emit("line", redacted);
+    }
+    if (this.#lines.isTooLong) this.broken = LINE_TOO_LONG;
+    if (this.events.isOverflowing) this.broken = TOO_MANY_EVENTS;
+    if (this.isOver) this.changes.emit("over");
+  }
+}
+
+class ClaudeTurn implements ExternalAgent {
+  readonly ended: Promise<ExternalEnd>;
+  readonly #process: SupervisedProcess;
+  readonly #output: ClaudeOutput;
+  #isAborted = false;
+
+  constructor(process: SupervisedProcess, output: ClaudeOutput) {
+    this.#process = process;
+    this.#output = output;
+    output.changes.on("line", () => {
+      for (const id of output.messages.takeUnanswerable()) void this.#refuse(id);
+    });
+    if (output.isOver) this.#finish();
+    else output.changes.once("over", () => this.#finish());
+    this.ended = process.ended.then((report) => this.#endOf(report));
+  }
+
+  subscribe(subscriber: (event: ExternalEvent) => void): void {
+    this.#output.events.subscribe(subscriber);
+  }
+
+  async steer(text: string): Promise<Delivery> {
+    if (this.#output.isOver) return "rejected";
+    const id = randomUUID();
+    const taken = new Promise<boolean>((resolve) => {
+      this.#output.changes.on("line", (line) => {
+        if (line.includes(id) && /"state":\s*"(started|completed)"/.test(line)) resolve(true);
+      });
+      void this.ended.then(() => resolve(false));
+    });
+    if (!(await this.#process.write(userMessage(text, id)))) return "rejected";
+    return (await taken) ? "injected" : "rejected";
+  }
+
+  async answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean> {
+    const request = this.#output.isOver ? undefined : this.#output.messages.takeRequest(requestId);
+    if (request === undefined) return false;
+    const response = answer.allowed
+      ? { behavior: "allow", updatedInput: request.input }
+      : { behavior: "deny", message: answer.message };
+    return this.#respond({ subtype: "success", request_id: requestId, response });
+  }
+
+  /** A request of a kind that this adapter does not know. */
+  #refuse(requestId: string): Promise<boolean> {
+    return this.#respond({
+      subtype: "error",
+      request_id: requestId,
+      error: "this host does not support the request",
+    });
+  }
+
+  #respond(response: object): Promise<boolean> {
+    return this.#process.write(`${JSON.stringify({ type: "control_response", response })}\n`);
+  }
+
+  suspend(): Promise<ExternalEnd> {
+    this.#process.closeInput(); // The program then ends its turn and exits.
+    return this.ended;
+  }
+
+  abort(): Promise<ExternalEnd> {
+    this.#isAborted = true;
+    const ask = (): void => {
+      const request = { subtype: "interrupt", cancel_queued: true };
+      void this.#process.write(
+        `${JSON.stringify({ type: "control_request", request_id: randomUUID(), request })}\n`,
+      );
+      this.#process.closeInput();
+    };
+    void this.#process.stop("its turn was aborted", { ask, ...STOP });
+    return this.ended;
+  }
+
+  /** claude-code-1. */
+  #finish(): void {
+    if (this.#output.broken !== undefined) {
+      void this.#process.stop(this.#output.broken, { graceMs: 0 });
+      return;
+    }
+    this.#process.closeInput();
+    const timer = setTimeout(() => void this.#process.stop("it did not end after its turn"), EXIT_MS);
+    void this.#process.ended.then(() => clearTimeout(timer));
+  }
+
+  #endOf(report: ProcessReport): ExternalEnd {
+    const { messages, broken, redactor } = this.#output;
+    if (broken !== undefined) return { type: "broken", message: broken };
+    if (messages.end !== undefined) return messages.end;
+    if (this.#isAborted) return { type: "aborted" };
+    const message = whyDied(report, redactor, garbageText(messages.garbage));
+    return { type: "died", message, hasStarted: messages.hasStarted };
+  }
+}
+
+function garbageText(garbage: string | undefined): string {
+  return garbage === undefined ? "" : `it wrote a line that is no JSON: ${JSON.stringify(garbage)}`;
+}
+
+/** `client_composed` keeps the program from reading commands and names of files in a text that a machine may have written. */
+function userMessage(text: string, uuid: string): string {
+  return `${JSON.stringify({ type: "user", uuid, client_composed: true, parent_tool_use_id: null, message: { role: "user", content: [{ type: "text", text }] } })}\n`;
+}

@@ -1,0 +1,305 @@
+// `ClaudeMessages`: the lines of Claude Code's stream-json output as events of the port. It knows no process.
+//
+//   claude-messages-1. A turn is judged by `is_error` and `terminal_reason`. A failed call of the API says `subtype: "success"`.
+//   claude-messages-2. Usage is counted once: by message id while the turn runs, and at its end what the result reports beyond that.
+//       `total_cost_usd` and `modelUsage` are sums over all turns of a session and are not used.
+//   claude-messages-3. Unknown messages, and lines that are no JSON, are ignored (external-agent-protocol-6). The end of the first such line is kept for errors.
+
+import type { TokenUsage } from "@holdfast/core";
+
+import type { ExternalEnd, ExternalEvent, PermissionRequest } from "../external-agent-protocol.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Text of one result of a tool that is recorded. */
+const RESULT_CHARS = 64 * 1024;
+const GARBAGE_CHARS = 300;
+
+export class ClaudeMessages {
+  /** The first line that was no JSON object. */
+  garbage: string | undefined;
+  readonly #emit: (event: ExternalEvent) => void;
+  readonly #isPriced: boolean;
+  #hasStarted = false;
+  readonly #requests = new Map<string, PermissionRequest>();
+  readonly #unanswerable: string[] = [];
+  #end: ExternalEnd | undefined;
+  /** The messages that are being streamed, by the tool call of the sub-agent that writes it. */
+  readonly #open = new Map<unknown, { readonly model: string; usage: Fields }>();
+  /** The usage that was reported since the last result, by model. */
+  readonly #reported = new Map<string, Counts>();
+
+  /** @param isPriced whether the models are those of Anthropic's API, whose prices are known. */
+  constructor(emit: (event: ExternalEvent) => void, isPriced: boolean) {
+    this.#emit = emit;
+    this.#isPriced = isPriced;
+  }
+
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  /** The end of the turn, once a result has come. */
+  get end(): ExternalEnd | undefined {
+    return this.#end;
+  }
+
+  line(line: string): void {
+    const message = parse(line);
+    if (message === undefined) {
+      if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
+      return;
+    }
+    switch (message["type"]) {
+      case "system":
+        return this.#system(message);
+      case "stream_event":
+        return this.#streamed(fieldsOf(message["event"]), message);
+      case "assistant":
+        return this.#assistant(message);
+      case "user":
+        return this.#user(message);
+      case "result":
+        return this.#result(message);
+      case "control_request":
+        return this.#asked(message);
+      case "control_cancel_request":
+        return this.#withdrawn(textOr(message["request_id"], ""));
+      default: // claude-messages-3.
+    }
+  }
+
+  #system(message: Fields): void {
+    if (message["subtype"] === "init") {
+      if (this.#hasStarted) return; // It comes again with every turn of the process.
+      this.#hasStarted = true;
+      this.#emit({ type: "session_started", model: textOr(message["model"], "unknown"), boundId: null });
+    } else if (message["subtype"] === "api_retry") {
+      const { attempt, max_retries: max, error } = message;
+      this.#emit({
+        type: "notice",
+        text: `the model's API failed (${textOr(error, "no reason given")}); attempt ${String(attempt)} of ${String(max)}`,
+      });
+    } else if (message["subtype"] === "permission_denied") {
+      this.#emit({ type: "notice", text: `permission denied for ${textOr(message["tool_name"], "a tool")}` });
+    } else if (message["subtype"] === "session_writes_lost") {
+      this.#emit({ type: "notice", text: "the agent could not write its own session file" });
+    }
+  }
+
+  #streamed(event: Fields, { parent_tool_use_id: parent = null }: Fields): void {
+    switch (event["type"]) {
+      case "message_start": {
+        const { model, usage } = fieldsOf(event["message"]);
+        this.#open.set(parent, { model: textOr(model, "unknown"), usage: fieldsOf(usage) });
+        return;
+      }
+      case "content_block_delta": {
+        const { type, text } = fieldsOf(event["delta"]);
+        // The text of a sub-agent is no answer.
+        if (parent === null && type === "text_delta" && typeof text === "string")
+          this.#emit({ type: "text_delta", text });
+        return;
+      }
+      case "message_delta": {
+        const open = this.#open.get(parent);
+        if (open !== undefined) open.usage = { ...open.usage, ...defined(fieldsOf(event["usage"])) };
+        return;
+      }
+      case "message_stop": {
+        const open = this.#open.get(parent);
+        this.#open.delete(parent);
+        if (open !== undefined) this.#use(open.model, countsOf(open.usage));
+      }
+    }
+  }
+
+  #assistant(message: Fields): void {
+    const { content } = fieldsOf(message["message"]);
+    for (const block of listOf(content)) {
+      const { type, text, thinking, id, name, input } = block;
+      if (type === "text" && typeof text === "string" && text !== "") this.#emit({ type: "text", text });
+      if (type === "thinking" && typeof thinking === "string" && thinking !== "")
+        this.#emit({ type: "thinking", text: thinking });
+      if (type === "tool_use" && typeof id === "string")
+        this.#emit({ type: "tool_call", id, name: textOr(name, ""), input: fieldsOf(input) });
+    }
+  }
+
+  #user(message: Fields): void {
+    const { content } = fieldsOf(message["message"]);
+    for (const block of listOf(content)) {
+      const { type, tool_use_id: id, is_error: isError, content: result } = block;
+      if (type !== "tool_result" || typeof id !== "string") continue;
+      this.#emit({ type: "tool_result", id, text: resultText(result), isError: isError === true });
+    }
+  }
+
+  #result(message: Fields): void {
+    this.#countRest(message);
+    if (message["queued_turn_count"] !== undefined && message["queued_turn_count"] !== 0) return;
+    this.#end ??= endOf(message);
+  }
+
+  #asked({ request_id: id, request }: Fields): void {
+    const { subtype, tool_name: tool, tool_use_id: toolCallId, input } = fieldsOf(request);
+    if (typeof id !== "string") return;
+    if (subtype !== "can_use_tool") return void this.#unanswerable.push(id);
+    const asked: PermissionRequest = {
+      requestId: id,
+      toolCallId: textOr(toolCallId, ""),
+      tool: textOr(tool, ""),
+      input: fieldsOf(input),
+    };
+    this.#requests.set(id, asked);
+    this.#emit({ type: "permission_request", request: asked });
+  }
+
+  #withdrawn(requestId: string): void {
+    if (this.#requests.delete(requestId)) this.#emit({ type: "permission_withdrawn", requestId });
+  }
+
+  /** external-agent-protocol-5. @returns the open request, which is open no more. */
+  takeRequest(requestId: string): PermissionRequest | undefined {
+    const request = this.#requests.get(requestId);
+    this.#requests.delete(requestId);
+    return request;
+  }
+
+  /** The ids of requests that this adapter does not know. The program waits for an answer to each. */
+  takeUnanswerable(): readonly string[] {
+    return this.#unanswerable.splice(0);
+  }
+
+  /** claude-messages-2. */
+  #countRest(message: Fields): void {
+    const delta = Object.entries(fieldsOf(message["model_usage_since_last_result"]));
+    const names = new Set(delta.map(([model]) => model));
+    // A model may have another name in the result than in its messages.
+    let unnamed = [...this.#reported]
+      .filter(([model]) => !names.has(model))
+      .reduce((sum, [, one]) => sumOf(sum, one), NOTHING);
+    for (const [model, usage] of delta) {
+      const total = countsOf(fieldsOf(usage));
+      const known = this.#reported.get(model);
+      this.#use(model, restOf(total, known ?? unnamed));
+      if (known === undefined) unnamed = restOf(unnamed, total);
+    }
+    if (delta.length === 0 && this.#reported.size === 0)
+      this.#use("unknown", countsOf(fieldsOf(message["usage"])));
+    this.#reported.clear();
+  }
+
+  #use(model: string, counts: Counts): void {
+    const { input, output, cacheRead, cacheWrite } = counts;
+    if (input + output + cacheRead + cacheWrite === 0) return;
+    this.#reported.set(model, sumOf(this.#reported.get(model) ?? NOTHING, counts));
+    const usage: TokenUsage = {
+      // Behind another server a name says nothing of a price.
+      model: `${this.#isPriced ? "anthropic" : "claude-code"}/${model}`,
+      inputTokens: input + cacheRead + cacheWrite,
+      outputTokens: output,
+      cacheReadTokens: cacheRead,
+      cacheWriteTokens: cacheWrite,
+    };
+    this.#emit({ type: "usage", usage });
+  }
+}
+
+interface Counts {
+  /** Without those of the cache. */
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+}
+
+const NOTHING: Counts = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+function sumOf(a: Counts, b: Counts): Counts {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+  };
+}
+
+function restOf(total: Counts, known: Counts): Counts {
+  return {
+    input: Math.max(0, total.input - known.input),
+    output: Math.max(0, total.output - known.output),
+    cacheRead: Math.max(0, total.cacheRead - known.cacheRead),
+    cacheWrite: Math.max(0, total.cacheWrite - known.cacheWrite),
+  };
+}
+
+/** claude-messages-1. */
+function endOf(message: Fields): ExternalEnd {
+  const { result, is_error: isError, terminal_reason: reason, subtype, errors } = message;
+  const texts = Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];
+  if (texts.some((text) => text.startsWith("No conversation found"))) return { type: "unknown_session" };
+  if (reason === "aborted_streaming" || reason === "aborted_tools") return { type: "aborted" };
+  if (isError !== true && (reason === undefined || reason === "completed"))
+    return { type: "answered", text: textOr(result, "") };
+  const why = [textOr(reason, textOr(subtype, "error")), ...texts, textOr(result, "")].filter(
+    (text) => text !== "",
+  );
+  return { type: "error", message: why.join(": ") };
+}
+
+/** Both forms: that of the API, and that of the sums by model. */
+function countsOf(usage: Fields): Counts {
+  return {
+    input: countOf(usage["input_tokens"] ?? usage["inputTokens"]),
+    output: countOf(usage["output_tokens"] ?? usage["outputTokens"]),
+    cacheRead: countOf(usage["cache_read_input_tokens"] ?? usage["cacheReadInputTokens"]),
+    cacheWrite: countOf(usage["cache_creation_input_tokens"] ?? usage["cacheCreationInputTokens"]),
+  };
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+function resultText(content: unknown): string {
+  const text =
+    typeof content === "string"
+      ? content
+      : listOf(content)
+          .map(({ type, text: part }) => (typeof part === "string" ? part : `(${textOr(type, "content")})`))
+          .join("\n");
+  return text.length <= RESULT_CHARS
+    ? text
+    : `${text.slice(0, RESULT_CHARS)}\n(${text.length - RESULT_CHARS} more characters are not recorded)`;
+}
+
+function parse(line: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}
+
+/** Without the fields that are `null`: a later report leaves out what did not change. */
+function defined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+function textOr(value: unknown, fallback: string): string {
+  return typeof value === "string" ? value : fallback;
+}

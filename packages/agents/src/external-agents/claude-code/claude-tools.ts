@@ -1,0 +1,36 @@
+// The calls of Claude Code's tools in the words of our permission rules (`claudeCall`). Pure.
+
+import { isAbsolute, relative } from "node:path";
+
+import { CLAUDE_TOOLS } from "../../agent-files/format/tool-names.ts";
+import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+
+/** The input fields that hold the main argument, the first one that is there counts. */
+const PATHS = ["file_path", "notebook_path", "path"];
+const TEXTS = ["url", "query", "pattern", "skill"];
+
+export function claudeCall(
+  { tool, input }: Pick<PermissionRequest, "tool" | "input">,
+  folder: string,
+): RuledCall {
+  const name = CLAUDE_TOOLS[tool]?.[0] ?? tool;
+  const command = input["command"];
+  // No rule for commands permits one that leaves the program's own sandbox.
+  if (input["dangerouslyDisableSandbox"] === true)
+    return { tool: "shell_without_sandbox", subjectKind: "text", subject: null };
+  if (name === "shell" && typeof command === "string")
+    return { tool: name, subjectKind: "command", subject: command };
+  const path = firstText(input, PATHS);
+  if (path !== undefined) return { tool: name, subjectKind: "path", subject: fromFolder(path, folder) };
+  return { tool: name, subjectKind: "text", subject: firstText(input, TEXTS) ?? null };
+}
+
+function firstText(input: PermissionRequest["input"], fields: readonly string[]): string | undefined {
+  return fields.map((field) => input[field]).find((value) => typeof value === "string");
+}
+
+/** Rules name files of the folder by their path from it, and others by their whole path. */
+function fromFolder(path: string, folder: string): string {
+  const inside = isAbsolute(path) ? relative(folder, path) : path;
+  return inside === "" || inside.startsWith("..") ? path : inside;
+}

@@ -1,0 +1,113 @@
+// The event bridge (`EventEntries`): the events of an external agent's turn as entries of the session, in the form that the model loop writes.
+//
+//   event-entries-1. Every recorded call of a tool gets a result. A call that was cut off gets one that says so.
+
+import type { TokenUsage } from "@holdfast/core";
+
+import type { AssistantContent, ToolContent } from "../models/model-provider.ts";
+import type { RecordedEvent, StoredReport } from "./turn-task.ts";
+
+export interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+export type PermissionEvent = Extract<
+  RecordedEvent,
+  { readonly type: "permission_request" | "permission_withdrawn" }
+>;
+
+/** The parts of an agent's context that the bridge writes to. */
+interface EntryContext {
+  appendEntry(entry: { readonly role: string; readonly content: unknown }): string;
+  reportProgress(data: unknown): void;
+}
+
+const CUT_OFF_RESULT = "This call was cut off. Whether it took effect is unknown. There is no result.";
+
+export class EventEntries {
+  /** Reports that were received. */
+  count = 0;
+  /** The model of the session, as the agent names it. */
+  model: string | undefined;
+  /** The id that the agent gave to its session. */
+  boundId: string | null = null;
+  /** Whether the agent has called a tool. */
+  hasActed = false;
+  hasStarted = false;
+  /** Whether a call of a tool has its result. */
+  hasProgressed = false;
+  lastText: string | undefined;
+  readonly usage: TokenUsage[] = [];
+  readonly #ctx: EntryContext;
+  readonly #open = new Map<string, OpenCall>();
+  readonly #onPermission: (event: PermissionEvent) => void;
+
+  constructor(ctx: EntryContext, onPermission: (event: PermissionEvent) => void) {
+    this.#ctx = ctx;
+    this.#onPermission = onPermission;
+  }
+
+  get openCalls(): readonly OpenCall[] {
+    return [...this.#open.values()];
+  }
+
+  take(report: StoredReport | undefined): void {
+    if (report === undefined) return;
+    this.count++;
+    for (const event of report.events) this.#takeEvent(event);
+  }
+
+  /** event-entries-1. */
+  closeCalls(text = CUT_OFF_RESULT): void {
+    for (const { id, name } of this.#open.values())
+      this.#result({ toolCallId: id, name, text, isError: true });
+    this.#open.clear();
+  }
+
+  #takeEvent(event: RecordedEvent): void {
+    switch (event.type) {
+      case "session_started":
+        this.hasStarted = true;
+        this.model = event.model;
+        this.boundId = event.boundId;
+        return;
+      case "text":
+        this.lastText = event.text;
+        return this.#assistant({ text: event.text, toolCalls: [] });
+      case "thinking":
+        this.#ctx.appendEntry({ role: "thinking", content: event.text });
+        return;
+      case "tool_call": {
+        const { id, name, input } = event;
+        this.hasActed = true;
+        this.#open.set(id, { id, name, input });
+        return this.#assistant({ text: "", toolCalls: [{ id, name, input }] });
+      }
+      case "tool_result": {
+        const { id, text, isError } = event;
+        const name = this.#open.get(id)?.name ?? "";
+        this.hasProgressed = true;
+        this.#open.delete(id);
+        return this.#result({ toolCallId: id, name, text, isError });
+      }
+      case "usage":
+        this.usage.push(event.usage);
+        return;
+      case "permission_request":
+      case "permission_withdrawn":
+        return this.#onPermission(event);
+      case "notice":
+        this.#ctx.reportProgress({ notice: event.text });
+    }
+  }
+
+  #assistant(content: AssistantContent): void {
+    this.#ctx.appendEntry({ role: "assistant", content });
+  }
+
+  #result(content: ToolContent): void {
+    this.#ctx.appendEntry({ role: "tool", content });
+  }
+}

@@ -1,0 +1,144 @@
+// The port for external agents (`ExternalAgentProtocol`): programs such as Claude Code that keep a conversation of their own.
+//
+//   external-agent-protocol-1. The caller records the whole intent, with an id for the session, before `start` or `resume` is called. An agent that
+//       chooses the id itself names it in `session_started`, and the caller gives it to `resume`.
+//   external-agent-protocol-2. `start` and `resume` begin one turn of the agent with one prompt. The turn ends exactly once: `ended` settles, after every
+//       event of the turn was given to the subscriber. How it ended is a value.
+//   external-agent-protocol-3. When `ended` has settled, no process of the agent is left.
+//   external-agent-protocol-4. A session that the agent does not know ends the turn with `unknown_session`. No other session is opened in its place.
+//   external-agent-protocol-5. A request for a permission is answered at most once. An answer to any other request changes nothing.
+//   external-agent-protocol-6. Messages that the adapter does not know are ignored, because agents change faster than adapters.
+//   external-agent-protocol-7. `endLost` ends every process under a tag, also those that left their process group.
+//   external-agent-protocol-8. `abort` ends a turn whatever its program does, and the session can be resumed.
+//
+// `externalAgentConformance` has the tests of these clauses.
+
+import type { TokenUsage } from "@holdfast/core";
+
+/** The agent's abilities. */
+export interface ExternalAgentCapabilities {
+  /** The effect of a message to an agent that works: it joins the running turn, or it is refused. */
+  readonly steer: "inject" | "none";
+  /** Whether a session continues in a new process, by its id. */
+  readonly resume: "id" | "none";
+  readonly usage: "message" | "turn" | "none";
+  /** Whether a session can ask for a model. */
+  readonly model: boolean;
+}
+
+/** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */
+export interface ExternalIntent {
+  /** The id of the agent's own session. */
+  readonly agentSessionId: string;
+  /** Absolute, without symbolic links. */
+  readonly folder: string;
+  /** The absolute path of the agent's program. */
+  readonly program: string;
+  /** The version of the program when the session started. */
+  readonly version: string;
+  /** `null` for the one that the agent's own settings choose. */
+  readonly model: string | null;
+  readonly permissionMode: string;
+}
+
+/** One turn: the intent, and the prompt that begins it. */
+export interface ExternalTurn {
+  readonly intent: ExternalIntent;
+  /** The id that the agent gave to its session; `null` before it did. */
+  readonly boundId: string | null;
+  readonly prompt: string;
+  /** Marks every process of the turn, so that a later process of ours finds what a killed one has left. */
+  readonly tag: string;
+}
+
+export type ExternalEvent =
+  | { readonly type: "session_started"; readonly model: string; readonly boundId: string | null }
+  /** Provisional text. A `text` event follows with all of it. */
+  | { readonly type: "text_delta"; readonly text: string }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "thinking"; readonly text: string }
+  | {
+      readonly type: "tool_call";
+      readonly id: string;
+      readonly name: string;
+      readonly input: Readonly<Record<string, unknown>>;
+    }
+  | { readonly type: "tool_result"; readonly id: string; readonly text: string; readonly isError: boolean }
+  /** The usage since the last event of this type. The cost is ours to compute. */
+  | { readonly type: "usage"; readonly usage: TokenUsage }
+  /** The agent waits for an answer (`answerPermission`) and has not carried out the call. */
+  | { readonly type: "permission_request"; readonly request: PermissionRequest }
+  /** The agent no longer waits for the answer. */
+  | { readonly type: "permission_withdrawn"; readonly requestId: string }
+  | { readonly type: "notice"; readonly text: string };
+
+export interface PermissionRequest {
+  /** Names the request within its process. */
+  readonly requestId: string;
+  readonly toolCallId: string;
+  /** The tool, as the agent names it. */
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+export type PermissionAnswer =
+  | { readonly allowed: true }
+  /** The message is for the agent to read. */
+  | { readonly allowed: false; readonly message: string };
+
+/** How our rules see a call of an agent's tool. */
+export interface RuledCall {
+  /** Our name for the tool, if it is one of ours. */
+  readonly tool: string;
+  readonly subjectKind: "command" | "path" | "text";
+  /** The main argument, `null` for a call that has none. */
+  readonly subject: string | null;
+}
+
+/** How a turn ended. */
+export type ExternalEnd =
+  | { readonly type: "answered"; readonly text: string }
+  /** The agent reports an error, such as a refused key. */
+  | { readonly type: "error"; readonly message: string }
+  /** external-agent-protocol-4. */
+  | { readonly type: "unknown_session" }
+  /** The program ended before its turn did. */
+  | { readonly type: "died"; readonly message: string; readonly hasStarted: boolean }
+  /** The program does not keep to the protocol, and was ended. */
+  | { readonly type: "broken"; readonly message: string }
+  | { readonly type: "aborted" };
+
+/** Whether a message reached the agent, and how. */
+export type Delivery = "injected" | "rejected";
+
+/** An agent at work. Its turn has begun. */
+export interface ExternalAgent {
+  /** external-agent-protocol-2. */
+  readonly ended: Promise<ExternalEnd>;
+  /** Gives every event to one subscriber, in order, also those that came before the call. The subscriber must not throw. */
+  subscribe(subscriber: (event: ExternalEvent) => void): void;
+  /** Adds a message to the running turn, where the agent can take it. */
+  steer(text: string): Promise<Delivery>;
+  /** external-agent-protocol-5. @returns whether the request was open, and its answer was written. */
+  answerPermission(requestId: string, answer: PermissionAnswer): Promise<boolean>;
+  /** Lets the turn end and takes no further message. The session can be resumed. */
+  suspend(): Promise<ExternalEnd>;
+  /** Ends the turn and every process of it: by request, then by signals. The session can be resumed. */
+  abort(): Promise<ExternalEnd>;
+}
+
+export interface ExternalAgentProtocol {
+  /** The name of the adapter, which is the name of its agent. */
+  readonly name: string;
+  capabilities(): ExternalAgentCapabilities;
+  /** @throws HoldfastError when the program is missing or too old. */
+  find(): Promise<{ readonly program: string; readonly version: string }>;
+  /** Begins the first turn of a new session. Never rejects. */
+  start(turn: ExternalTurn): Promise<ExternalAgent>;
+  /** Begins the next turn of a session. Never rejects. */
+  resume(turn: ExternalTurn): Promise<ExternalAgent>;
+  /** A call of one of its tools in the words of our permission rules. Pure. */
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
+  /** Ends what an earlier process of ours has left running under this tag. */
+  endLost(tag: string): Promise<void>;
+}

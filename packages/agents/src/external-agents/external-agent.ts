@@ -1,0 +1,75 @@
+// `externalAgent` makes an agent of an adapter (`ExternalAgentProtocol`): sessions whose work an external program does.
+//
+//   prepare ─► (turn of the program)* ─► answer ─► a conversation waits for the next request, another session ends
+//
+//   external-agent-1. The intent is in a checkpoint before a process is started, with an id for the program's own session. Later turns
+//       use the same intent, also in another folder or after a change of the settings.
+//   external-agent-2. A turn that was cut off is followed by a turn that resumes the program's session. Its prompt names the calls that were
+//       cut off and says to verify before repeating. Nothing is repeated by Holdfast.
+//   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
+//       person is asked (`lost-session.ts`). No session is silently empty.
+//   external-agent-4. A cost that is not known is `null` and never zero.
+//   external-agent-5. The program's session has one owner: a fork of ours is refused.
+
+import type { StandardSchemaV1 } from "@holdfast/core";
+import { defineAgent, type Agent } from "@holdfast/runtime";
+import { z } from "zod";
+
+import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
+import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
+import { FIRST_STATE, type ExternalState } from "./external-state.ts";
+import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
+import { summaryTask } from "./lost-session.ts";
+import { turnTask, type LiveTurns } from "./turn-task.ts";
+
+export interface ExternalAgentOptions {
+  /** Where sessions that start here work. */
+  readonly folder: string;
+  /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
+  readonly projectRules?: ProjectRules;
+  /** The permission modes that a session may ask for; the first is the default. */
+  readonly permissionModes: readonly [string, ...string[]];
+}
+
+const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
+const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
+
+export function externalAgent(
+  protocol: ExternalAgentProtocol,
+  { folder, permissionModes, projectRules }: ExternalAgentOptions,
+): Agent<unknown, string> {
+  const options = {
+    conversation: z.boolean().optional(),
+    ...(protocol.capabilities().model
+      ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
+      : {}),
+    permissionMode: z.enum(permissionModes).optional(),
+    keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
+  };
+  const text = z.string().trim().min(1);
+  const input: StandardSchemaV1<unknown, unknown> = z.union(
+    [text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })],
+    {
+      error: `expected a text, or an object with \`text\` and perhaps \`model\` and \`permissionMode\` (${permissionModes.join(", ")})`,
+    },
+  );
+  const live: LiveTurns = new Map();
+  const task = turnTask(protocol, live);
+  const parts: ExternalParts = {
+    protocol,
+    task,
+    live,
+    folder,
+    permissionMode: permissionModes[0],
+    projectRules,
+  };
+  return defineAgent<unknown, string, ExternalState>({
+    name: protocol.name,
+    description: `Sessions of ${protocol.name}.`,
+    input,
+    tasks: [task, summaryTask],
+    state: { version: 1, initial: () => FIRST_STATE },
+    limitsTurns: true,
+    turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),
+  });
+}

@@ -1,0 +1,66 @@
+// The state of a session of an external agent, stored with each checkpoint.
+
+import type { PermissionRule } from "../agent-files/agent-record.ts";
+import type { Grant } from "./permission-questions.ts";
+import type { ExternalIntent } from "./external-agent-protocol.ts";
+
+export interface ExternalState {
+  /** `null` before the session is prepared. */
+  readonly intent: ExternalIntent | null;
+  /** The session that owns the program's session (external-agent-5). */
+  readonly owner: string;
+  /** The present request, as it was given. */
+  readonly request: string;
+  /** The prompt of the next turn: the request, or the request to continue. */
+  readonly prompt: string;
+  readonly mode: "start" | "resume";
+  /** The request is answered, and the conversation waits for the next one. */
+  readonly isWaiting: boolean;
+  readonly isConversation: boolean;
+  /** Turns in a row that were cut off. */
+  readonly cutOffs: number;
+  /** Whether the program has called a tool or completed a turn in this session. */
+  readonly hasActed: boolean;
+  /** The model, as the program names it. */
+  readonly model: string | null;
+  readonly usage: ExternalUsage;
+  readonly answer: string;
+  /** The id that the agent gave to its session, where it chooses the id. */
+  readonly boundId: string | null;
+  /** The rules of the project when the session started, and those that people gave with their answers since. */
+  readonly rules: readonly PermissionRule[];
+  /** Calls that a person has allowed, and that the program has not made again. */
+  readonly grants: readonly Grant[];
+  /** How long a process waits for the answer to its question. Milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+/** The sums over the session. */
+export interface ExternalUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** external-agent-4. */
+  readonly costMicroUsd: number | null;
+}
+
+/** A process takes some hundred megabytes of memory. */
+const KEEP_ALIVE_MS = 10 * 60_000;
+
+export const FIRST_STATE: ExternalState = {
+  intent: null,
+  owner: "",
+  request: "",
+  prompt: "",
+  mode: "start",
+  isWaiting: false,
+  isConversation: false,
+  cutOffs: 0,
+  hasActed: false,
+  model: null,
+  usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
+  answer: "",
+  boundId: null,
+  rules: [],
+  grants: [],
+  keepAliveMs: KEEP_ALIVE_MS,
+};

@@ -1,0 +1,328 @@
+// One turn of an external agent's session (`ExternalAgentTurn`): it prepares the session, lets the program work, or waits for the next
+// request. The rules are in `external-agent.ts`.
+
+import { realpathSync } from "node:fs";
+import { HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
+import type { AgentContext, TurnResult } from "@holdfast/runtime";
+
+import { modelPrices } from "../models/prices.ts";
+import { EventEntries, type OpenCall } from "./event-entries.ts";
+import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
+import type { ExternalState } from "./external-state.ts";
+import { askToStartAfresh } from "./lost-session.ts";
+import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
+import { INTERRUPT, Messages, News, NEXT_INPUT, readInput, STEER } from "./turn-messages.ts";
+import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
+
+export interface ExternalParts extends QuestionParts {
+  readonly task: ReturnType<typeof turnTask>;
+  readonly folder: string;
+  readonly permissionMode: string;
+}
+
+/** Turns in a row that may be cut off. */
+const CUT_OFFS_MAX = 5;
+const PREPARE_RETRY: RetryPolicy = {
+  nonRetryable: ["program_missing", "version_unsupported", "file_not_found"],
+};
+const INTERRUPTED = "(The user interrupted the turn.)";
+const CALL_CHARS = 500;
+
+type Context = AgentContext<unknown, ExternalState>;
+type Turn = TurnResult<ExternalState, string>;
+
+/** The parts of one run of the program. */
+interface Work {
+  readonly intent: ExternalIntent;
+  readonly entries: EventEntries;
+  readonly messages: Messages;
+  readonly questions: PermissionQuestions;
+}
+
+export class ExternalAgentTurn {
+  readonly #ctx: Context;
+  readonly #state: ExternalState;
+  readonly #parts: ExternalParts;
+
+  constructor(ctx: Context, state: ExternalState, parts: ExternalParts) {
+    this.#ctx = ctx;
+    this.#state = state;
+    this.#parts = parts;
+  }
+
+  async take(): Promise<Turn> {
+    const { intent, isWaiting, owner } = this.#state;
+    if (intent === null) return this.#prepare();
+    // external-agent-5.
+    if (owner !== this.#ctx.sessionId)
+      throw new HoldfastError("usage", `a fork cannot continue the session of ${this.#parts.protocol.name}`, {
+        got: `a fork of session ${owner}`,
+        fix: "start a new session, and describe in its prompt what was done",
+      });
+    if (isWaiting) return this.#awaitRequest();
+    return this.#work(intent);
+  }
+
+  /** external-agent-1. */
+  async #prepare(): Promise<Turn> {
+    const { protocol, folder, permissionMode, projectRules } = this.#parts;
+    const input = readInput(this.#ctx.input);
+    const { rules, ...found } = await this.#ctx.run(
+      "prepare",
+      async () => ({
+        ...(await protocol.find()),
+        folder: realpathSync(folder),
+        rules: projectRules?.read() ?? [],
+      }),
+      { retry: PREPARE_RETRY },
+    );
+    const intent: ExternalIntent = {
+      ...found,
+      agentSessionId: this.#ctx.randomUuid(),
+      model: input.model ?? null,
+      permissionMode: input.permissionMode ?? permissionMode,
+    };
+    this.#ctx.appendEntry({ role: "user", content: input.text });
+    return {
+      state: {
+        ...this.#state,
+        intent,
+        owner: this.#ctx.sessionId,
+        request: input.text,
+        prompt: input.text,
+        isConversation: input.conversation === true,
+        rules,
+        keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
+      },
+    };
+  }
+
+  async #awaitRequest(): Promise<Turn> {
+    const { text } = readInput(await this.#ctx.waitForSignal(NEXT_INPUT));
+    while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
+    this.#ctx.appendEntry({ role: "user", content: text });
+    return { state: { ...this.#state, isWaiting: false, request: text, prompt: text } };
+  }
+
+  /** One run of the program, with everything that it reports. */
+  async #work(intent: ExternalIntent): Promise<Turn> {
+    const ctx = this.#ctx;
+    const { mode, prompt, keepAliveMs, boundId } = this.#state;
+    const { tokens, costMicroUsd } = ctx.remainingBudget();
+    const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
+    const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
+    const entries = new EventEntries(ctx, (event) => questions.take(event));
+    const messages = new Messages(ctx, this.#parts.live);
+    const work: Work = { intent, entries, messages, questions };
+    const ended = ctx
+      .scheduleTask(this.#parts.task, { intent, boundId, mode, prompt, keepAliveMs, ...limits })
+      .then(
+        (output) => ({ output }),
+        (error: unknown) => ({ error }),
+      );
+    const news = new News(
+      ctx,
+      this.#state.isConversation ? [REPORT_SIGNAL, STEER, INTERRUPT] : [REPORT_SIGNAL, STEER],
+    );
+    for (;;) {
+      const first = await Promise.race([ended, news.next()]);
+      if (typeof first === "string") {
+        if (first === REPORT_SIGNAL) entries.take(ctx.takeSignal<StoredReport>(REPORT_SIGNAL));
+        else if (first === STEER) messages.steer(readInput(ctx.takeSignal(STEER)).text);
+        else messages.interrupt();
+        news.taken(first);
+        continue;
+      }
+      if ("error" in first) {
+        for (const { payload } of ctx.drainSignals<StoredReport>(REPORT_SIGNAL)) entries.take(payload);
+        if (!isLost(first.error)) throw first.error;
+        await this.#countLost(entries);
+        // The death of our process says nothing against the program. The runtime parks a session that kills its process.
+        return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs);
+      }
+      return this.#finish(first.output, work);
+    }
+  }
+
+  async #finish({ end, isOverBudget, isSuspended, reports }: TurnOutput, work: Work): Promise<Turn> {
+    const { entries } = work;
+    while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
+    if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
+    // The next task waits until the budget is raised.
+    if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
+    return this.#follow(end, work);
+  }
+
+  async #follow(end: ExternalEnd, work: Work): Promise<Turn> {
+    const { intent } = work;
+    const { name } = this.#parts.protocol;
+    switch (end.type) {
+      case "answered":
+        return this.#answer(end.text, work);
+      case "unknown_session":
+        return this.#startAfresh(intent);
+      case "aborted":
+        return work.messages.isInterrupted
+          ? this.#wait(work, INTERRUPTED)
+          : this.#afterCutOff("its turn was cancelled by the program", work);
+      case "died":
+        if (this.#state.mode === "start" && /already in use/i.test(end.message))
+          return this.#continueAfter(work, CUT_OFF, this.#state.cutOffs + 1);
+        if (!end.hasStarted) throw this.#failed(`${name} ended before its session began: ${end.message}`);
+        return this.#afterCutOff(end.message, work);
+      case "broken":
+        throw this.#failed(`${name} does not keep to its protocol: ${end.message}`);
+      case "error":
+        if (this.#state.isConversation) return this.#wait(work, `(The turn failed: ${end.message})`);
+        throw this.#failed(`${name} reports an error: ${end.message}`);
+    }
+  }
+
+  /** A program whose turn is cut off after it has done something has a new chance. */
+  #afterCutOff(message: string, work: Work): Promise<Turn> {
+    const cutOffs = work.entries.hasProgressed ? 1 : this.#state.cutOffs + 1;
+    if (cutOffs <= CUT_OFFS_MAX) return this.#continueAfter(work, CUT_OFF, cutOffs);
+    throw this.#failed(`${this.#parts.protocol.name} was cut off in ${cutOffs} turns in a row: ${message}`);
+  }
+
+  async #answer(text: string, work: Work): Promise<Turn> {
+    const { entries } = work;
+    const undelivered = await work.messages.undelivered();
+    entries.closeCalls("The turn ended without a result of this call.");
+    if (entries.lastText !== text && text !== "")
+      this.#ctx.appendEntry({ role: "assistant", content: { text, toolCalls: [] } });
+    const state = {
+      ...this.#noted(work),
+      mode: "resume",
+      cutOffs: 0,
+      grants: [],
+      hasActed: true,
+      answer: text,
+    } as const;
+    const { costMicroUsd, ...tokens } = state.usage;
+    this.#ctx.reportProgress({ answer: text, usage: { ...tokens, costMicroUsd: costMicroUsd ?? "unknown" } });
+    if (undelivered.length > 0) {
+      const prompt = undelivered.join("\n\n");
+      return { state: { ...state, request: prompt, prompt } };
+    }
+    return state.isConversation ? { state: { ...state, isWaiting: true } } : { done: text };
+  }
+
+  /** Ends a turn of a conversation without an answer. */
+  #wait(work: Work, why: string): Turn {
+    const { entries } = work;
+    entries.closeCalls();
+    this.#ctx.appendEntry({ role: "user", content: why });
+    return {
+      state: { ...this.#noted(work), mode: this.#modeAfter(entries), cutOffs: 0, isWaiting: true },
+    };
+  }
+
+  /** external-agent-2. */
+  async #continueAfter(work: Work, why: string, cutOffs: number): Promise<Turn> {
+    const { entries, questions, messages } = work;
+    const late = await questions.late();
+    const asked = new Set(late.map(({ request }) => request.toolCallId));
+    const cutOff = entries.openCalls.filter(({ id }) => !asked.has(id));
+    const prompt = [
+      `${why} ${cutOffText(cutOff)}`,
+      ...late.map(answerText),
+      ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
+      `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${this.#state.request}`,
+    ].join("\n");
+    entries.closeCalls();
+    this.#ctx.appendEntry({ role: "user", content: prompt });
+    return { state: { ...this.#noted(work), mode: "resume", prompt, cutOffs } };
+  }
+
+  /** external-agent-3. */
+  async #startAfresh(intent: ExternalIntent): Promise<Turn> {
+    const { hasActed, request } = this.#state;
+    const { name } = this.#parts.protocol;
+    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null };
+    if (!hasActed && this.#state.mode === "resume") {
+      this.#ctx.appendEntry({
+        role: "user",
+        content: `(${name} had not stored its session. Nothing was done, and the request is sent again.)`,
+      });
+      return { state: { ...fresh, prompt: request } };
+    }
+    const lostId = this.#state.boundId ?? intent.agentSessionId;
+    const prompt = await askToStartAfresh(this.#ctx, { name, lostId, request });
+    this.#ctx.appendEntry({ role: "user", content: prompt });
+    return {
+      state: { ...fresh, prompt, intent: { ...intent, agentSessionId: this.#ctx.randomUuid() } },
+    };
+  }
+
+  #modeAfter(entries: EventEntries): "start" | "resume" {
+    return entries.hasStarted ? "resume" : this.#state.mode;
+  }
+
+  #noted({ entries, questions }: Work): ExternalState {
+    const { usage, hasActed, model, boundId } = this.#state;
+    return {
+      ...this.#state,
+      rules: questions.rules,
+      grants: questions.grants,
+      hasActed: hasActed || entries.hasActed,
+      model: entries.model ?? model,
+      boundId: entries.boundId ?? boundId,
+      // external-agent-4. A turn without a report has cost something nevertheless.
+      usage: (entries.usage.length === 0 ? [UNKNOWN_USAGE] : entries.usage).reduce(
+        (sum, one) => ({
+          inputTokens: sum.inputTokens + one.inputTokens,
+          outputTokens: sum.outputTokens + one.outputTokens,
+          costMicroUsd: added(sum.costMicroUsd, prices(one)),
+        }),
+        usage,
+      ),
+    };
+  }
+
+  /** The usage of a lost attempt is known by its events alone. */
+  async #countLost({ usage }: EventEntries): Promise<void> {
+    if (usage.length === 0) return;
+    await this.#ctx.run("count_usage", (task) => {
+      for (const one of usage) task.reportUsage(one);
+    });
+  }
+
+  #failed(message: string): HoldfastError {
+    return new HoldfastError("external_agent_failed", message, {
+      fix: "correct the cause, then start a new session; `holdfast logs` shows what was done",
+    });
+  }
+}
+
+const prices = modelPrices();
+const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
+const CUT_OFF = "Your previous turn was cut off before it ended.";
+const SUSPENDED = "Your previous turn was ended while it waited for a person.";
+const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
+
+function added(sum: number | null, cost: number | undefined): number | null {
+  return sum === null || cost === undefined ? null : sum + cost;
+}
+
+function cutOffText(calls: readonly OpenCall[]): string {
+  const named = calls.map((call) => `- ${callText(call.name, call.input)}`);
+  if (named.length === 0) return "No tool call was under way as far as is known.";
+  return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
+}
+
+function answerText({ request: { tool, input }, refusal }: LateAnswer): string {
+  const call = callText(tool, input);
+  return refusal === undefined
+    ? `You asked for this call, which was not carried out. A person has allowed it, once: ${call}`
+    : `You asked for this call, which was not carried out: ${call}\n${refusal}`;
+}
+
+function callText(name: string, input: OpenCall["input"]): string {
+  return `${name} ${JSON.stringify(input).slice(0, CALL_CHARS)}`;
+}
+
+function isLost(error: unknown): boolean {
+  if (!HoldfastError.is(error)) return false;
+  return (error.cause as { readonly name?: unknown } | undefined)?.name === "AttemptLostError";
+}

@@ -1,0 +1,83 @@
+// Finds the program of an external agent on the PATH and asks for its version (`findProgram`).
+
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
+
+export interface WantedProgram {
+  /** The name of the file. */
+  readonly name: string;
+  /** The name for people. */
+  readonly title: string;
+  readonly versionMin: string;
+  /** The command that installs it. */
+  readonly install: string;
+}
+
+const VERSION_MS = 20_000;
+
+/** @throws HoldfastError `program_missing`, `version_unsupported`. */
+export async function findProgram(
+  wanted: WantedProgram,
+  supervisor: ProcessSupervisor,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<{ readonly program: string; readonly version: string }> {
+  const program = onPath(wanted.name, env["PATH"] ?? "");
+  if (program === undefined)
+    throw new HoldfastError(
+      "program_missing",
+      `there is no program "${wanted.name}" (${wanted.title}) on the PATH`,
+      {
+        expected: `${wanted.title} ${wanted.versionMin} or later`,
+        fix: `install it: ${wanted.install}`,
+      },
+    );
+  const asked = await supervisor.start({
+    argv: [program, "--version"],
+    cwd,
+    env,
+    timeoutMs: VERSION_MS,
+    killGraceMs: 0,
+    outputBytes: 4_096,
+  });
+  const { end, stdout } = await asked.ended;
+  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  if (
+    end.type === "exit" &&
+    end.exitCode === 0 &&
+    version !== undefined &&
+    !isOlder(version, wanted.versionMin)
+  )
+    return { program, version };
+  throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
+    at: program,
+    got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
+    expected: `version ${wanted.versionMin} or later`,
+    fix: `install a newer one: ${wanted.install}`,
+  });
+}
+
+function onPath(name: string, path: string): string | undefined {
+  for (const folder of path.split(delimiter)) {
+    if (!isAbsolute(folder)) continue; // A relative entry would run what the project contains.
+    const file = join(folder, name);
+    try {
+      accessSync(file, constants.X_OK);
+      if (statSync(file).isFile()) return file;
+    } catch {
+      // It is not there.
+    }
+  }
+  return undefined;
+}
+
+function isOlder(version: string, min: string): boolean {
+  const [a, b] = [version, min].map((text) => text.split(".").map(Number));
+  for (const [at, part] of (b ?? []).entries()) {
+    const own = a?.[at] ?? 0;
+    if (own !== part) return own < part;
+  }
+  return false;
+}

@@ -1,0 +1,102 @@
+// The signals that concern a turn of an external agent (`News`), and the messages of people to the program at work (`Messages`).
+
+import type { AgentContext } from "@holdfast/runtime";
+
+import type { LiveTurns } from "./turn-task.ts";
+
+/** The signals of a conversation are those of the model loop. */
+export const NEXT_INPUT = "next_input";
+export const STEER = "steer";
+export const INTERRUPT = "interrupt";
+
+type Context = Pick<AgentContext, "signalReady" | "appendEntry" | "run" | "takeSignal">;
+
+export interface TurnInput {
+  readonly text: string;
+  readonly conversation?: boolean;
+  readonly model?: string;
+  readonly permissionMode?: string;
+  readonly keepAliveMs?: number;
+}
+
+/** The signals that concern a turn. Consumes nothing. */
+export class News {
+  readonly #ctx: Context;
+  readonly #ready = new Map<string, Promise<string>>();
+
+  constructor(ctx: Context, names: readonly string[]) {
+    this.#ctx = ctx;
+    for (const name of names) this.#await(name);
+  }
+
+  /** Settles with the name of a signal that is pending. */
+  async next(): Promise<string> {
+    const name = await Promise.race(this.#ready.values());
+    this.#ready.delete(name);
+    return name;
+  }
+
+  /** The signal was taken, and the next one counts. */
+  taken(name: string): void {
+    this.#await(name);
+  }
+
+  #await(name: string): void {
+    this.#ready.set(
+      name,
+      this.#ctx.signalReady(name).then(() => name),
+    );
+  }
+}
+
+/** The messages of people to the program at work. */
+export class Messages {
+  isInterrupted = false;
+  readonly #ctx: Context;
+  readonly #live: LiveTurns;
+  readonly #steered: Promise<string | undefined>[] = [];
+
+  constructor(ctx: Context, live: LiveTurns) {
+    this.#ctx = ctx;
+    this.#live = live;
+  }
+
+  steer(text: string): void {
+    this.#ctx.appendEntry({ role: "user", content: text });
+    const given = this.#ctx.run(
+      "steer",
+      async ({ sessionId }) => (await this.#live.get(sessionId)?.agent.steer(text)) ?? "rejected",
+      { retry: { maxAttempts: 1 } },
+    );
+    this.#steered.push(
+      given.then(
+        (delivery) => (delivery === "injected" ? undefined : text),
+        () => text,
+      ),
+    );
+  }
+
+  interrupt(): void {
+    this.#ctx.takeSignal(INTERRUPT);
+    this.isInterrupted = true;
+    void this.#ctx
+      .run("interrupt", async ({ sessionId }) => void (await this.#live.get(sessionId)?.agent.abort()))
+      .then(undefined, () => {});
+  }
+
+  /** The texts that did not reach the program in its turn. */
+  async undelivered(): Promise<readonly string[]> {
+    return (await Promise.all(this.#steered)).filter((text) => text !== undefined);
+  }
+}
+
+/** An input as its schema allows it, or the payload of a signal: a text, `{ text }` or `{ prompt }`. */
+export function readInput(input: unknown): TurnInput {
+  if (typeof input === "string") return { text: input };
+  const { text, prompt, ...options } = (input ?? {}) as Omit<TurnInput, "text"> & {
+    readonly text?: unknown;
+    readonly prompt?: unknown;
+  };
+  const given = text ?? prompt;
+  return { ...options, text: typeof given === "string" ? given : JSON.stringify(input ?? "") };
+}

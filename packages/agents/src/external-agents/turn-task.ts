@@ -1,0 +1,263 @@
+// The durable task that carries out one turn of an external agent (`turnTask`).
+//
+//   turn-task-1. A turn is tried once. The agent decides what follows an attempt that was lost.
+//   turn-task-2. An event is a signal of the session before the turn ends. The output says how many reports there are.
+//   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
+//   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
+//   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+
+import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
+import { defineTask, type TaskContext } from "@holdfast/runtime";
+
+import { modelPrices } from "../models/prices.ts";
+import type {
+  ExternalAgent,
+  ExternalAgentProtocol,
+  ExternalEnd,
+  ExternalEvent,
+  ExternalIntent,
+  PermissionAnswer,
+} from "./external-agent-protocol.ts";
+
+/** The name of the signals with events. */
+export const REPORT_SIGNAL = "external_agent.report";
+
+/** The payload of a signal. */
+export interface StoredReport {
+  readonly events: readonly RecordedEvent[];
+}
+
+export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }>;
+
+export interface TurnRequest {
+  readonly intent: ExternalIntent;
+  readonly boundId: string | null;
+  readonly mode: "start" | "resume";
+  readonly prompt: string;
+  readonly keepAliveMs: number;
+  /** The rest of the budget; `null` without a limit. */
+  readonly tokensLeft: number | null;
+  readonly costMicroUsdLeft: number | null;
+}
+
+export interface TurnOutput {
+  readonly end: ExternalEnd;
+  readonly isOverBudget: boolean;
+  /** turn-task-4. */
+  readonly isSuspended: boolean;
+  readonly reports: number;
+}
+
+const SILENCE_MS = 60_000;
+/** Events that wait to be stored. */
+const PENDING_CHARS_MAX = 32 * 1024 * 1024;
+/** The events of one signal. A single event may be larger. */
+const REPORT_CHARS = 256 * 1024;
+
+/** The turns at work in this process, by session. */
+export type LiveTurns = Map<string, LiveTurn>;
+
+/** A turn at work. It ends itself when a question waits for too long (turn-task-4). */
+export class LiveTurn {
+  readonly agent: ExternalAgent;
+  isSuspended = false;
+  readonly #keepAliveMs: number;
+  readonly #open = new Map<string, NodeJS.Timeout>();
+
+  constructor(agent: ExternalAgent, keepAliveMs: number) {
+    this.agent = agent;
+    this.#keepAliveMs = keepAliveMs;
+  }
+
+  note(event: ExternalEvent): void {
+    if (event.type === "permission_withdrawn") this.#forget(event.requestId);
+    if (event.type !== "permission_request") return;
+    const suspend = (): void => {
+      this.isSuspended = true;
+      void this.agent.abort();
+    };
+    this.#open.set(event.request.requestId, setTimeout(suspend, this.#keepAliveMs));
+  }
+
+  /** @returns whether the answer reached the agent. */
+  async answer(requestId: string, answer: PermissionAnswer): Promise<boolean> {
+    if (this.isSuspended) return false;
+    this.#forget(requestId);
+    return this.agent.answerPermission(requestId, answer);
+  }
+
+  end(): void {
+    for (const timer of this.#open.values()) clearTimeout(timer);
+    this.#open.clear();
+  }
+
+  #forget(requestId: string): void {
+    clearTimeout(this.#open.get(requestId));
+    this.#open.delete(requestId);
+  }
+}
+
+export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+  return defineTask<TurnRequest, TurnOutput>({
+    name: `${protocol.name}:turn`,
+    description: `One turn of ${protocol.name}.`,
+    retry: { maxAttempts: 1 }, // turn-task-1.
+    cost: ({ intent }): TaskCost => ({
+      maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
+      ...(intent.model === null ? {} : { model: `anthropic/${intent.model}` }),
+    }),
+    run: (request, task) => carryOut(protocol, live, request, task),
+    endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
+  });
+}
+
+/** The id of the agent's session and not of ours, which a user may choose twice. */
+function tagOf({ agentSessionId }: ExternalIntent): string {
+  return `external:${agentSessionId}`;
+}
+
+async function carryOut(
+  protocol: ExternalAgentProtocol,
+  live: LiveTurns,
+  request: TurnRequest,
+  task: TaskContext,
+): Promise<TurnOutput> {
+  const { sessionId, signal } = task;
+  // turn-task-3.
+  await live.get(sessionId)?.agent.abort();
+  const { intent, boundId, prompt, mode } = request;
+  const tag = tagOf(intent);
+  await protocol.endLost(tag);
+  const turn = { intent, boundId, prompt, tag };
+  const agent = await (mode === "start" ? protocol.start(turn) : protocol.resume(turn));
+  const own = new LiveTurn(agent, request.keepAliveMs);
+  live.set(sessionId, own);
+  const abort = (): void => void agent.abort();
+  const fence = new BudgetFence(request, abort);
+  const reports = new Reports(task, abort);
+  const silence = setInterval(
+    () => task.progress({ unresponsive: `no output for ${SILENCE_MS / 1_000} s` }),
+    SILENCE_MS,
+  );
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    agent.subscribe((event) => {
+      silence.refresh();
+      own.note(event);
+      if (event.type === "text_delta") return task.streamToken(event.text);
+      if (event.type === "usage") {
+        task.reportUsage(event.usage);
+        fence.use(event.usage);
+      }
+      reports.add(event);
+    });
+    const end = await agent.ended;
+    const count = await reports.end();
+    signal.throwIfAborted();
+    return { end, isOverBudget: fence.isReached, isSuspended: own.isSuspended, reports: count };
+  } finally {
+    clearInterval(silence);
+    signal.removeEventListener("abort", abort);
+    own.end();
+    if (live.get(sessionId) === own) live.delete(sessionId);
+  }
+}
+
+const prices = modelPrices();
+
+/** turn-task-5. */
+class BudgetFence {
+  isReached = false;
+  #tokens: number;
+  #cost: number;
+  readonly #onReached: () => void;
+
+  constructor({ tokensLeft, costMicroUsdLeft }: TurnRequest, onReached: () => void) {
+    this.#tokens = tokensLeft ?? Infinity;
+    this.#cost = costMicroUsdLeft ?? Infinity;
+    this.#onReached = onReached;
+  }
+
+  use(usage: TokenUsage): void {
+    this.#tokens -= usage.inputTokens + usage.outputTokens;
+    this.#cost -= prices(usage) ?? 0;
+    if (this.isReached || (this.#tokens > 0 && this.#cost > 0)) return;
+    this.isReached = true;
+    this.#onReached();
+  }
+}
+
+/** turn-task-2. Stores events in their order, several in one signal while the storage is busy. */
+class Reports {
+  readonly #task: TaskContext;
+  readonly #onError: () => void;
+  #pending: RecordedEvent[] = [];
+  #pendingChars = 0;
+  #stored = 0;
+  #storing: Promise<void> | undefined;
+  #error: Error | undefined;
+
+  constructor(task: TaskContext, onError: () => void) {
+    this.#task = task;
+    this.#onError = onError;
+  }
+
+  add(event: RecordedEvent): void {
+    if (this.#error !== undefined) return;
+    this.#pending.push(event);
+    this.#pendingChars += sizeOf(event);
+    if (this.#pendingChars > PENDING_CHARS_MAX)
+      this.#fail(
+        new HoldfastError(
+          "external_agent_failed",
+          "the agent reports events faster than they can be stored",
+          {
+            expected: `at most ${PENDING_CHARS_MAX} characters of events that wait`,
+          },
+        ),
+      );
+    this.#storing ??= this.#store().finally(() => (this.#storing = undefined));
+  }
+
+  /** @returns the number of reports. @throws what prevented one. */
+  async end(): Promise<number> {
+    while (this.#storing !== undefined) await this.#storing;
+    if (this.#error !== undefined) throw this.#error;
+    return this.#stored;
+  }
+
+  async #store(): Promise<void> {
+    await Promise.resolve(); // Events of the same moment share a signal.
+    while (this.#pending.length > 0 && this.#error === undefined) {
+      const events = this.#next();
+      const dedupKey = `${this.#task.taskId}/${this.#task.attempt}/${this.#stored}`;
+      try {
+        await this.#task.signalSession(REPORT_SIGNAL, { events } satisfies StoredReport, { dedupKey });
+        this.#stored++;
+      } catch (error) {
+        this.#fail(error);
+      }
+    }
+  }
+
+  #next(): readonly RecordedEvent[] {
+    let count = 0;
+    let chars = 0;
+    do chars += sizeOf(this.#pending[count++]!);
+    while (count < this.#pending.length && chars + sizeOf(this.#pending[count]!) <= REPORT_CHARS);
+    this.#pendingChars -= chars;
+    return this.#pending.splice(0, count);
+  }
+
+  #fail(error: unknown): void {
+    this.#error ??= toError(error);
+    this.#pending = [];
+    this.#pendingChars = 0;
+    this.#onError();
+  }
+}
+
+function sizeOf(event: RecordedEvent): number {
+  return JSON.stringify(event).length;
+}

@@ -1,0 +1,178 @@
+// The suite that every adapter passes: `externalAgentConformance`. Its clauses are those of the port `ExternalAgentProtocol`.
+
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import type {
+  ExternalAgent,
+  ExternalAgentProtocol,
+  ExternalEvent,
+  ExternalIntent,
+  ExternalTurn,
+} from "../external-agents/external-agent-protocol.ts";
+
+export interface ExternalAgentSubject {
+  /** Makes the adapter. Its program keeps its files below `home`. */
+  readonly make: (home: string) => ExternalAgentProtocol;
+  /** Prompts with which the program does these things. */
+  readonly prompts: {
+    readonly answer: string;
+    /** Calls a tool, and answers. */
+    readonly callTool: string;
+    /** Calls a tool that starts a process outside of its process group, and never ends. */
+    readonly hang: string;
+    /** Asks for a permission, and answers. */
+    readonly ask: string;
+    /** Writes messages that no adapter knows, and answers. */
+    readonly unknownMessages: string;
+  };
+}
+
+const SLOW_MS = 60_000;
+
+export function externalAgentConformance({ make, prompts }: ExternalAgentSubject): void {
+  let base: string;
+  let protocol: ExternalAgentProtocol;
+  let intent: ExternalIntent;
+  let tag: string;
+  let boundId: string | null;
+
+  beforeEach(async () => {
+    base = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-")));
+    const folder = join(base, "project");
+    mkdirSync(folder);
+    protocol = make(base);
+    boundId = null;
+    tag = `conformance:${randomUUID()}`;
+    intent = {
+      ...(await protocol.find()),
+      agentSessionId: randomUUID(),
+      folder,
+      model: null,
+      permissionMode: "default",
+    };
+  });
+  afterEach(async () => {
+    await protocol.endLost(tag);
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  const turn = (prompt: string): ExternalTurn => ({ intent, boundId, prompt, tag });
+  const start = (prompt: string): Promise<ExternalAgent> => protocol.start(turn(prompt));
+  const resume = (prompt: string): Promise<ExternalAgent> => protocol.resume(turn(prompt));
+  const subscribe = (agent: ExternalAgent, subscriber: (event: ExternalEvent) => void): void =>
+    agent.subscribe((event) => {
+      if (event.type === "session_started") boundId = event.boundId;
+      subscriber(event);
+    });
+  /** The events of a turn, which are added as they come. */
+  const eventsOf = (agent: ExternalAgent): readonly ExternalEvent[] => {
+    const events: ExternalEvent[] = [];
+    subscribe(agent, (event) => events.push(event));
+    return events;
+  };
+  /** The first event of this type. */
+  const eventOf = <Type extends ExternalEvent["type"]>(
+    agent: ExternalAgent,
+    type: Type,
+  ): Promise<Extract<ExternalEvent, { type: Type }>> =>
+    new Promise((resolve, reject) => {
+      subscribe(agent, (event) => {
+        if (event.type === type) resolve(event as Extract<ExternalEvent, { type: Type }>);
+      });
+      void agent.ended.then((end) => reject(new Error(`no ${type}: ${JSON.stringify(end)}`)));
+    });
+  const left = (): readonly number[] => processesOf(tag);
+
+  // external-agent-protocol-4. An agent that cannot resume opens no other session.
+  const resumed = { type: make("/").capabilities().resume === "id" ? "answered" : "unknown_session" };
+
+  describe(`external agent: ${make("/").name}`, { timeout: SLOW_MS }, () => {
+    test("external-agent-protocol-1: a session is resumed by the id that the caller or the agent chose", async () => {
+      const agent = await start(prompts.answer);
+      eventsOf(agent);
+      expect(await agent.ended).toMatchObject({ type: "answered" });
+      protocol = make(base); // As another process would.
+      expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
+    });
+
+    test("external-agent-protocol-2: a late subscriber gets every event in order, before the turn has ended", async () => {
+      const agent = await start(prompts.callTool);
+      await delay(100);
+      const events = eventsOf(agent);
+      const end = await agent.ended;
+      const types = events.map(({ type }) => type).filter((type) => type !== "text_delta");
+      expect(types[0]).toBe("session_started");
+      expect(types.indexOf("tool_call")).toBeGreaterThan(0);
+      expect(types.indexOf("tool_result")).toBeGreaterThan(types.indexOf("tool_call"));
+      expect(types.lastIndexOf("text")).toBeGreaterThan(types.indexOf("tool_result"));
+      const text = events.findLast((event) => event.type === "text")?.text;
+      expect(end).toEqual({ type: "answered", text });
+    });
+
+    test("external-agent-protocol-3: no process of the agent is left after its turn", async () => {
+      await (
+        await start(prompts.callTool)
+      ).ended;
+      expect(left()).toEqual([]);
+    });
+
+    test("external-agent-protocol-4: a session that the agent does not know is no new session", async () => {
+      boundId = "another";
+      const agent = await resume(prompts.answer);
+      const events = eventsOf(agent);
+      expect(await agent.ended).toEqual({ type: "unknown_session" });
+      expect(events.filter(({ type }) => type === "text")).toEqual([]);
+    });
+
+    test("external-agent-protocol-5: a request for a permission takes one answer", async () => {
+      const agent = await start(prompts.ask);
+      const request = await eventOf(agent, "permission_request");
+      expect(await agent.answerPermission("another", { allowed: true })).toBe(false);
+      const { requestId } = request.request;
+      expect(await agent.answerPermission(requestId, { allowed: false, message: "canary-no" })).toBe(true);
+      expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
+      expect(await agent.ended).toMatchObject({ type: "answered" });
+      expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
+    });
+
+    test("external-agent-protocol-6: messages that the adapter does not know do no harm", async () => {
+      expect(await (await start(prompts.unknownMessages)).ended).toMatchObject({ type: "answered" });
+    });
+
+    test("external-agent-protocol-7: endLost ends every process under the tag", async () => {
+      const agent = await start(prompts.hang);
+      await eventOf(agent, "tool_call");
+      while (left().length < 2) await delay(20);
+      await make(base).endLost(tag);
+      expect(left()).toEqual([]);
+      expect(await agent.ended).toMatchObject({ type: "died", hasStarted: true });
+    });
+
+    test("external-agent-protocol-8: an aborted turn leaves no process, and its session is resumed", async () => {
+      const agent = await start(prompts.hang);
+      await eventOf(agent, "tool_call");
+      expect(await agent.abort()).toEqual({ type: "aborted" });
+      expect(left()).toEqual([]);
+      expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
+    });
+  });
+}
+
+/** The processes with this tag in their environment. A zombie has none. */
+function processesOf(tag: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "latin1").includes(tag);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}

@@ -1,0 +1,244 @@
+// A program that speaks the stream-json protocol of Claude Code as it was observed, for tests. Each word of the prompt's first line is an act,
+// such as `write:notes.txt`. It stores its session in $HOME/.claude as the real program does, and a line of each start in $HOME/claude.log.
+
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
+const args = process.argv.slice(2);
+if (args[0] === "--version") {
+  console.log(`${FAKE_CLAUDE_VERSION} (Claude Code)`);
+  process.exit(0);
+}
+
+const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+const [startId, resumeId] = [option("--session-id"), option("--resume")];
+const id = startId ?? resumeId;
+const sessions = join(HOME, ".claude/projects/-fake");
+const file = join(sessions, `${id}.jsonl`);
+const model = option("--model") ?? "claude-sonnet-4-5";
+const sumOf = () => (existsSync(file) ? readFileSync(file, "utf8").split("\n").length : 0);
+
+appendFileSync(
+  join(HOME, "claude.log"),
+  `${JSON.stringify({ args, env: Object.keys(process.env), cwd: process.cwd() })}\n`,
+);
+
+const say = (message) => process.stdout.write(`${JSON.stringify({ ...message, session_id: id })}\n`);
+const store = (line) => {
+  mkdirSync(sessions, { recursive: true });
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
+};
+const result = (fields) =>
+  say({
+    type: "result",
+    subtype: "success",
+    is_error: false,
+    terminal_reason: "completed",
+    queued_turn_count: 0,
+    ...fields,
+  });
+
+if (startId !== undefined && existsSync(file)) {
+  process.stderr.write(`Error: Session ID ${id} is already in use.\n`);
+  process.exit(1);
+}
+if (resumeId !== undefined && !existsSync(file)) {
+  const errors = [`No conversation found with session ID: ${id}`];
+  result({ subtype: "error_during_execution", is_error: true, terminal_reason: undefined, errors });
+  process.exitCode = 1;
+  process.exit();
+}
+
+let messages = 0;
+/** The sums of this process, as the real program reports them by model. */
+const used = { inputTokens: 0, outputTokens: 0, cacheReadInputTokens: 0 };
+function assistant(block, usage = { input_tokens: 10, output_tokens: 5 }) {
+  const message = { id: `msg_${resumeId === undefined ? 0 : 1}_${++messages}`, model, role: "assistant" };
+  const { output_tokens, ...input } = usage;
+  used.inputTokens += input.input_tokens;
+  used.outputTokens += output_tokens;
+  used.cacheReadInputTokens += input.cache_read_input_tokens ?? 0;
+  const stream = (event) => say({ type: "stream_event", event, parent_tool_use_id: null });
+  stream({
+    type: "message_start",
+    message: { ...message, content: [], usage: { ...input, output_tokens: 1 } },
+  });
+  if (block.type === "text") {
+    stream({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
+    stream({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: block.text } });
+  }
+  say({ type: "assistant", message: { ...message, content: [block], usage }, parent_tool_use_id: null });
+  stream({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } });
+  stream({ type: "message_stop" });
+}
+function toolCall(name, input) {
+  const callId = `toolu_${randomUUID()}`;
+  assistant({ type: "tool_use", id: callId, name, input });
+  return callId;
+}
+function toolResult(callId, text, isError = false) {
+  const content = [{ type: "tool_result", tool_use_id: callId, content: text, is_error: isError }];
+  say({ type: "user", message: { role: "user", content } });
+}
+/** Acts that happen in the first turn alone. */
+const once = (word) => {
+  const mark = join(HOME, `done-${word.replaceAll(/\W/g, "_")}`);
+  if (existsSync(mark)) return false;
+  writeFileSync(mark, "");
+  return true;
+};
+const never = () => new Promise(() => setInterval(() => {}, 1_000));
+
+const answers = new Map();
+/** Asks the host and waits for its answer. */
+async function permission(tool, input, callId) {
+  const requestId = `ask-${callId}`;
+  const answered = new Promise((resolve) => answers.set(requestId, resolve));
+  const request = { subtype: "can_use_tool", tool_name: tool, tool_use_id: callId, input };
+  say({ type: "control_request", request_id: requestId, request });
+  const answer = await answered;
+  appendFileSync(join(HOME, "answers"), `${JSON.stringify(answer)}\n`);
+  toolResult(callId, answer.behavior === "allow" ? "allowed" : answer.message, answer.behavior !== "allow");
+  return answer;
+}
+
+async function endless() {
+  const piece = "x".repeat(1024 * 1024);
+  process.stdout.on("error", () => process.exit(1));
+  for (;;)
+    if (!process.stdout.write(piece)) await new Promise((resolve) => process.stdout.once("drain", resolve));
+}
+
+async function act(word) {
+  const [name, value = ""] = word.split(":");
+  switch (name) {
+    case "think":
+      return assistant({ type: "thinking", thinking: "I think." });
+    case "write": {
+      const call = toolCall("Write", { file_path: value, content: "x" });
+      appendFileSync(value, "x\n");
+      return toolResult(call, `wrote ${value}`);
+    }
+    case "ask": {
+      const input = { file_path: value, content: "x" };
+      const answer = await permission("Write", input, toolCall("Write", input));
+      return answer.behavior === "allow" && appendFileSync(answer.updatedInput.file_path, "x\n");
+    }
+    case "unknown-request":
+      return say({ type: "control_request", request_id: "other", request: { subtype: "elicitation" } });
+    case "withdraw": {
+      const callId = toolCall("Bash", { command: "ls" });
+      void permission("Bash", { command: "ls" }, callId);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      say({ type: "control_cancel_request", request_id: `ask-${callId}` });
+      return toolResult(callId, "withdrawn", true);
+    }
+    case "step": {
+      // The program remembers in its session which steps it has done.
+      if (existsSync(file) && readFileSync(file, "utf8").includes(`"step ${value} done"`)) return undefined;
+      const callId = toolCall("Bash", { command: `step ${value}` });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      appendFileSync("steps", `${value}\n`);
+      store(`step ${value} done`);
+      return toolResult(callId, `step ${value} is done`);
+    }
+    case "env":
+      return toolResult(toolCall("Bash", { command: "env" }), JSON.stringify(process.env));
+    case "die": // In the middle of a call of a tool.
+      if (!once(word)) return undefined;
+      toolCall("Bash", { command: "make deploy" });
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 50);
+      return never();
+    case "always-die":
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
+      return never();
+    case "hang": {
+      if (!once(word)) return undefined;
+      toolCall("Bash", { command: "sleep 1000" });
+      const daemon = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+      appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
+      return never();
+    }
+    case "forget": // Dies before its session is on the disk.
+      return undefined;
+    case "garbage":
+      process.stdout.write('this is no JSON\n{"type": \n[1]\n\n');
+      process.stdout.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
+      say({ type: "tomorrow", what: { is: "unknown" } });
+      return say({ type: "user", message: { content: "a text" } });
+    case "bytes": // A text with bytes that are no UTF-8.
+      return process.stdout.write(
+        Buffer.concat([
+          Buffer.from('{"type":"assistant","message":{"content":[{"type":"text","text":"a'),
+          Buffer.from([0xff]),
+          Buffer.from('b"}]}}\n'),
+        ]),
+      );
+    case "huge":
+      return endless();
+    case "api-error":
+      result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
+      return process.exit(1);
+    case "exit":
+      process.stderr.write("error: unknown option '--verbose'\n");
+      return process.exit(1);
+    default:
+      return undefined;
+  }
+}
+
+let running = false;
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const message = JSON.parse(line);
+  if (message.type === "control_request" && message.request.subtype === "interrupt") {
+    say({
+      type: "control_response",
+      response: { subtype: "success", request_id: message.request_id, response: {} },
+    });
+    if (running)
+      result({ subtype: "error_during_execution", is_error: true, terminal_reason: "aborted_tools" });
+    process.exit(0);
+  }
+  if (message.type === "control_response") {
+    const { request_id: requestId, subtype, response, error } = message.response;
+    if (subtype === "error") appendFileSync(join(HOME, "answers"), `${error}\n`);
+    return answers.get(requestId)?.(response);
+  }
+  if (message.type !== "user") return;
+  const prompt = message.message.content[0].text;
+  if (running) {
+    say({ type: "command_lifecycle", command_uuid: message.uuid, state: "started" });
+    return assistant({ type: "text", text: `You say: ${prompt}` });
+  }
+  running = true;
+  void work(prompt);
+});
+
+async function work(prompt) {
+  // The request stands in the last line of a request to continue.
+  const words = prompt.split("\n").at(-1).split(" ");
+  if (words.includes("exit")) await act("exit");
+  say({
+    type: "system",
+    subtype: "init",
+    model,
+    claude_code_version: FAKE_CLAUDE_VERSION,
+    permissionMode: option("--permission-mode"),
+    cwd: process.cwd(),
+  });
+  if (words.includes("forget") && once("forget")) process.kill(process.pid, "SIGKILL");
+  store({ prompt });
+  for (const word of words) await act(word);
+  const text = `Done: ${words.join(" ")}`;
+  assistant({ type: "text", text }, { input_tokens: 100, cache_read_input_tokens: 1_000, output_tokens: 20 });
+  result({
+    result: text,
+    total_cost_usd: sumOf(), // The sum over the session, which nobody should add up.
+    model_usage_since_last_result: { [model]: used, "claude-haiku-4-5": { inputTokens: 7, outputTokens: 3 } },
+  });
+  running = false;
+}

@@ -1,0 +1,82 @@
+// Makes the agents of external programs for the commands that run agents (`loadExternalAgent`), and lists their programs.
+
+import {
+  ACP_AGENTS,
+  AcpAgent,
+  ClaudeCode,
+  externalAgent,
+  type ExternalAgentProtocol,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import type { Agent } from "@holdfast/runtime";
+import type { Io } from "../frame/command.ts";
+import { agentPlaces } from "./agent-places.ts";
+import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
+import { projectRulesOf } from "./kept-rules.ts";
+
+/** One agent for each program and folder, because the tasks of a process are known by their names. */
+const known = new Map<string, Agent>();
+
+/**
+ * The agent of an external program, whose sessions work in the current folder.
+ *
+ * @param isContinued the session has begun, and checks the program itself.
+ * @throws HoldfastError when the program is missing or too old.
+ */
+export async function loadExternalAgent(
+  name: ExternalAgentName,
+  io: Pick<Io, "cwd" | "env">,
+  isContinued: boolean,
+): Promise<Agent> {
+  const protocol = protocolOf(name, io);
+  if (!isContinued) await protocol.find();
+  const key = `${name} ${io.cwd}`;
+  const agent =
+    known.get(key) ??
+    externalAgent(protocol, {
+      folder: io.cwd,
+      permissionModes: name === "claude-code" ? ["default", "acceptEdits", "plan"] : ["default"],
+      projectRules: projectRulesOf(agentPlaces(io)),
+    });
+  known.set(key, agent);
+  return agent;
+}
+
+export interface ExternalProgram {
+  readonly name: string;
+  readonly status: "ready" | "missing" | "refused";
+  /** The version and abilities, or the problem. */
+  readonly found: string;
+  readonly fix?: string;
+}
+
+/** The programs that Holdfast can run as agents, whether they are there, and their abilities. */
+export function findExternalPrograms(io: Pick<Io, "cwd" | "env">): Promise<readonly ExternalProgram[]> {
+  return Promise.all(EXTERNAL_AGENT_NAMES.map((name) => findProgram(protocolOf(name, io))));
+}
+
+async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalProgram> {
+  const { name } = protocol;
+  try {
+    const { version } = await protocol.find();
+    const { resume, steer, usage } = protocol.capabilities();
+    const abilities = [
+      resume === "none" ? "sessions end with their process" : "resumes sessions",
+      steer === "none" ? "takes no message while it works" : "takes messages while it works",
+      usage === "none" ? "reports no usage" : `reports usage per ${usage}`,
+    ];
+    return { name, status: "ready", found: `${name} ${version} (${abilities.join(", ")})` };
+  } catch (error) {
+    if (!HoldfastError.is(error)) throw error;
+    const { code, message, got, fix } = error;
+    if (code === "program_missing") return { name, status: "missing", found: `${name} is not installed` };
+    const found = got === undefined ? message : `${message}: ${got}`;
+    return { name, status: "refused", found, ...(fix === undefined ? {} : { fix }) };
+  }
+}
+
+function protocolOf(name: ExternalAgentName, { cwd, env }: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
+  const place = { environment: env, folder: cwd };
+  const facts = ACP_AGENTS.find((one) => one.name === name);
+  return facts === undefined ? new ClaudeCode(place) : new AcpAgent({ facts, ...place });
+}
