@@ -54,7 +54,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["coding-agent", "agent-files", "external-agents"],
     ["capabilities"],
   ],
-  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page"]],
+  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page", "mcp"]],
   runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
@@ -66,7 +66,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["typing"],
     ["run", "inbox"],
     ["ask", "doctor", "chat"],
-    ["local", "ipc", "transfer"],
+    ["local", "ipc", "transfer", "mcp-server"],
     ["commands/people", "commands/library"],
     ["commands"],
   ],

@@ -30,6 +30,7 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Registry } from "./store/registry.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { SWEEP_MS, Unmatched } from "./dispatch/unmatched.ts";
+import { createMcpEndpoint } from "./mcp/mcp-endpoint.ts";
 import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
@@ -65,6 +66,13 @@ export interface CoordinatorConfig {
   readonly hosts?: readonly string[];
   /** Origins whose pages may call it, beside its own. */
   readonly origins?: readonly string[];
+  /** The tools of the orchestrator at `/mcp`. */
+  readonly mcp?: {
+    /** Whether callers may delete their own ended sessions. */
+    readonly deleteSessions?: boolean;
+    /** Whether each agent is a tool of its own, too. */
+    readonly agentTools?: boolean;
+  };
 }
 
 export interface CoordinatorOptions {
@@ -202,6 +210,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     metrics: () => metrics.text(host),
     onError: (error, requestId) => log(`request ${requestId} failed`, error),
     monotonic: () => clock.monotonic(),
+    mcp: createMcpEndpoint({
+      mayDelete: config.mcp?.deleteSessions === true,
+      offersAgents: config.mcp?.agentTools === true,
+    }),
     ...(options.page === undefined ? {} : { page: options.page }),
     ...(config.limits === undefined ? {} : { limits: config.limits }),
     ...(config.hosts === undefined ? {} : { hosts: config.hosts }),

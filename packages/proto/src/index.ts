@@ -87,6 +87,10 @@ export {
   DeregisterResponseSchema,
   type Runner,
   RunnerSchema,
+  type ListAgentsRequest,
+  ListAgentsRequestSchema,
+  type ListAgentsResponse,
+  ListAgentsResponseSchema,
   type ListRunnersRequest,
   ListRunnersRequestSchema,
   type ListRunnersResponse,
@@ -99,6 +103,8 @@ export {
   DeleteRunnerRequestSchema,
   type DeleteRunnerResponse,
   DeleteRunnerResponseSchema,
+  type StartableAgent,
+  StartableAgentSchema,
   RunnerService,
 } from "./gen/holdfast/v1/runner_service_pb.js";
 export {

@@ -52,6 +52,13 @@ export interface Page {
   authorizationOf(headers: IncomingHttpHeaders): string | undefined;
 }
 
+/** A protocol beside the contract, which calls the contract's methods. */
+export interface Endpoint {
+  serves(path: string): boolean;
+  /** @throws HoldfastError when nothing has been answered yet. */
+  serve(exchange: Exchange, calls: Calls): Promise<void>;
+}
+
 export interface PageCall {
   /** @throws Refusal `unauthenticated` or `token_revoked`. */
   authenticate(authorization: string | undefined): Promise<Caller>;
@@ -70,6 +77,8 @@ export interface ApiOptions {
   /** The text of `/metrics`, for admins. */
   readonly metrics?: () => string | Promise<string>;
   readonly page?: Page;
+  /** The tools of the orchestrator. */
+  readonly mcp?: Endpoint;
   /** Called with every internal error. Must not throw. */
   readonly onError?: (error: HoldfastError, requestId: string) => void;
   /** Milliseconds that only grow. */
@@ -105,6 +114,7 @@ export function serveApi(options: ApiOptions): Api {
         checkHead(headOf(exchange), policy);
         signInPage(exchange, options.page);
         if (options.page?.serves(exchange.path) === true) await options.page.serve(exchange, calls);
+        else if (options.mcp?.serves(exchange.path) === true) await options.mcp.serve(exchange, calls);
         else if (exchange.path.startsWith("/holdfast.")) await serveRpc(exchange);
         else if (exchange.path === "/openapi.json") servePlain(exchange, "application/json", openApi());
         else if (exchange.path === "/metrics") await serveMetrics(exchange, calls, options.metrics);

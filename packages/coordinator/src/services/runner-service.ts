@@ -28,6 +28,7 @@ import {
 import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
 import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
+import { startableAgents } from "../store/startable-agents.ts";
 import type { PollAnswer } from "../dispatch/poller.ts";
 import { bytesOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
@@ -281,6 +282,10 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         runners: await Promise.all(page.map(messageFor)),
         ...(next === undefined ? {} : { nextCursor: next }),
       };
+    },
+
+    async listAgents(_request, context) {
+      return { agents: [...startableAgents(await registry.all(), callOf(context).caller.owner)] };
     },
 
     async get({ runnerId }, context) {

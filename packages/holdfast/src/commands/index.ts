@@ -12,7 +12,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ],
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
-  ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
+  ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token", "mcp"]],
   ["Set up", ["agents", "rules", "skill", "env", "secret", "config", "doctor"]],
 ];
 
@@ -52,6 +52,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
   agents: async () => (await import("./agents.ts")).agents,
+  mcp: async () => (await import("./library/mcp.ts")).mcp,
   env: async () => (await import("./library/env.ts")).env,
   skill: async () => (await import("./library/skill.ts")).skill,
   secret: async () => (await import("./secret.ts")).secret,

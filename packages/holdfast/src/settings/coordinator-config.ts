@@ -75,6 +75,18 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     1_000,
     "How many times in a row a session may be lost with a runner that holds nothing else, before it is paused as poison: 5 when absent.",
   ),
+  mcp: {
+    type: "object",
+    description: "The tools at /mcp, by which agents start sessions.",
+    properties: {
+      deleteSessions: {
+        type: "boolean",
+        description: "Let callers delete the ended sessions that they have started by these tools.",
+      },
+      agentTools: { type: "boolean", description: "Offer each agent as a tool of its own, too." },
+    },
+    additionalProperties: false,
+  },
   limits: {
     type: "object",
     description: "Limits of the API.",

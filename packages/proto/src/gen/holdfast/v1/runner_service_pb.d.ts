@@ -679,6 +679,64 @@ export declare type ListRunnersResponse = Message<"holdfast.v1.ListRunnersRespon
 export declare const ListRunnersResponseSchema: GenMessage<ListRunnersResponse>;
 
 /**
+ * @generated from message holdfast.v1.ListAgentsRequest
+ */
+export declare type ListAgentsRequest = Message<"holdfast.v1.ListAgentsRequest"> & {
+};
+
+/**
+ * Describes the message holdfast.v1.ListAgentsRequest.
+ * Use `create(ListAgentsRequestSchema)` to create a new message.
+ */
+export declare const ListAgentsRequestSchema: GenMessage<ListAgentsRequest>;
+
+/**
+ * @generated from message holdfast.v1.ListAgentsResponse
+ */
+export declare type ListAgentsResponse = Message<"holdfast.v1.ListAgentsResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.v1.StartableAgent agents = 1;
+   */
+  agents: StartableAgent[];
+};
+
+/**
+ * Describes the message holdfast.v1.ListAgentsResponse.
+ * Use `create(ListAgentsResponseSchema)` to create a new message.
+ */
+export declare const ListAgentsResponseSchema: GenMessage<ListAgentsResponse>;
+
+/**
+ * @generated from message holdfast.v1.StartableAgent
+ */
+export declare type StartableAgent = Message<"holdfast.v1.StartableAgent"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The versions that runners offer. Empty if a runner takes sessions of any version.
+   *
+   * @generated from field: repeated string versions = 2;
+   */
+  versions: string[];
+
+  /**
+   * The number of runners that offer it.
+   *
+   * @generated from field: int32 runners = 3;
+   */
+  runners: number;
+};
+
+/**
+ * Describes the message holdfast.v1.StartableAgent.
+ * Use `create(StartableAgentSchema)` to create a new message.
+ */
+export declare const StartableAgentSchema: GenMessage<StartableAgent>;
+
+/**
  * @generated from message holdfast.v1.GetRunnerRequest
  */
 export declare type GetRunnerRequest = Message<"holdfast.v1.GetRunnerRequest"> & {
@@ -800,6 +858,16 @@ export declare const RunnerService: GenService<{
     methodKind: "unary";
     input: typeof ListRunnersRequestSchema;
     output: typeof ListRunnersResponseSchema;
+  },
+  /**
+   * The agents that the caller can start now: those of every runner that takes the caller's sessions, by name.
+   *
+   * @generated from rpc holdfast.v1.RunnerService.ListAgents
+   */
+  listAgents: {
+    methodKind: "unary";
+    input: typeof ListAgentsRequestSchema;
+    output: typeof ListAgentsResponseSchema;
   },
   /**
    * A runner by its id, or by its name if no other runner has that name. The same holds wherever a registered

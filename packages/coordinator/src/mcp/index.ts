@@ -1,0 +1,4 @@
+// The orchestrator's tools for a process that reaches a coordinator over a connection.
+
+export { OrchestratorMemory, type Orchestrator, type OrchestratorSettings } from "./orchestrator.ts";
+export { orchestratorServer } from "./orchestrator-tools.ts";
