@@ -41,6 +41,12 @@ const CHECKS: readonly Check[] = [
   ["tidy", "node", "scripts/tidy.ts"],
 ];
 
+/** Each program that some tests need, with its Debian package. */
+const PROGRAMS = [
+  ["strace", "strace"],
+  ["bwrap", "bubblewrap"],
+] as const;
+
 const STALL_MS = 5 * 60_000;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -54,7 +60,7 @@ const args = process.argv.slice(2);
 const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
 if (args.includes("--help") || args.includes("-h")) printHelp(import.meta.filename);
 if (args.length === 0) {
-  installStrace();
+  installPrograms();
   await Promise.all([runChecks(CHECKS, counts), runTests([], counts)]);
 } else if (args.includes("--changed")) {
   const { tests, checks } = forChange();
@@ -190,20 +196,24 @@ function skipReason(test: TestCase): string {
   return "no reason given";
 }
 
-/** Some tests watch system calls. Where we may, on a bare Debian, we fetch what they need; else they skip by name. */
-function installStrace(): void {
-  const hasStrace = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
-  if (hasStrace || process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
+/** Where we may, on a bare Debian, we fetch the programs that tests need. Elsewhere such tests are skipped by name. */
+function installPrograms(): void {
+  const isThere = (program: string): boolean =>
+    spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+  const missing = PROGRAMS.filter(([program]) => !isThere(program)).map(([, name]) => name);
+  if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return;
   const startedAt = performance.now();
   const quietly = {
     stdio: "ignore",
     timeout: 120_000,
     env: { ...env, DEBIAN_FRONTEND: "noninteractive" },
   } as const;
-  const install = () => spawnSync("apt-get", ["install", "-y", "-qq", "strace"], quietly).status === 0;
+  const install = () => spawnSync("apt-get", ["install", "-y", "-qq", ...missing], quietly).status === 0;
   // A fresh image has no package lists, so the first try may find nothing.
-  const isThere = install() || (spawnSync("apt-get", ["update", "-qq"], quietly).status === 0 && install());
-  console.log(`${isThere ? "ok    " : "no    "} strace, installed with apt-get (${seconds(startedAt)} s)`);
+  const isDone = install() || (spawnSync("apt-get", ["update", "-qq"], quietly).status === 0 && install());
+  console.log(
+    `${isDone ? "ok    " : "no    "} ${missing.join(", ")}, installed with apt-get (${seconds(startedAt)} s)`,
+  );
 }
 
 function seconds(startedAt: number): string {

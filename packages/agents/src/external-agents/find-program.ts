@@ -1,9 +1,9 @@
 // Finds the program of an external agent on the PATH and asks for its version (`findProgram`).
 
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
+
+import { programOnPath } from "../workspace/program-on-path.ts";
 
 export interface WantedProgram {
   /** The name of the file. */
@@ -24,7 +24,7 @@ export async function findProgram(
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<{ readonly program: string; readonly version: string }> {
-  const program = onPath(wanted.name, env["PATH"] ?? "");
+  const program = programOnPath(wanted.name, env["PATH"] ?? "");
   if (program === undefined)
     throw new HoldfastError(
       "program_missing",
@@ -57,20 +57,6 @@ export async function findProgram(
     expected: `version ${wanted.versionMin} or later`,
     fix: `install a newer one: ${wanted.install}`,
   });
-}
-
-function onPath(name: string, path: string): string | undefined {
-  for (const folder of path.split(delimiter)) {
-    if (!isAbsolute(folder)) continue; // A relative entry would run what the project contains.
-    const file = join(folder, name);
-    try {
-      accessSync(file, constants.X_OK);
-      if (statSync(file).isFile()) return file;
-    } catch {
-      // It is not there.
-    }
-  }
-  return undefined;
 }
 
 function isOlder(version: string, min: string): boolean {

@@ -142,6 +142,17 @@ export function sandboxConformance({ backend, unavailable }: SandboxSubject): vo
         );
       });
 
+      // A sandbox without this capability does not promise it.
+      if (isHeld)
+        test("sandbox-backend-5: a process that left its session and ignores signals does not outlive its command", async () => {
+          await run(
+            "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM HUP; while true; do date > left.txt; sleep 0.05; done') & done; sleep 0.3",
+          );
+          rmSync(join(place.root, "left.txt"), { force: true });
+          await run("sleep 0.3");
+          expect(existsSync(join(place.root, "left.txt"))).toBe(false);
+        });
+
       test("sandbox-backend-6: a command has the variables that it was given and no other of this process", async () => {
         const { stdout } = await workspace.execute("env", { env: { OWN: "one" } });
         expect(stdout).toContain("OWN=one");
@@ -221,11 +232,14 @@ export function sandboxConformance({ backend, unavailable }: SandboxSubject): vo
           await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
           const { port } = server.address() as AddressInfo;
           const url = `http://127.0.0.1:${port}/`;
+          const socket = createServer((_request, response) => void response.end(SECRET));
+          await new Promise<void>((resolve) => socket.listen(join(base, "socket"), resolve));
           const { stdout } = await run(
             `curl -m 2 ${url}; wget -T 2 -O - ${url}; node -e 'fetch("${url}").then(r=>r.text()).then(console.log)'; ` +
-              `exec 3<>/dev/tcp/127.0.0.1/${port}; echo 'GET / HTTP/1.0' >&3; head -c 99 <&3; curl -m 2 http://169.254.169.254/`,
+              `exec 3<>/dev/tcp/127.0.0.1/${port}; echo 'GET / HTTP/1.0' >&3; head -c 99 <&3; curl -m 2 http://169.254.169.254/; ` +
+              `curl -m 2 --unix-socket ${base}/socket http://socket/`,
           );
-          await new Promise((resolve) => server.close(resolve));
+          await Promise.all([server, socket].map((one) => new Promise((resolve) => one.close(resolve))));
           expect(stdout).not.toContain(SECRET);
           expect(visits).toBe(0);
         });
@@ -244,6 +258,14 @@ export function sandboxConformance({ backend, unavailable }: SandboxSubject): vo
             return existsSync(path) ? readFileSync(path).length : 0;
           });
           for (const size of sizes) expect(size).toBeLessThanOrEqual(1024 * 1024);
+        });
+
+      // A sandbox without this capability does not promise it.
+      if (capabilities.limits.includes("memory") && capabilities.exec === "machine")
+        test("sandbox-backend-12: a command that exceeds its memory fails", async () => {
+          const { end } = await run("dd if=/dev/zero of=/dev/null bs=6G count=1");
+          expect(end).not.toEqual({ type: "exit", exitCode: 0 });
+          expect((await run("echo alive")).stdout).toBe("alive\n");
         });
 
       test("sandbox-backend-13: a sandbox that is destroyed leaves the folder", async () => {

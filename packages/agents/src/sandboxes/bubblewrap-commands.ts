@@ -1,0 +1,117 @@
+// Runs commands of a workspace in namespaces of their own, by `bwrap` (`bubblewrapCommands`). Linux only.
+//
+//   bubblewrap-commands-1. A command sees the system's programs and libraries, read-only, and the folder. It sees nothing else of this machine:
+//       no home folder, no socket, no process, no network, also not the one of this machine.
+//   bubblewrap-commands-2. In the folder, `.git` is read-only and `.holdfast` is hidden. A folder without `.holdfast` gets an empty one, because
+//       only a place that exists can be hidden.
+//   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
+//   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
+//   bubblewrap-commands-5. Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no program of the
+//       command there.
+
+import { existsSync } from "node:fs";
+import { dirname, isAbsolute, join, relative } from "node:path";
+
+import type { WorkspaceCapabilities } from "../workspace/capabilities.ts";
+import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
+import type { Launch } from "../workspace/execute.ts";
+import { OWN_FOLDER } from "../workspace/contained-directory.ts";
+
+export const BUBBLEWRAP_CAPABILITIES: WorkspaceCapabilities = {
+  exec: "machine",
+  files: "workspace",
+  pty: false,
+  ports: false,
+  snapshot: "none",
+  network: "none",
+  limits: ["time", "output", "memory", "file_size"],
+  credentials: "hidden",
+};
+
+export interface BubblewrapOptions {
+  /** Absolute paths. */
+  readonly bwrap: string;
+  readonly prlimit: string;
+  /** The folder, without symbolic links. */
+  readonly root: string;
+  readonly fileBytes: number;
+  /** The memory of each process of a command. */
+  readonly memoryBytes?: number;
+}
+
+/** Compilers and test runners need some gigabytes. */
+const MEMORY_BYTES = 4 * 1024 ** 3;
+/** The kernel exempts root from this limit. */
+const PROCESSES = 4_096;
+/** The folders that programs need, apart from those of PATH. */
+const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"];
+/** Files of the system with secrets. Only root can read them. */
+const SECRET_FILES = ["/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers"];
+const SECRET_FOLDERS = ["/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d"];
+
+export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
+  const host = hostCommands();
+  return {
+    sandbox: "bubblewrap",
+    capabilities: BUBBLEWRAP_CAPABILITIES,
+    containment:
+      "commands run in namespaces without network; they see the system's programs and can change the files of this folder alone",
+    run: (request, isOwn) =>
+      host.run(isOwn ? request : { ...request, argv: wrapped(request, options) }, isOwn), // bubblewrap-commands-5.
+    endTagged: (tag) => host.endTagged(tag),
+    close: () => host.close(),
+  };
+}
+
+/** The command line that starts a command in its namespaces. */
+export function wrapped(request: Launch, options: BubblewrapOptions): Launch["argv"] {
+  const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
+  const { HOME = "/", PATH = "" } = request.env;
+  const own = join(root, OWN_FOLDER);
+  const git = join(root, ".git");
+  const visible = [...SYSTEM, ...programFolders(PATH)].flatMap((path) => ["--ro-bind-try", path, path]);
+  const isolation = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL".split(" ");
+  const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
+  const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
+  // bubblewrap-commands-2.
+  const guards = ["--tmpfs", own, "--remount-ro", own, "--ro-bind-try", git, git];
+  const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
+  // The shell reports a program that does not exist by the exit code 127.
+  const command = ["/bin/sh", "-c", 'exec "$@"', "sh", ...request.argv];
+  return [
+    bwrap,
+    ...isolation,
+    ...visible,
+    ...hidden(),
+    ...scratch,
+    ...folder,
+    ...guards,
+    "--",
+    prlimit,
+    ...limits,
+    "--",
+    ...command,
+  ];
+}
+
+/** The folders of PATH that are not the system's, such as that of a Node of the user's, each with the libraries beside it. */
+function programFolders(path: string): readonly string[] {
+  return path
+    .split(":")
+    .filter(
+      (folder) => isAbsolute(folder) && folder !== "/" && !SYSTEM.some((known) => isWithin(folder, known)),
+    )
+    .flatMap((folder) => [folder, join(dirname(folder), "lib")]);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const rest = relative(folder, path);
+  return rest === "" || (!rest.startsWith("..") && !isAbsolute(rest));
+}
+
+function hidden(): readonly string[] {
+  return [
+    ...SECRET_FILES.filter((path) => existsSync(path)).flatMap((path) => ["--ro-bind", "/dev/null", path]),
+    ...SECRET_FOLDERS.filter((path) => existsSync(path)).flatMap((path) => ["--tmpfs", path]),
+  ];
+}

@@ -1,0 +1,70 @@
+// The sandbox `bubblewrap`: programs of this machine in namespaces of their own, over the folder. Linux only.
+//
+//   bubblewrap-sandbox-1. It is used after its canaries have tried to break out, once in each process.
+
+import { realpath } from "node:fs/promises";
+
+import { hostEnvironment } from "../workspace/host-environment.ts";
+import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
+import { programOnPath } from "../workspace/program-on-path.ts";
+import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
+import { BUBBLEWRAP_CAPABILITIES, bubblewrapCommands } from "./bubblewrap-commands.ts";
+import { runCanaries } from "./sandbox-canaries.ts";
+import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
+
+export const bubblewrapSandbox: SandboxBackend = {
+  name: "bubblewrap",
+  capabilities: BUBBLEWRAP_CAPABILITIES,
+
+  async check(): Promise<SandboxCheck> {
+    if (process.platform !== "linux")
+      return {
+        status: "unavailable",
+        reason: "bubblewrap runs on Linux alone",
+        fix: "use the sandbox virtual",
+      };
+    const bwrap = findProgram("bwrap");
+    if (bwrap === undefined)
+      return { status: "unavailable", reason: "bwrap is not on the PATH", fix: INSTALL };
+    if (findProgram("prlimit") === undefined)
+      return { status: "unavailable", reason: "prlimit is not on the PATH", fix: "install util-linux" };
+    try {
+      const canaries = await runCanaries({
+        open: (root, home) => openAt(root, { inherit: { ...hostEnvironment, HOME: home } }),
+      });
+      const escaped = canaries.filter((canary) => canary.escaped).map(({ name }) => name);
+      if (escaped.length === 0)
+        return { status: "ready", found: `${bwrap}, which held in ${canaries.length} attempts to break out` };
+      return {
+        status: "unavailable",
+        reason: `a command could ${escaped.join(", and ")}`,
+        fix: "use another sandbox on this machine, and report this",
+      };
+    } catch (error) {
+      return { status: "unavailable", reason: (error as Error).message, fix: ALLOW };
+    }
+  },
+
+  open: ({ root }, options) => openAt(root, options),
+
+  // The folder is all that there is.
+  destroy: async () => {},
+};
+
+const INSTALL = "install it: apt-get install bubblewrap, or dnf install bubblewrap";
+const ALLOW =
+  "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's restriction), or use the sandbox virtual";
+
+async function openAt(root: string, options: SandboxOptions): Promise<Workspace> {
+  const commands = bubblewrapCommands({
+    bwrap: findProgram("bwrap") ?? "bwrap",
+    prlimit: findProgram("prlimit") ?? "prlimit",
+    root: await realpath(root).catch(() => root),
+    fileBytes: options.limits?.fileBytes ?? WORKSPACE_LIMITS.fileBytes,
+  });
+  return openWorkspace({ ...options, root, commands });
+}
+
+function findProgram(name: string): string | undefined {
+  return programOnPath(name, hostEnvironment["PATH"] ?? "");
+}
