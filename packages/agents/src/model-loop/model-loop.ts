@@ -16,9 +16,12 @@ import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "
 import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
+import { contextWindow } from "../models/context-window.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
+import { readResult } from "./compaction/read-result.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
@@ -45,6 +48,8 @@ export interface ModelLoopOptions {
   readonly capabilities?: readonly AnyCapability[];
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
+  /** The tokens that a model reads and writes in one call; from the table of prices by default. */
+  readonly contextWindow?: (model: string | null) => number;
 }
 
 const textInput = z.union(
@@ -70,7 +75,7 @@ export class ModelLoop {
     this.#model = modelTask(options.model);
     this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
     const { tools = [] } = options;
-    this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, ...tools];
+    this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, readResult, ...tools];
   }
 
   /**
@@ -84,7 +89,14 @@ export class ModelLoop {
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
     const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
     const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
-    const parts: LoopParts = { model: this.#model, tools, capabilities, prepare, projectRules };
+    const parts: LoopParts = {
+      model: this.#model,
+      tools,
+      capabilities,
+      prepare,
+      projectRules,
+      contextWindow: this.#options.contextWindow ?? contextWindow,
+    };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     return defineAgent<unknown, Json, ModelState>({
@@ -95,6 +107,8 @@ export class ModelLoop {
       input,
       tasks: [
         this.#model,
+        conversationTail,
+        earlierResult,
         ...Object.values(this.#workspaceTasks),
         ...capabilities.flatMap((capability) => capability.tasks ?? []),
       ] as readonly TaskDefinition[],

@@ -3,6 +3,8 @@
 import type { Json } from "@holdfast/core";
 
 import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
+import { NO_BOUNDARY, type BoundaryState } from "./compaction/boundary-state.ts";
+import { NO_CONTEXT, type ContextSize } from "./compaction/context-size.ts";
 import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
@@ -22,6 +24,10 @@ export interface ModelState {
   /** The model that answered last, as `provider/model`; `null` before the first answer. */
   readonly model: string | null;
   readonly usage: SpentUsage;
+  /** The present request, as the model reads it. */
+  readonly request: string;
+  readonly context: ContextSize;
+  readonly boundaries: BoundaryState;
   /** The most tokens that the conversation can have, by `entryTokens`. */
   readonly conversationTokens: number;
   /** The rules of the project when the session started, and those that people gave with their answers since. */
@@ -58,6 +64,9 @@ export const FIRST_STATE: ModelState = {
   guard: FRESH_GUARD,
   model: null,
   usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
+  request: "",
+  context: NO_CONTEXT,
+  boundaries: NO_BOUNDARY,
   conversationTokens: 0,
   rules: [],
   todos: [],

@@ -152,10 +152,23 @@ function flatten(content: unknown): string {
   if (Array.isArray(content)) return content.map(flatten).join(" ");
   if (typeof content === "object" && content !== null) {
     if ("toolCalls" in content && Array.isArray(content.toolCalls)) return flattenReply(content);
+    if ("boundary" in content) return flattenBoundary(content);
     if ("text" in content && typeof content.text === "string") return content.text;
     if ("content" in content) return flatten(content.content);
   }
   return JSON.stringify(content) ?? "";
+}
+
+/** The first message after a boundary, at which a conversation was summarised. */
+function flattenBoundary({
+  boundary,
+  text,
+}: {
+  readonly boundary: unknown;
+  readonly text?: unknown;
+}): string {
+  const { number, tokens } = (boundary ?? {}) as { readonly number?: unknown; readonly tokens?: unknown };
+  return `(context boundary ${String(number)}: about ${String(tokens)} tokens were summarised)  ${String(text)}`;
 }
 
 /** The reply of a model: its text, and each tool call with its input. */

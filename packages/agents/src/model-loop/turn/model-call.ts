@@ -42,6 +42,7 @@ function noteReply(draft: TurnDraft, { model, usage }: ModelReply): void {
   draft.change({
     model,
     turns: draft.state.turns + 1,
+    context: { counted: usage.inputTokens + usage.outputTokens, addedBytes: 0 },
     usage: {
       inputTokens: spent.inputTokens + usage.inputTokens,
       outputTokens: spent.outputTokens + usage.outputTokens,

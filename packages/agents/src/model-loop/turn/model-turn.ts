@@ -5,6 +5,7 @@ import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
 import { offersOf } from "../capability.ts";
+import { Compaction } from "../compaction/compaction.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../loop-tools.ts";
 import type { ModelState } from "../model-state.ts";
@@ -16,6 +17,7 @@ import {
   NO_OUTPUT,
   systemPrompt,
 } from "../system-prompt.ts";
+import { requestText } from "../request-text.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
 import { askModel } from "./model-call.ts";
 import { offeredTools } from "./offered-tools.ts";
@@ -79,8 +81,9 @@ export class ModelTurn {
     const { workspace, facts, rules } = prepared;
     const isConversation = prepared.agent.isConversation || wantsConversation(this.#draft.ctx.input);
     const agent: AgentRecord = { ...prepared.agent, isConversation };
-    this.#draft.change({ agent, workspace, facts, rules });
-    this.#draft.append("user", textOf(this.#draft.ctx.input));
+    const request = requestText(this.#draft.ctx.input);
+    this.#draft.change({ agent, workspace, facts, rules, request });
+    this.#draft.append("user", request);
     return this.#workInterruptibly(agent, workspace);
   }
 
@@ -96,14 +99,22 @@ export class ModelTurn {
     );
     if (given === undefined) return { done: this.#draft.state.answer };
     this.#dropInterruptions(); // They were for the turn before.
-    this.#draft.append("user", textOf(given.payload));
-    this.#draft.change({ isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
+    const request = requestText(given.payload);
+    this.#draft.append("user", request);
+    this.#draft.change({ request, isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
     return this.#draft.next();
   }
 
   async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
+    const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
+    const all = [...this.#draft.parts.tools, ...offers.flatMap((offer) => offer.tools ?? [])];
+    const tools = offeredTools(agent, all, this.#draft.state.boundaries.count > 0);
+    const instructions = offers.flatMap((offer) => offer.instructions ?? []);
+    const system = systemPrompt(agent, workspace, instructions);
+    const compaction = new Compaction(this.#draft, agent, system, tools);
+    if (compaction.isDue) return compaction.make(); // Messages that arrived meanwhile follow the boundary.
     for (let steer; (steer = this.#draft.ctx.takeSignal(STEER)) !== undefined;)
-      this.#draft.append("user", textOf(steer));
+      this.#draft.append("user", requestText(steer));
     while (this.#draft.ctx.hasSignal(REVOKE_RULES)) {
       this.#draft.ctx.takeSignal(REVOKE_RULES);
       this.#draft.change({ rules: [] });
@@ -115,13 +126,14 @@ export class ModelTurn {
         `it has made ${this.#draft.state.turns} model calls for this request`,
       );
 
-    const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
-    const tools = offeredTools(agent, [
-      ...this.#draft.parts.tools,
-      ...offers.flatMap((offer) => offer.tools ?? []),
-    ]);
-    const instructions = offers.flatMap((offer) => offer.instructions ?? []);
-    const reply = await askModel(this.#draft, agent, systemPrompt(agent, workspace, instructions), tools);
+    let reply: ModelReply;
+    try {
+      reply = await askModel(this.#draft, agent, system, tools);
+    } catch (error) {
+      const again = compaction.afterFailure(error);
+      if (again !== undefined) return again;
+      throw error;
+    }
     const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
     this.#draft.append("assistant", content);
     if (reply.finishReason === "refusal")
@@ -176,13 +188,4 @@ function wantsConversation(input: unknown): boolean {
   return (
     typeof input === "object" && input !== null && "conversation" in input && input.conversation === true
   );
-}
-
-/** A request as the text that the model reads: a text itself, `{ text }`, or JSON. */
-function textOf(input: unknown): string {
-  if (typeof input === "string") return input;
-  const { text, prompt } = (input ?? {}) as { readonly text?: unknown; readonly prompt?: unknown };
-  if (typeof text === "string") return text;
-  if (typeof prompt === "string") return prompt;
-  return JSON.stringify(input ?? "", null, 2);
 }

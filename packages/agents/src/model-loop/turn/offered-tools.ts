@@ -1,16 +1,26 @@
 // The tools that a turn offers to the model. Pure.
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import { READ_RESULT } from "../compaction/read-result.ts";
 import { submitOutput } from "../loop-tools.ts";
 import { matchesName } from "../permission/permissions.ts";
 import type { Tool } from "../tool.ts";
 
-/** The tools of an agent's record, by name. */
-export function offeredTools(agent: AgentRecord, all: readonly Tool[]): ReadonlyMap<string, Tool> {
+/**
+ * The tools of an agent's record, by name.
+ *
+ * @param hasBoundary whether a boundary has taken results out of the conversation. The prompt cache is cold then in any case.
+ */
+export function offeredTools(
+  agent: AgentRecord,
+  all: readonly Tool[],
+  hasBoundary: boolean,
+): ReadonlyMap<string, Tool> {
   const { tools, deniedTools, outputSchema, planFirst } = agent;
   const isOffered = ({ offered: { name } }: Tool): boolean => {
     if (deniedTools.some((pattern) => matchesName(pattern, name))) return false;
     if (name === "propose_plan") return planFirst;
+    if (name === READ_RESULT) return hasBoundary;
     return tools === null || tools.some((pattern) => matchesName(pattern, name));
   };
   const offered = all.filter(isOffered);

@@ -106,7 +106,12 @@ export class ToolCalls {
       isValid: outcome.isInvalid !== true,
       isChange,
     });
-    this.#draft.change({ guard: verdict.guard, ...outcome.update });
+    const { boundaries } = this.#draft.state;
+    this.#draft.change({
+      guard: verdict.guard,
+      boundaries: { ...boundaries, callsSince: boundaries.callsSince + 1 },
+      ...outcome.update,
+    });
     const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
     const content: ToolContent = { toolCallId: call.id, name, text, isError: outcome.isError };
     this.#draft.append("tool", content);

@@ -10,6 +10,7 @@ import type { AgentRecord, PermissionRule } from "../../agent-files/agent-record
 import type { ModelToolCall } from "../../models/model-provider.ts";
 import type { modelTask } from "../../models/model-task.ts";
 import { entryTokens } from "../../models/request-size.ts";
+import { entryBytes } from "../compaction/context-size.ts";
 import type { AnyCapability } from "../capability.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { FIRST_STATE, type CapabilityFacts, type ModelState } from "../model-state.ts";
@@ -26,6 +27,8 @@ export interface LoopParts {
   /** Reads what a session that starts now continues with. */
   readonly prepare: (task: TaskContext) => Promise<Prepared>;
   readonly projectRules: ProjectRules | undefined;
+  /** The tokens that a model reads and writes in one call. */
+  readonly contextWindow: (model: string | null) => number;
 }
 
 export interface Prepared {
@@ -98,10 +101,20 @@ export class TurnDraft {
     this.#state = { ...this.#state, ...update };
   }
 
-  /** Adds an entry to the conversation. turn-draft-1. */
-  append(role: string, content: unknown): void {
+  /**
+   * Adds an entry to the conversation. turn-draft-1.
+   *
+   * @param parentId `null` begins a new conversation.
+   * @returns the id of the entry.
+   */
+  append(role: string, content: unknown, parentId?: null): string {
     const entry = { role, content };
-    this.ctx.appendEntry(entry);
-    this.change({ conversationTokens: this.#state.conversationTokens + entryTokens(entry) });
+    const id = this.ctx.appendEntry(parentId === undefined ? entry : { ...entry, parentId });
+    const { conversationTokens, context } = this.#state;
+    this.change({
+      conversationTokens: conversationTokens + entryTokens(entry),
+      context: { ...context, addedBytes: context.addedBytes + entryBytes(content) },
+    });
+    return id;
   }
 }

@@ -1,0 +1,202 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { decodeJson, HoldfastError, type AgentTracer } from "@holdfast/core";
+import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
+import { crashEverywhere } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { ModelRequest, ToolContent } from "../../models/model-provider.ts";
+import { RECORD } from "../../testing/agent-record.ts";
+import { fakeModel, type FakeModel, type Say } from "../../testing/fake-model.ts";
+import { workspacesByRoot } from "../../tasks/workspace-source.ts";
+import { ModelLoop } from "../model-loop.ts";
+import { entryBytes } from "./context-size.ts";
+import { READ_RESULT } from "./read-result.ts";
+
+/** Small, so that few turns fill it. The system prompt and the tools take 3,000 tokens of it. */
+const WINDOW = 12_000;
+const LINE = "0123456789abcdef".repeat(4);
+const REQUEST = "Read all parts, and name the last word.";
+
+let folder: string;
+let runtime: Runtime | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "compaction-"));
+  for (let part = 0; part < 40; part++)
+    await writeFile(join(folder, `part-${part}.txt`), `part ${part}\n${`${LINE}\n`.repeat(60)}`);
+});
+afterEach(async () => {
+  await runtime?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The size that a real model would count. */
+const tokensOf = ({ system, tools, messages }: ModelRequest): number =>
+  Math.ceil((entryBytes(system) + entryBytes(tools) + entryBytes(messages)) / 3);
+
+const textOf = (request: ModelRequest): string => JSON.stringify(request.messages);
+const isSummary = ({ messages }: ModelRequest): boolean =>
+  JSON.stringify(messages.at(-1)).includes("Write a summary of it");
+
+/**
+ * A model that reads the parts in turn. It knows which part is next only from what it reads, as a real model does, and counts its
+ * tokens.
+ */
+function reader(
+  parts: number,
+  more: (request: ModelRequest) => Say | undefined = () => undefined,
+): FakeModel {
+  return fakeModel((request) => {
+    const usage = {
+      inputTokens: tokensOf(request),
+      outputTokens: 20,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      costMicroUsd: 1,
+    };
+    const own = more(request);
+    if (own !== undefined) return { usage, ...own };
+    const read = [...textOf(request).matchAll(/part (\d+)\b/g)].map(([, part]) => Number(part));
+    const next = Math.max(-1, ...read) + 1;
+    if (isSummary(request)) return { text: `# Done\n\nI have read up to part ${next - 1}.`, usage };
+    if (next >= parts) return { text: `the end, after ${next}`, usage };
+    return { calls: [["read_file", { path: `part-${next}.txt` }]], usage };
+  });
+}
+
+function loopOf(model: FakeModel): ModelLoop {
+  return new ModelLoop({ model, workspace: workspacesByRoot(), root: folder, contextWindow: () => WINDOW });
+}
+
+async function play(model: FakeModel, record: Partial<AgentRecord> = {}, answers: readonly unknown[] = []) {
+  const questions: string[] = [];
+  const tracer: AgentTracer = {
+    trace: (event) => {
+      if (event.type !== "waiting") return;
+      for (const wait of event.waits) {
+        if (wait.type !== "input") continue;
+        questions.push(wait.prompt);
+        const answer = answers[questions.length - 1] ?? { approved: false };
+        void runtime?.answer(event.sessionId, answer, { question: wait.id });
+      }
+    },
+  };
+  const storage = new MemoryStorage();
+  const agent = loopOf(model).agent({ ...RECORD, ...record });
+  runtime = createRuntime({ storage, tracer, agents: [agent] });
+  const handle = await runtime.start(agent, REQUEST);
+  const output = await handle.result().catch((error: unknown) => error);
+  const entries = (await storage.reader.entries(handle.sessionId, 0, 1_000)).map(({ role, content }) => ({
+    role,
+    content: asObject(decodeJson(content)),
+  }));
+  return { output, questions, entries, boundaries: entries.filter(({ content }) => "boundary" in content) };
+}
+
+function asObject(content: unknown): Record<string, unknown> {
+  return typeof content === "string" ? { text: content } : (content as Record<string, unknown>);
+}
+
+test("a long session stays within the window of its model, and no call is made twice", async () => {
+  const model = reader(24);
+  const { output, boundaries, entries } = await play(model);
+  expect(output).toBe("the end, after 24");
+  expect(boundaries.length).toBeGreaterThanOrEqual(5);
+  for (const request of model.requests) expect(tokensOf(request)).toBeLessThan(WINDOW);
+  const paths = entries
+    .filter(({ role }) => role === "assistant")
+    .flatMap(({ content }) => content["toolCalls"] as { input: { path: string } }[])
+    .map(({ input }) => input.path);
+  expect(new Set(paths).size).toBe(paths.length - repeatedInTails(entries));
+  for (const request of model.requests) expect(textOf(request)).toContain(REQUEST);
+});
+
+/** Entries that a boundary repeats word for word. */
+function repeatedInTails(entries: readonly { role: string; content: Record<string, unknown> }[]): number {
+  const seen = new Set<string>();
+  return entries.filter(({ role, content }) => {
+    if (role !== "assistant") return false;
+    const [call] = content["toolCalls"] as { id: string; input: { path: string } }[];
+    if (call === undefined) return false;
+    const isRepeated = seen.has(call.input.path);
+    seen.add(call.input.path);
+    return isRepeated;
+  }).length;
+}
+
+test("the plan, the steps and the written files are in each request after a boundary, word for word", async () => {
+  const steps = [{ text: "read every part", status: "in_progress" }];
+  const model = reader(16, (request) => {
+    const text = textOf(request);
+    if (!text.includes("the plan in full"))
+      return { calls: [["propose_plan", { plan: "the plan in full" }]] };
+    if (!text.includes("read every part")) return { calls: [["todo", { todos: steps }]] };
+    if (!text.includes("notes.md")) return { calls: [["write_file", { path: "notes.md", content: "x" }]] };
+    return undefined;
+  });
+  const permissions = [{ decision: "allow", tool: "write_file", pattern: null }] as const;
+  const answers = [{ approved: true }];
+  const { output, boundaries } = await play(model, { planFirst: true, permissions }, answers);
+  expect(output).toBe("the end, after 16");
+  expect(boundaries.length).toBeGreaterThanOrEqual(3);
+  const after = model.requests.slice(-1)[0]!;
+  const [first] = after.messages;
+  expect(first?.content).toMatchObject({ text: expect.stringContaining("the plan in full") });
+  expect(first?.content).toMatchObject({ text: expect.stringContaining("- [in_progress] read every part") });
+  expect(first?.content).toMatchObject({ text: expect.stringContaining("- notes.md") });
+});
+
+test("a crash at any point of a session with boundaries changes nothing", { timeout: 120_000 }, async () => {
+  const model = reader(9);
+  const report = await crashEverywhere(
+    { name: "boundaries", agent: loopOf(model).agent(RECORD), input: REQUEST },
+    undefined,
+    { every: 23 },
+  );
+  expect(report.failures).toEqual([]);
+  expect(report.outcome).toMatchObject({ status: "completed" });
+});
+
+test("a result that a boundary has replaced can be read again by the id of its call", async () => {
+  let asked = false;
+  const model = reader(14, (request) => {
+    const listed = /- (call_\w+): read_file, \d+ characters/.exec(textOf(request));
+    if (listed === null || asked || isSummary(request)) return undefined;
+    asked = true;
+    return { calls: [[READ_RESULT, { call_id: listed[1], offset: 0 }]] };
+  });
+  const { entries } = await play(model);
+  const read = entries.find(({ content }) => content["name"] === READ_RESULT)
+    ?.content as unknown as ToolContent;
+  expect(read).toMatchObject({ isError: false, text: expect.stringMatching(/^part \d+\n/) });
+  expect(read.text).toContain(LINE);
+  expect(model.requests[0]?.tools.map(({ name }) => name)).not.toContain(READ_RESULT);
+});
+
+test("a session whose boundaries free nothing asks a person, and ends when the person says no", async () => {
+  // The summary is as long as what it replaces, and the model calls no tool in between.
+  const model = fakeModel((request) => ({
+    text: isSummary(request) ? LINE.repeat(500) : "",
+    usage: { inputTokens: WINDOW, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  }));
+  const { output, questions, boundaries } = await play(model);
+  expect(questions[0]).toContain("two summaries in a row did not help");
+  expect(output).toMatchObject({ code: "limit_exceeded" });
+  expect(boundaries.length).toBeLessThanOrEqual(3);
+});
+
+test("a request that the model refuses as too long is repeated after one boundary", async () => {
+  let refused = 0;
+  const model = reader(3, (request) => {
+    if (refused > 0 || textOf(request).length < 6_000) return undefined;
+    refused++;
+    throw new HoldfastError(
+      "invalid_input",
+      "fake/model refused the request (400): prompt is too long: 9 > 8",
+    );
+  });
+  const { output, boundaries } = await play(model);
+  expect([output, boundaries.length, refused]).toEqual(["the end, after 3", 1, 1]);
+});

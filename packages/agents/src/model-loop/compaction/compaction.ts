@@ -1,0 +1,135 @@
+// `Compaction` keeps a conversation within the context window of its model, by boundaries.
+//
+//   full conversation ─► summary by the model ─► boundary: request, plan, steps, summary ─► newest entries ─► the work continues
+//
+//   compaction-1. A boundary is made between turns, before the model call that would not fit. No call is parted from its result.
+//   compaction-2. The entries before a boundary stay in the session. Logs, forks and exports show both sides.
+//   compaction-3. The request, the plan and the steps come from the session's state, and not from the summary.
+//   compaction-4. A boundary that frees too little, or follows another one without a tool call in between, is fruitless. After two
+//       fruitless boundaries a person decides whether the work continues.
+//   compaction-5. If the model refuses a request as too long, one boundary is made and the request is repeated. A second refusal in a row
+//       counts as fruitless. A conversation that cannot be read for a summary continues without a summary.
+
+import { HoldfastError } from "@holdfast/core";
+
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import { requestText } from "../request-text.ts";
+import type { Tool } from "../tool.ts";
+import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
+import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
+import { conversationTail } from "./boundary-tasks.ts";
+import { contextTokens, entryBytes, isFull, NO_CONTEXT, tailBytes } from "./context-size.ts";
+
+const FRUITLESS_MAX = 2;
+const FREED_PART_MIN = 0.25;
+const LEAVES_MAX = 5;
+const SUMMARY_CHARS_MAX = 24_000;
+const TOO_LONG =
+  /prompt is too long|context[ _]length|context window|maximum context|too many (?:input )?tokens|input is too long/i;
+
+export class Compaction {
+  readonly #draft: TurnDraft;
+  readonly #agent: AgentRecord;
+  readonly #system: string;
+  readonly #tools: ReadonlyMap<string, Tool>;
+
+  constructor(draft: TurnDraft, agent: AgentRecord, system: string, tools: ReadonlyMap<string, Tool>) {
+    this.#draft = draft;
+    this.#agent = agent;
+    this.#system = system;
+    this.#tools = tools;
+  }
+
+  get isDue(): boolean {
+    const { context, boundaries } = this.#draft.state;
+    return boundaries.isForced || isFull(contextTokens(context, this.#frameBytes()), this.#window());
+  }
+
+  /** Makes a boundary and ends the turn. */
+  async make(): Promise<Turn> {
+    const draft = this.#draft;
+    const { boundaries } = draft.state;
+    if (boundaries.fruitless >= FRUITLESS_MAX) {
+      await draft.askToContinue(
+        this.#agent,
+        "its conversation is as long as the model can read, and two summaries in a row did not help",
+      );
+      draft.change({ boundaries: { ...boundaries, fruitless: 0 } });
+    }
+    const tokens = contextTokens(draft.state.context, this.#frameBytes());
+    const tail = await draft.ctx.scheduleTask(conversationTail, {
+      messages: draft.ctx.conversation(),
+      bytes: tailBytes(this.#window()),
+    });
+    const summary = await this.#summarize();
+    const leaf = draft.append("assistant", { text: summary ?? "(no summary)", toolCalls: [] });
+    draft.change({ conversationTokens: 0, context: NO_CONTEXT });
+    // A session of an older version has no request in its state.
+    const request = draft.state.request === "" ? requestText(draft.ctx.input) : draft.state.request;
+    const text = boundaryText({ ...draft.state, request }, summary, tail);
+    draft.append("user", { text, boundary: { number: boundaries.count + 1, tokens } }, null);
+    for (const { role, content } of tail.entries) draft.append(role, content);
+    const freed = tokens - contextTokens(draft.state.context, this.#frameBytes());
+    const isFruitless =
+      freed < tokens * FREED_PART_MIN || (boundaries.count > 0 && boundaries.callsSince === 0);
+    draft.change({
+      boundaries: {
+        count: boundaries.count + 1,
+        fruitless: isFruitless ? draft.state.boundaries.fruitless + 1 : 0,
+        callsSince: 0,
+        leaves: [leaf, ...boundaries.leaves].slice(0, LEAVES_MAX),
+        isForced: false,
+      },
+    });
+    return draft.next();
+  }
+
+  /** compaction-5. Ends the turn if the model has refused the conversation as too long. */
+  afterFailure(error: unknown): Turn | undefined {
+    if (!isTooLong(error)) return undefined;
+    const { boundaries } = this.#draft.state;
+    this.#draft.change({ boundaries: { ...boundaries, isForced: true } });
+    return this.#draft.next();
+  }
+
+  /** @returns nothing when the model gives no text. */
+  async #summarize(): Promise<string | undefined> {
+    const draft = this.#draft;
+    draft.append("user", SUMMARY_REQUEST);
+    try {
+      const { text } = await draft.ctx.scheduleTask(draft.parts.model, {
+        // The same beginning as in every other request: a provider charges less for it, and servers want the tools of earlier calls.
+        system: this.#system,
+        tools: [...this.#tools.values()].map(({ offered }) => offered),
+        messages: draft.ctx.conversation(),
+        maxConversationTokens: Math.max(1, draft.state.conversationTokens),
+        ...(this.#model() === null ? {} : { model: this.#model() ?? "" }),
+      });
+      return text.trim() === "" ? undefined : text.slice(0, SUMMARY_CHARS_MAX);
+    } catch (error) {
+      if (isTooLong(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #model(): string | null {
+    return this.#draft.state.model ?? this.#agent.model;
+  }
+
+  #window(): number {
+    return this.#draft.parts.contextWindow(this.#model());
+  }
+
+  #frameBytes(): number {
+    return entryBytes(this.#system) + entryBytes([...this.#tools.values()].map(({ offered }) => offered));
+  }
+}
+
+function isTooLong(error: unknown): boolean {
+  if (!HoldfastError.is(error) || error.code !== "task_failed") return false;
+  const { code, message = "" } = (error.cause ?? {}) as {
+    readonly code?: unknown;
+    readonly message?: string;
+  };
+  return code === "invalid_input" && TOO_LONG.test(message);
+}

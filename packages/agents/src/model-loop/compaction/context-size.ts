@@ -1,0 +1,42 @@
+// The size of a session's context, and when it is too large (`isFull`). Pure.
+//
+//   context-size-1. The model itself counts the tokens of each request. Only what was added since is estimated.
+//   context-size-2. The next request and its reply must fit. A part of the model's window is therefore kept free.
+
+/** The size of the conversation that the model reads, as far as it is known. */
+export interface ContextSize {
+  /** The tokens that the model counted in its last request and reply; 0 before the first reply of this conversation. */
+  readonly counted: number;
+  /** The bytes of the entries that were added since. */
+  readonly addedBytes: number;
+}
+
+export const NO_CONTEXT: ContextSize = { counted: 0, addedBytes: 0 };
+
+/** Code and JSON have about three bytes a token, and prose has more. */
+const BYTES_PER_TOKEN = 3;
+/** For the reply, and for the error of the estimate. */
+const RESERVE_TOKENS = 20_000;
+const RESERVE_PART = 0.3;
+/** The part of the window that is kept word for word by a boundary. */
+const TAIL_TOKENS = 8_000;
+const TAIL_PART = 0.15;
+
+/** @param frameBytes the size of the system prompt and the tools. They are in what the model counted. */
+export function contextTokens({ counted, addedBytes }: ContextSize, frameBytes: number): number {
+  return counted + Math.ceil((addedBytes + (counted === 0 ? frameBytes : 0)) / BYTES_PER_TOKEN);
+}
+
+/** context-size-2. */
+export function isFull(tokens: number, window: number): boolean {
+  return tokens > window - Math.min(RESERVE_TOKENS, Math.floor(window * RESERVE_PART));
+}
+
+/** The bytes of the newest entries that a boundary keeps word for word. */
+export function tailBytes(window: number): number {
+  return Math.min(TAIL_TOKENS, Math.floor(window * TAIL_PART)) * BYTES_PER_TOKEN;
+}
+
+export function entryBytes(content: unknown): number {
+  return Buffer.byteLength(JSON.stringify(content) ?? "");
+}
