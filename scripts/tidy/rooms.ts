@@ -50,7 +50,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
     ["sandboxes", "agent-files/format", "mcp"],
     ["tasks"],
-    ["model-loop", "agent-files/dialects", "skills", "environments"],
+    ["model-loop", "agent-files/dialects", "skills", "environments", "worktrees"],
     ["coding-agent", "agent-files", "external-agents"],
     ["capabilities"],
   ],

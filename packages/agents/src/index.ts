@@ -174,3 +174,15 @@ export {
   readProjectInstructions,
   type ProjectInstructions,
 } from "./capabilities/instructions-capability.ts";
+export {
+  openEmptyFolder,
+  Worktrees,
+  type ListedWorktree,
+  type OpenWorktree,
+  type Worktree,
+  type WorktreesOptions,
+} from "./worktrees/worktrees.ts";
+export { type WorktreeSummary } from "./worktrees/compare-worktree.ts";
+export { type WorktreeFacts } from "./worktrees/worktree-facts.ts";
+export { type WorktreeRecord } from "./worktrees/worktree-record.ts";
+export { type MergedWorktree } from "./worktrees/merge-worktree.ts";
