@@ -174,8 +174,8 @@ export {
   readProjectInstructions,
   type ProjectInstructions,
 } from "./capabilities/instructions-capability.ts";
+export { emptyFolderOf, openEmptyFolder } from "./worktrees/empty-folder.ts";
 export {
-  openEmptyFolder,
   Worktrees,
   type ListedWorktree,
   type OpenWorktree,

@@ -8,7 +8,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { HoldfastError, NotFoundError, UnavailableError } from "@holdfast/core";
+import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@holdfast/core";
 import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/runtime/internal";
 
 import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
@@ -49,6 +49,8 @@ export interface OpenWorktree {
 export interface Worktree {
   /** The folder that the session works in. */
   readonly path: string;
+  /** The root of the worktree. */
+  readonly root: string;
   readonly branch: string;
   readonly base: string;
 }
@@ -94,6 +96,15 @@ export class Worktrees {
     }
   }
 
+  /** The worktree of a session that may have none, without a change; `undefined` when there is none that can be used. */
+  async lookUp(project: string, session: string): Promise<Worktree | undefined> {
+    const found = await this.#repository(project).catch(() => undefined);
+    const record = found === undefined ? undefined : readRecord(namesOf(found.folder, session).record);
+    if (record?.state !== "ready") return undefined;
+    const { path, prefix, branch, base } = record;
+    return { path: join(path, prefix), root: path, branch, base };
+  }
+
   /** The worktrees of a project with their facts, the oldest first. */
   async list(
     project: string,
@@ -106,11 +117,18 @@ export class Worktrees {
     return listed;
   }
 
-  /** The record of a session's worktree. @throws NotFoundError `not_found` */
+  /** The record of a session's worktree, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
   async find(project: string, session: string): Promise<WorktreeRecord> {
     const { folder } = await this.#repository(project);
-    const record = readRecord(namesOf(folder, session).record);
-    if (record !== undefined) return record;
+    const exact = readRecord(namesOf(folder, session).record);
+    if (exact !== undefined) return exact;
+    const found = readRecords(folder).filter((record) => record.session.startsWith(session));
+    if (found.length > 1)
+      throw new UsageError(`"${session}" is the beginning of several sessions with worktrees`, {
+        got: found.map((record) => record.session).join(", "),
+        fix: "give more of the id",
+      });
+    if (found[0] !== undefined) return found[0];
     throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
       at: folder,
       fix: "run `holdfast worktrees` to see the sessions that have one",
@@ -131,7 +149,7 @@ export class Worktrees {
   async diff(project: string, session: string, options: { readonly stat?: boolean } = {}): Promise<string> {
     const record = await this.find(project, session);
     const { folder } = await this.#repository(project);
-    const { rescue } = namesOf(folder, session);
+    const { rescue } = namesOf(folder, record.session);
     const end =
       record.state === "removed" ? await commitOf(rescue, record.project, this.#settings) : undefined;
     return diffWork(record, end, options.stat === true, this.#settings);
@@ -164,7 +182,7 @@ export class Worktrees {
   ): Promise<{ readonly rescue: string; readonly commit: string | undefined }> {
     const record = await this.find(project, session);
     const { folder } = await this.#repository(project);
-    const names = namesOf(folder, session);
+    const names = namesOf(folder, record.session);
     const commit = await removeWorktree(record, names, rescues, this.#settings);
     return { rescue: names.rescue, commit };
   }
@@ -236,7 +254,7 @@ export class Worktrees {
     });
     const folder = join(path, prefix);
     makePrivateFolder(folder);
-    return { path: folder, branch, base };
+    return { path: folder, root: path, branch, base };
   }
 
   async #listed(record: WorktreeRecord, repository: Repository): Promise<ListedWorktree> {
@@ -244,7 +262,17 @@ export class Worktrees {
     const facts = await readFacts(record, this.#settings);
     const { rescue } = namesOf(repository.folder, session);
     const isRescued = (await commitOf(rescue, repository.project, this.#settings)) !== undefined;
-    return { session, state, path, branch, base, createdAt, ...facts, rescue: isRescued ? rescue : null };
+    return {
+      session,
+      state,
+      path,
+      root: path,
+      branch,
+      base,
+      createdAt,
+      ...facts,
+      rescue: isRescued ? rescue : null,
+    };
   }
 
   async #ready(project: string, session: string): Promise<WorktreeRecord> {
@@ -256,11 +284,4 @@ export class Worktrees {
   async #repository(project: string): Promise<Repository> {
     return findRepository(project, this.#folder, this.#settings);
   }
-}
-
-/** Makes the empty folder of a session, or finds it. */
-export function openEmptyFolder(folder: string, session: string): string {
-  const { path } = namesOf(folder, session);
-  makePrivateFolder(path);
-  return path;
 }
