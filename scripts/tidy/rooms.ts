@@ -67,7 +67,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["run", "inbox"],
     ["ask", "doctor", "chat"],
     ["local", "ipc", "transfer"],
-    ["commands/people", "commands/library"],
+    ["commands/people", "commands/library", "commands/work"],
     ["commands"],
   ],
   testkit: [
