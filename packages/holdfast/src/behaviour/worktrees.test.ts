@@ -235,3 +235,23 @@ test("a project that can have no worktree refuses the session before its first m
   expect(stderr).toContain("is in no git repository, so it can have no worktree");
   expect(code).not.toBe(0);
 });
+
+test("a second session in one folder is a warning that names the first, and a worktree is none", async () => {
+  write("sharer", OWN("  approvals:\n    allow: [Bash]\n"), "You share.");
+  write("writer", OWN("  workspace: worktree\n"), "You write.");
+  const asked = Promise.withResolvers<void>();
+  script = (conversation) => {
+    if (!conversation.system.includes("You share.") || repliesOf(conversation) > 0) return { text: "Done." };
+    asked.resolve();
+    return { toolCalls: [{ name: "shell", input: { command: "while [ ! -e stop ]; do sleep 0.1; done" } }] };
+  };
+  const first = start("run", ".holdfast/agents/sharer.md", "Share.", "--session", "first");
+  await asked.promise;
+  const own = await run("run", ".holdfast/agents/writer.md", "Write.");
+  expect(own.stderr).not.toContain("may work in this folder");
+  const second = start("run", ".holdfast/agents/sharer.md", "Share.");
+  await second.says("first (sharer) may work in this folder at the same time");
+  writeFileSync(project.path("stop"), "");
+  expect((await first.finished).code).toBe(0);
+  expect((await second.finished).code).toBe(0);
+});
