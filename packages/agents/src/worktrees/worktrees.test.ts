@@ -242,10 +242,10 @@ test("the diff and the summary show what is committed, changed and new, and leav
   const status = git(path, "status", "--porcelain");
   const diff = await worktrees.diff(project, "s");
   for (const line of ["+changed", "+two", "+new"]) expect(diff).toContain(line);
-  expect(await worktrees.summarize(project, "s")).toMatchObject({
+  expect(git(path, "status", "--porcelain")).toBe(status);
+  expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({
     branch: "holdfast/s",
-    commits: 1,
+    commits: 2,
     stat: expect.stringContaining("3 files changed"),
   });
-  expect(git(path, "status", "--porcelain")).toBe(status);
 });

@@ -135,9 +135,11 @@ export class Worktrees {
     });
   }
 
-  /** The branch and the changes since its base, for a parent or a person. */
-  async summarize(project: string, session: string): Promise<WorktreeSummary> {
-    return summarizeWork(await this.#ready(project, session), this.#settings);
+  /** Commits what is open, as `commit` does. @returns the branch and the changes since its base, for a parent. */
+  async finish(project: string, session: string, message: string): Promise<WorktreeSummary> {
+    const record = await this.#ready(project, session);
+    await commitWork(record, message, this.#settings);
+    return summarizeWork(record, this.#settings);
   }
 
   /** Commits to its branch what is not committed yet. @returns the commit, if there was something. */
@@ -228,9 +230,20 @@ export class Worktrees {
     return this.#find(keepRecord(names.record, { ...mine, state: "ready", by: null }));
   }
 
-  /** worktrees-3. */
   async #find(record: WorktreeRecord): Promise<Worktree> {
-    const { path, prefix, branch, base, session, repository } = record;
+    await this.#check(record);
+    const { path, prefix, branch, base, session } = record;
+    // A lock that somebody took off would let `git worktree prune` remove the entry.
+    await gitIn(path, ["worktree", "lock", "--reason", `Holdfast session ${session}`, path], this.#settings, {
+      codes: [0, 128],
+    });
+    const folder = join(path, prefix);
+    makePrivateFolder(folder);
+    return { path: folder, root: path, branch, base };
+  }
+
+  /** worktrees-3. */
+  async #check({ path, branch, session, repository }: WorktreeRecord): Promise<void> {
     const head = existsSync(path)
       ? await gitIn(path, ["rev-parse", "--verify", "--quiet", "HEAD"], this.#settings, {
           codes: [0, 1, 128],
@@ -248,13 +261,6 @@ export class Worktrees {
         },
       );
     }
-    // A lock that somebody took off would let `git worktree prune` remove the entry.
-    await gitIn(path, ["worktree", "lock", "--reason", `Holdfast session ${session}`, path], this.#settings, {
-      codes: [0, 128],
-    });
-    const folder = join(path, prefix);
-    makePrivateFolder(folder);
-    return { path: folder, root: path, branch, base };
   }
 
   async #listed(record: WorktreeRecord, repository: Repository): Promise<ListedWorktree> {
@@ -277,7 +283,7 @@ export class Worktrees {
 
   async #ready(project: string, session: string): Promise<WorktreeRecord> {
     const record = await this.find(project, session);
-    await this.#find(record);
+    await this.#check(record);
     return record;
   }
 

@@ -36,7 +36,7 @@ import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { projectRulesOf } from "./kept-rules.ts";
-import { finishChild, sessionFolder } from "./session-folder.ts";
+import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {

@@ -16,7 +16,7 @@ export const diff: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", diff.usage);
-    const { showDiff } = await import("../../agents/project-worktrees.ts");
+    const { showDiff } = await import("../../agents/workspaces/project-worktrees.ts");
     return showDiff(id, args, io);
   },
 };

@@ -16,7 +16,7 @@ export const merge: Command = {
 
   async run(args, io) {
     const id = takeOnly(args.positionals, "the session's id", merge.usage);
-    const { mergeWork } = await import("../../agents/project-worktrees.ts");
+    const { mergeWork } = await import("../../agents/workspaces/project-worktrees.ts");
     return mergeWork(id, args, io);
   },
 };

@@ -23,7 +23,7 @@ export const worktrees: Command = {
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(worktrees, { list: ["all"], remove: ["rescue"] }, args);
-    const calls = await import("../../agents/project-worktrees.ts");
+    const calls = await import("../../agents/workspaces/project-worktrees.ts");
     switch (action) {
       case "list":
         takeNothing(rest, worktrees.usage);

@@ -66,8 +66,8 @@ export async function finishChild(
     case "worktree": {
       const worktrees = worktreesOf(places);
       try {
-        await worktrees.commit(root, session, `Work of agent ${name}\n\nHoldfast-Session: ${session}\n`);
-        const { branch, base, commits, stat } = await worktrees.summarize(root, session);
+        const message = `Work of agent ${name}\n\nHoldfast-Session: ${session}\n`;
+        const { branch, base, commits, stat } = await worktrees.finish(root, session, message);
         if (stat === "") return `It changed no file. Its branch is ${branch}.`;
         return (
           `Its work is on the git branch ${branch}: ${commits} ${commits === 1 ? "commit" : "commits"} since ${base.slice(0, 12)}. ` +

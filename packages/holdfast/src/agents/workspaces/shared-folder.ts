@@ -4,13 +4,13 @@ import { existsSync } from "node:fs";
 import { extname } from "node:path";
 import type { AgentRecord } from "@holdfast/agents";
 import type { Session, SessionStatus } from "@holdfast/core";
-import type { Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
-import { withReader } from "../place/find-session.ts";
-import type { Database } from "../place/project.ts";
-import { agentPlaces } from "./agent-places.ts";
-import { EXTERNAL } from "./external-agent-names.ts";
-import { findSandboxRoot } from "./sandbox-settings.ts";
+import type { Io } from "../../frame/command.ts";
+import { plainLine } from "../../frame/plain-text.ts";
+import { withReader } from "../../place/find-session.ts";
+import type { Database } from "../../place/project.ts";
+import { agentPlaces } from "../agent-places.ts";
+import { EXTERNAL } from "../external-agent-names.ts";
+import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "./session-folder.ts";
 
 const AT_WORK: readonly SessionStatus[] = ["submitted", "working", "waiting"];
@@ -33,8 +33,10 @@ export async function noteSharedFolder(starting: StartingSession, io: Io): Promi
   if (!worksInFolder(file) || (record !== undefined && record.workspace !== "shared")) return;
   if (place.coordinator !== undefined || !existsSync(place.path)) return;
   const running = await withReader(place, async (reader) => {
-    const pages = AT_WORK.map((status) => reader?.sessions({ status, limit: LOOKED_AT }) ?? []);
-    return (await Promise.all(pages)).flat();
+    const found: Session[] = [];
+    for (const status of AT_WORK)
+      found.push(...((await reader?.sessions({ status, limit: LOOKED_AT })) ?? []));
+    return found;
   });
   const others: Session[] = [];
   const worktrees = worktreesOf(agentPlaces(io));

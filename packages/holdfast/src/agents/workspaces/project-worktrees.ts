@@ -4,12 +4,12 @@
 
 import type { ListedWorktree } from "@holdfast/agents";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count, plainLine, table } from "../frame/plain-text.ts";
-import { withReader } from "../place/find-session.ts";
-import { findDatabase } from "../place/project.ts";
-import { agentPlaces, shownPath } from "./agent-places.ts";
-import { findSandboxRoot } from "./sandbox-settings.ts";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { count, plainLine, table } from "../../frame/plain-text.ts";
+import { withReader } from "../../place/find-session.ts";
+import { findDatabase } from "../../place/project.ts";
+import { agentPlaces, shownPath } from "../agent-places.ts";
+import { findSandboxRoot } from "../sandbox-settings.ts";
 import { worktreesOf } from "./session-folder.ts";
 
 const NAME_CHARS = 100;
