@@ -161,6 +161,7 @@ export {
   type GivenEnvironment,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
+export { siblingsCapability } from "./capabilities/siblings-capability.ts";
 export { environmentCapability } from "./capabilities/environment-capability.ts";
 export {
   skillsCapability,

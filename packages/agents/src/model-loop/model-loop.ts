@@ -21,7 +21,7 @@ import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.t
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
-import { delegate, finishChildTask, type FinishChild } from "./delegate.ts";
+import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./delegate.ts";
 import { askUser, proposePlan, todo } from "./loop-tools.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
@@ -109,7 +109,11 @@ export class ModelLoop {
     const finish = agents.length === 0 ? undefined : this.#finishChild;
     const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
     const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(children, finish)];
-    const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
+    const terms = delegateFacts(record, children);
+    const prepare = async (task: TaskContext) => {
+      const prepared = await this.#prepare(record, tools, task);
+      return { ...prepared, facts: { ...prepared.facts, ...terms } };
+    };
     const parts: LoopParts = { model: this.#model, tools, capabilities, prepare, projectRules };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
