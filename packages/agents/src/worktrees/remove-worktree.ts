@@ -28,7 +28,7 @@ export async function removeWorktree(
 ): Promise<string | undefined> {
   if (record.state === "removed") return undefined;
   const { path, project, branch, repository } = record;
-  if (!existsSync(repository) || !existsSync(project))
+  if (!existsSync(repository))
     throw new HoldfastError(
       "conflict",
       `the repository of ${path} is gone, and with it the place for a rescue`,

@@ -193,7 +193,7 @@ async function reflogCommits(
 }
 
 /** Every file and link below the root, without the `.git` of the worktree itself. @throws HoldfastError `conflict` (rescue-4). */
-export function findFiles(root: string): readonly FoundFile[] {
+function findFiles(root: string): readonly FoundFile[] {
   const files: FoundFile[] = [];
   const ahead = [""];
   for (let folder; (folder = ahead.pop()) !== undefined;) {

@@ -21,7 +21,7 @@ import { Worktrees } from "./worktrees.ts";
 
 /** The kills of the campaign (`HOLDFAST_CAMPAIGN`), and those of `npm test`. */
 const KILLS =
-  process.env["HOLDFAST_CAMPAIGN"] === undefined ? 3 : Number(process.env["HOLDFAST_KILLS"] ?? 1_000);
+  process.env["HOLDFAST_CAMPAIGN"] === undefined ? 2 : Number(process.env["HOLDFAST_KILLS"] ?? 1_000);
 const LIVES_MAX = 4;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));
 

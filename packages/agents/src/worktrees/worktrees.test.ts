@@ -117,13 +117,7 @@ test("a name is never used for a second worktree", async () => {
   await open("s", { owner: "1" });
   await expect(open("s", { owner: "2" })).rejects.toThrow("an earlier session of this id had one");
   // Git allows neither ".." nor ".lock" at the end of a branch.
-  for (const id of [
-    "a..b",
-    "a.lock",
-    "a+2e.b".replace("+2e", "."),
-    `${"x".repeat(90)}-1-2-3-${"4".repeat(80)}`,
-  ])
-    expect((await open(id)).path).not.toContain("..");
+  for (const id of ["a..lock", `s${"-1".repeat(90)}`]) expect((await open(id)).path).not.toContain("..");
 });
 
 test("a worktree that is gone, or whose repository is gone, is an error and is not made again", async () => {

@@ -119,16 +119,17 @@ export class Worktrees {
 
   /** The record of a session's worktree, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
   async find(project: string, session: string): Promise<WorktreeRecord> {
-    const { folder } = await this.#repository(project);
+    // The project may have been another working tree of the repository, which is gone now.
+    const { folder, project: root } = await this.#repository(project);
     const exact = readRecord(namesOf(folder, session).record);
-    if (exact !== undefined) return exact;
+    if (exact !== undefined) return { ...exact, project: root };
     const found = readRecords(folder).filter((record) => record.session.startsWith(session));
     if (found.length > 1)
       throw new UsageError(`"${session}" is the beginning of several sessions with worktrees`, {
         got: found.map((record) => record.session).join(", "),
         fix: "give more of the id",
       });
-    if (found[0] !== undefined) return found[0];
+    if (found[0] !== undefined) return { ...found[0], project: root };
     throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
       at: folder,
       fix: "run `holdfast worktrees` to see the sessions that have one",

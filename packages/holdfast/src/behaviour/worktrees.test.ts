@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   startScriptedModelServer,
   type Conversation,
@@ -77,6 +78,9 @@ function write(name: string, frontMatter: string, prompt: string): void {
     `---\nname: ${name}\ndescription: Helps.\n${frontMatter}---\n${prompt}\n`,
   );
 }
+
+/** Sessions that are killed at their run and their removal, in every run and in the campaign (`HOLDFAST_CAMPAIGN`). */
+const KILLS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 1 : 100;
 
 /** Changes of files that run without a question, so that a test needs no approval. */
 const OWN = (more: string): string => `permissionMode: acceptEdits\nholdfast:\n${more}`;
@@ -255,3 +259,48 @@ test("a second session in one folder is a warning that names the first, and a wo
   expect((await first.finished).code).toBe(0);
   expect((await second.finished).code).toBe(0);
 });
+
+test("a session loses nothing that it has written by kills of run and of remove at any moment", async () => {
+  write("writer", OWN("  workspace: worktree\n"), "You write.");
+  const files = ["one.txt", "two.txt", "value.txt"];
+  script = (conversation) => {
+    const path = files[repliesOf(conversation)];
+    return path === undefined
+      ? { text: "Done." }
+      : { toolCalls: [{ name: "write_file", input: { path, content: `written ${path}\n` } }] };
+  };
+  /** Kills the command after a line of its output and a random time, and repeats it until it succeeds. */
+  const untilDone = async (
+    line: string,
+    first: readonly string[],
+    again: readonly string[],
+  ): Promise<void> => {
+    const started = start(...first);
+    await started.says(line).catch(() => {});
+    await delay(Math.random() * 300);
+    started.kill("SIGKILL");
+    await started.finished;
+    for (let tries = 0; tries < 20; tries++) {
+      const { code, stderr } = await run(...again);
+      if (code === 0 || stderr.includes("SESSION_ENDED")) return;
+      expect(stderr).toContain("another git is working"); // A lock of a killed git, until it is old.
+      await delay(2_000);
+    }
+  };
+  const moments = ["prepare", "one.txt: written", "value.txt: written"];
+  for (let number = 0; number < KILLS; number++) {
+    const id = `k${number}`;
+    const file = ".holdfast/agents/writer.md";
+    await untilDone(
+      moments[number % 3]!,
+      ["run", file, "Write.", "--session", id],
+      ["run", file, "Write.", "--session", id],
+    );
+    const diff = await ran("diff", id);
+    for (const path of files) expect(diff).toContain(`+written ${path}`);
+    const remove = ["worktrees", "remove", id, "--rescue"];
+    await untilDone("", remove, remove);
+    for (const path of files)
+      expect(git("show", `refs/holdfast/rescue/${id}:${path}`)).toBe(`written ${path}\n`);
+  }
+}, 36_000_000);
