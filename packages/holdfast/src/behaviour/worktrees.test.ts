@@ -19,8 +19,11 @@ import {
   type Reply,
   type ScriptedModelServer,
 } from "@holdfast/testkit";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
+
+// A test starts up to a dozen commands.
+vi.setConfig({ testTimeout: 180_000 });
 
 let project: Project;
 let home: string;
