@@ -123,8 +123,11 @@ function offence(file: string, { line, text }: Sentence, reasons: readonly strin
   return reasons.length === 0 ? [] : [{ file, line, reason: reasons.join(", "), text: text.trim() }];
 }
 
-/** The released sections of the change log are history, so only its first section is checked. */
+/** The checked text. The released sections of the change log are history, so only its first section is. */
 function proseOf(file: string, text: string): string {
+  // The front matter of an agent file is data.
+  const front = file.endsWith(".md") ? /^---\n.*?\n---\n/s.exec(text)?.[0] : undefined;
+  if (front !== undefined) return front.replaceAll(/[^\n]/g, "") + text.slice(front.length);
   if (file !== "CHANGELOG.md") return text;
   const released = [...text.matchAll(/^## /gm)][1];
   return released === undefined ? text : text.slice(0, released.index);

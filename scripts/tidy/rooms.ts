@@ -50,7 +50,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
     ["sandboxes", "agent-files/format", "mcp"],
     ["tasks"],
-    ["model-loop", "agent-files/dialects", "skills", "environments"],
+    ["model-loop", "agent-files/dialects", "skills", "environments", "worktrees"],
     ["coding-agent", "agent-files", "external-agents"],
     ["capabilities"],
   ],
@@ -67,7 +67,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["run", "inbox"],
     ["ask", "doctor", "chat"],
     ["local", "ipc", "transfer", "mcp-server"],
-    ["commands/people", "commands/library"],
+    ["commands/people", "commands/library", "commands/work"],
     ["commands"],
   ],
   testkit: [

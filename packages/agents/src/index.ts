@@ -161,6 +161,7 @@ export {
   type GivenEnvironment,
   type SessionEnvironment,
 } from "./environments/session-environment.ts";
+export { siblingsCapability } from "./capabilities/siblings-capability.ts";
 export { environmentCapability } from "./capabilities/environment-capability.ts";
 export {
   skillsCapability,
@@ -174,3 +175,15 @@ export {
   readProjectInstructions,
   type ProjectInstructions,
 } from "./capabilities/instructions-capability.ts";
+export { emptyFolderOf, openEmptyFolder } from "./worktrees/empty-folder.ts";
+export {
+  Worktrees,
+  type ListedWorktree,
+  type OpenWorktree,
+  type Worktree,
+  type WorktreesOptions,
+} from "./worktrees/worktrees.ts";
+export { type WorktreeSummary } from "./worktrees/compare-worktree.ts";
+export { type WorktreeFacts } from "./worktrees/worktree-facts.ts";
+export { type WorktreeRecord } from "./worktrees/worktree-record.ts";
+export { type MergedWorktree } from "./worktrees/merge-worktree.ts";

@@ -23,7 +23,7 @@ export { OutputLines } from "./processes/output-lines.ts";
 export { describeProcessEnd, type ProcessEnd, type StopMeans } from "./processes/process-end.ts";
 export { isRunning, processIdentity, type ProcessIdentity } from "./processes/process-identity.ts";
 export { findNamespaceSupport } from "./processes/pid-namespace.ts";
-export { EXECUTION_MARKER } from "./processes/process-marker.ts";
+export { EXECUTION_MARKER, TAG_MARKER } from "./processes/process-marker.ts";
 export {
   endExecution,
   endTagged,

@@ -38,6 +38,7 @@ export function agentFileText(record: AgentRecord): string {
       sandbox: record.sandbox,
       workspace: record.workspace === "shared" ? null : record.workspace,
       demands: record.labels,
+      messages: record.relaysMessages ? true : null,
       conversation: record.isConversation ? true : null,
     }),
   });

@@ -67,6 +67,8 @@ export interface AgentRecord {
   readonly planFirst: boolean;
   /** Names of the agents that the tool `delegate` may start. */
   readonly agents: readonly string[];
+  /** The agents that it starts may send messages to each other. */
+  readonly relaysMessages: boolean;
   /** Names of skills that the prompt lists; `null` for all that are found. */
   readonly skills: readonly string[] | null;
   /** MCP servers by name. A string names a server of the project's or the user's registry. */

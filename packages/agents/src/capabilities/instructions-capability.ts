@@ -29,13 +29,15 @@ export interface ProjectInstructions extends Instructions {
 /**
  * The `AGENTS.md` files for work in a folder.
  *
+ * @param worktree the folder that stands for the project, for work in a worktree of it. The trust is that of the project.
  * @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used.
  */
 export function readProjectInstructions(
   { project, trustFile, trustsProject = false }: AgentPlaces,
   folder: string,
+  worktree?: string,
 ): ProjectInstructions {
-  const [root, at] = [realPath(project), realPath(folder)];
+  const [root, at] = [realPath(worktree ?? project), realPath(folder)];
   if (at !== root && !at.startsWith(`${root}${sep}`)) return { text: "", files: [], leftOut: [], nested: [] };
   const found = readInstructions(at, root);
   if (trustsProject || isTrusted(trustFile, project)) return { ...found, nested: findNestedInstructions(at) };
@@ -50,7 +52,7 @@ export function instructionsCapability(places: AgentPlaces): Capability<Instruct
   return {
     name: "instructions",
     prepare: async ({ workspace }) => {
-      const { text, nested } = readProjectInstructions(places, workspace.root);
+      const { text, nested } = readProjectInstructions(places, workspace.root, workspace.worktree);
       return text === "" && nested.length === 0 ? null : { text, nested };
     },
     offer: (facts) => ({ instructions: promptPart(facts) }),

@@ -1,7 +1,6 @@
-// The tools that the model loop answers itself: questions, the list of steps, the plan, the output, and other agents.
+// The tools that the model loop answers itself: questions, the list of steps, the plan, and the output.
 
 import { HoldfastError, type Json } from "@holdfast/core";
-import { local, type Agent } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
@@ -88,28 +87,4 @@ export function submitOutput(schema: JsonSchema): Tool {
       return { subject: null, schedule: async () => ({ text: "Received.", isError: false, output }) };
     },
   };
-}
-
-/** Starts another agent as a durable child, and waits for its result. Calls of one reply run beside each other. */
-export function delegate(agents: readonly Agent[]): Tool {
-  const names = agents.map(({ name }) => name);
-  const input = z.strictObject({
-    agent: z.enum(names).describe("Which agent"),
-    input: z.unknown().describe("What it is to do: a text, or what its input schema asks for"),
-  });
-  const list = agents.map(({ name, description = "" }) => `- ${name}: ${description}`);
-  const tool = defineTool({
-    name: "delegate",
-    description: `Let another agent do a part of the work. It knows nothing of this conversation. The agents:\n${list.join("\n")}`,
-    input,
-    isReading: true,
-    subject: ({ agent }) => agent,
-    run: async (ctx, { agent: name, input: given }) => {
-      const agent = agents.find((one) => one.name === name);
-      const child = ctx.spawnAgent(local(agent ?? name), given);
-      const output: unknown = await ctx.waitForChild(child);
-      return typeof output === "string" ? output : JSON.stringify(output);
-    },
-  });
-  return tool;
 }

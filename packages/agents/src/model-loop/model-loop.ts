@@ -24,7 +24,8 @@ import { conversationTail, earlierResult } from "./compaction/boundary-tasks.ts"
 import { readResult } from "./compaction/read-result.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
-import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
+import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./delegate.ts";
+import { askUser, proposePlan, todo } from "./loop-tools.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
 import { ModelTurn } from "./turn/model-turn.ts";
@@ -40,8 +41,13 @@ export interface ModelLoopOptions {
   readonly workspace: WorkspaceSource;
   /** The root of the workspace of sessions that start here. */
   readonly root: string;
-  /** The name of the workspace of a session that starts here, as task inputs carry it; the root by default. */
-  readonly address?: (record: AgentRecord, sessionId: string) => string;
+  /** The workspace of a session that starts here; the one of the root by default. It is called in a task, and again after a crash. */
+  readonly place?: (record: AgentRecord, task: TaskContext) => Promise<SessionPlace>;
+  /**
+   * Tells the model of a parent what became of the workspace of a child that has ended; `null` when there is nothing to say. It is called
+   * in a task of the parent, and again after a crash.
+   */
+  readonly finishChild?: (record: AgentRecord, child: string) => Promise<string | null>;
   /** Tools beside the built-in ones. */
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
@@ -50,6 +56,14 @@ export interface ModelLoopOptions {
   readonly projectRules?: ProjectRules;
   /** The tokens that a model reads and writes in one call; from the table of prices by default. */
   readonly contextWindow?: (model: string | null) => number;
+}
+
+/** The workspace of one session. */
+export interface SessionPlace {
+  /** The name of the workspace, as task inputs carry it. */
+  readonly address: string;
+  /** The folder that stands for the project, when the session works in a worktree of it. */
+  readonly worktree?: string;
 }
 
 const textInput = z.union(
@@ -67,6 +81,9 @@ export class ModelLoop {
   readonly #model: ReturnType<typeof modelTask>;
   readonly #workspaceTasks: WorkspaceTasks;
   readonly #tools: readonly Tool[];
+  readonly #finishChild: FinishChild | undefined;
+  /** The records of the agents that were made here. */
+  readonly #records = new Map<Agent, AgentRecord>();
   /** Names of secrets that commands of its agents may get. */
   readonly #shellSecrets: string[] = [];
 
@@ -74,7 +91,14 @@ export class ModelLoop {
     this.#options = options;
     this.#model = modelTask(options.model);
     this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
-    const { tools = [] } = options;
+    const { tools = [], finishChild } = options;
+    this.#finishChild =
+      finishChild === undefined
+        ? undefined
+        : finishChildTask((name, child) => {
+            const record = [...this.#records.values()].find((one) => one.name === name);
+            return record === undefined ? Promise.resolve(null) : finishChild(record, child);
+          });
     this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, readResult, ...tools];
   }
 
@@ -87,8 +111,14 @@ export class ModelLoop {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
-    const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
-    const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
+    const finish = agents.length === 0 ? undefined : this.#finishChild;
+    const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
+    const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(children, finish)];
+    const terms = delegateFacts(record, children);
+    const prepare = async (task: TaskContext) => {
+      const prepared = await this.#prepare(record, tools, task);
+      return { ...prepared, facts: { ...prepared.facts, ...terms } };
+    };
     const parts: LoopParts = {
       model: this.#model,
       tools,
@@ -99,7 +129,7 @@ export class ModelLoop {
     };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
-    return defineAgent<unknown, Json, ModelState>({
+    const made = defineAgent<unknown, Json, ModelState>({
       name: record.name,
       // The version of the loop and not of the record: a session has the record of its start in its state.
       version: "1",
@@ -110,6 +140,7 @@ export class ModelLoop {
         conversationTail,
         earlierResult,
         ...Object.values(this.#workspaceTasks),
+        ...(finish === undefined ? [] : [finish]),
         ...capabilities.flatMap((capability) => capability.tasks ?? []),
       ] as readonly TaskDefinition[],
       agents,
@@ -118,13 +149,16 @@ export class ModelLoop {
       limitsTurns: true, // model-loop-5.
       turn: (ctx, state) => new ModelTurn(ctx, state, parts).take(),
     });
+    this.#records.set(made, record);
+    return made;
   }
 
   /** model-loop-2. */
   async #prepare(agent: AgentRecord, tools: readonly Tool[], task: TaskContext): Promise<Prepared> {
-    const { capabilities = [], workspace: source, root, address, projectRules } = this.#options;
-    const name = address?.(agent, task.sessionId) ?? root;
-    const workspace = await readWorkspaceFacts(await pickWorkspace(source, name), name, task.signal);
+    const { capabilities = [], workspace: source, root, place, projectRules } = this.#options;
+    const { address, worktree } = (await place?.(agent, task)) ?? { address: root };
+    const found = await readWorkspaceFacts(await pickWorkspace(source, address), address, task.signal);
+    const workspace = worktree === undefined ? found : { ...found, worktree };
     const facts = await prepareCapabilities(capabilities, { agent, workspace }, task, tools);
     return { agent, workspace, facts, rules: projectRules?.read() ?? [] };
   }

@@ -8,6 +8,8 @@ export interface WorkspaceFacts {
   readonly root: string;
   /** The name of the workspace in inputs of tasks; the root where it is absent, as in sessions of before. */
   readonly address?: string;
+  /** The folder that stands for the project, in a session that works in a worktree of it. */
+  readonly worktree?: string;
   /** The workspace's own description of what it contains and what it does not, for the person who approves. */
   readonly containment: string;
   /** The branch that is checked out, `null` outside a repository. */

@@ -22,6 +22,11 @@ export const OWN_FILES: readonly string[] = [
   `:(exclude,glob)**/${TEMPORARY_PREFIX}*.tmp`,
 ];
 
+/** Options of every call, and with `runHooks` without the last ones. */
+export function gitOptions(runHooks: boolean): readonly string[] {
+  return [...QUIET, ...(runHooks ? [] : NO_HOOKS)];
+}
+
 const QUIET = [
   "--no-pager",
   "-c",
@@ -39,6 +44,13 @@ const QUIET = [
  * second overrides all others.
  */
 const UNTRANSLATED = { LC_MESSAGES: "C", LANGUAGE: "C" };
+/** The variables of every call. */
+export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_EDITOR: "true",
+  ...UNTRANSLATED,
+};
 const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
 /** The age from which a lock belongs to no process, once the workspace's own processes have ended. */
 const STALE_LOCK_MS = 10_000;
@@ -51,10 +63,10 @@ export async function git(
   codes: readonly number[] = [0],
 ): Promise<Execution & { readonly exitCode: number }> {
   const { runHooks = false, env, ...rest } = options;
-  const execution = await workspace.execute(["git", ...QUIET, ...(runHooks ? [] : NO_HOOKS), ...args], {
+  const execution = await workspace.execute(["git", ...gitOptions(runHooks), ...args], {
     ...rest,
     isOwn: true,
-    env: { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_EDITOR: "true", ...UNTRANSLATED, ...env },
+    env: { ...GIT_ENVIRONMENT, ...env },
   });
   const { end, stderr } = execution;
   if (end.type === "exit" && codes.includes(end.exitCode)) return { ...execution, exitCode: end.exitCode };
@@ -90,26 +102,35 @@ export function parseStatus(text: string): readonly GitChange[] {
   return changes;
 }
 
-/**
- * Another git holds a lock, or one that was killed left it behind. The first is a matter of waiting; the second is
- * removed, once it is so old that nobody works under it any more.
- *
- * @throws UnavailableError to try again.
- */
+/** @throws UnavailableError to try again, when git found a lock. */
 async function waitForLock(
   workspace: Workspace,
   said: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const lock = /Unable to create '([^']+\.lock)': File exists/.exec(said)?.[1];
+  if (!LOCK.test(said)) return;
+  const { stdout } = await workspace.execute(
+    ["git", "rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"],
+    { isOwn: true, ...(signal === undefined ? {} : { signal }) },
+  );
+  await refuseLocked(said, stdout.trim().split("\n"));
+}
+
+const LOCK = /Unable to create '([^']+\.lock)': File exists/;
+
+/**
+ * Another git holds a lock, or one that was killed left it behind. The first is a matter of waiting; the second is
+ * removed, once it is so old that nobody works under it any more.
+ *
+ * @param folders the git directories of the repository.
+ * @throws UnavailableError to try again.
+ */
+export async function refuseLocked(said: string, folders: readonly string[]): Promise<void> {
+  const lock = LOCK.exec(said)?.[1];
   if (lock === undefined) return;
-  const { stdout } = await workspace.execute(["git", "rev-parse", "--absolute-git-dir"], {
-    isOwn: true,
-    ...(signal === undefined ? {} : { signal }),
-  });
   const found = await stat(lock).catch(() => undefined);
   const ageMs = found === undefined ? 0 : Date.now() - found.mtimeMs;
-  const isOurs = lock.startsWith(stdout.trim() + sep);
+  const isOurs = folders.some((folder) => lock.startsWith(folder + sep));
   if (found !== undefined && isOurs && ageMs >= STALE_LOCK_MS) await unlink(lock).catch(() => {});
   const retryAfterMs = Math.max(0, STALE_LOCK_MS - ageMs);
   const error = new UnavailableError("locked", `another git is working in the repository (${lock} exists)`, {

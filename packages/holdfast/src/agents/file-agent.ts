@@ -20,6 +20,7 @@ import {
   resolveModel,
   Sandboxes,
   sessionEnvironment,
+  siblingsCapability,
   skillsCapability,
   skillsOf,
   withMcpServers,
@@ -36,6 +37,7 @@ import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { projectRulesOf } from "./kept-rules.ts";
+import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
 export interface FileAgent {
@@ -108,11 +110,18 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
     model: (wanted) => findModel(wanted, places.env),
     workspace: sandboxes.open,
     root,
-    address: ({ sandbox }, session) => sandboxes.addressOf(sandbox ?? DEFAULT_SANDBOX, { session, root }),
+    place: async (record, task) => {
+      const { path, worktree } = await sessionFolder(record, root, places, task);
+      const place = { session: task.sessionId, root: path };
+      const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, place);
+      return { address, ...(worktree === undefined ? {} : { worktree }) };
+    },
+    finishChild: (record, child) => finishChild(record, child, root, places),
     capabilities: [
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
       environmentCapability(environmentsBeside(places.trustFile), given),
+      siblingsCapability(),
       mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
     ],
     projectRules: projectRulesOf(places),
@@ -201,10 +210,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 
 /** file-agent-1. */
 function refuseUnsupported(record: AgentRecord): void {
-  const fields = [
-    [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
-    ["effect classes of tools", Object.keys(record.effects).length > 0],
-  ] as const;
+  const fields = [["effect classes of tools", Object.keys(record.effects).length > 0]] as const;
   const wanted = fields.filter(([, isWanted]) => isWanted).map(([name]) => name);
   if (wanted.length === 0) return;
   throw new HoldfastError(

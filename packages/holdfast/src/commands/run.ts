@@ -199,6 +199,10 @@ export const run: Command = {
     }
     const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
+    if (place !== undefined && (record !== undefined || file.startsWith("external:"))) {
+      const { noteSharedFolder } = await import("../agents/workspaces/shared-folder.ts");
+      await noteSharedFolder({ sessionId, file, record, place }, io);
+    }
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
     const { drive } = await import("../run/drive.ts");

@@ -182,6 +182,13 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  messages: field(
+    z.boolean().describe("whether the agents that it starts may send messages to each other"),
+    (value, draft) => {
+      draft.relaysMessages = value;
+      return HONOURED;
+    },
+  ),
   fallbackModels: field(
     z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
     (value, draft) => {

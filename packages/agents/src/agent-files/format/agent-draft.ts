@@ -19,6 +19,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     turnsMax: null,
     planFirst: false,
     agents: [],
+    relaysMessages: false,
     skills: null,
     mcpServers: {},
     workspace: "shared",

@@ -33,7 +33,14 @@ const INTERRUPT = "interrupt";
 
 /** Errors of an agent's file or of its surroundings, which another attempt would meet again. */
 const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: ["agent_invalid", "config_invalid", "file_not_found", "invalid_input", "secret_missing"],
+  nonRetryable: [
+    "agent_invalid",
+    "config_invalid",
+    "conflict",
+    "file_not_found",
+    "invalid_input",
+    "secret_missing",
+  ],
 };
 
 /** One turn. Lives for one call of the agent's function: what must outlive it is in the state or in the journal. */

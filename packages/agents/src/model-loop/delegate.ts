@@ -1,0 +1,163 @@
+// The tool `delegate`: a model starts other agents as durable children, and gets their results.
+//
+//   delegate-1. Calls of one reply run beside each other. Each child has its own workspace, as its file says.
+//   delegate-2. A child has the budget and the time of its file, within those of this session.
+//   delegate-3. The terms of a child are in the facts of this session, so that a later change of a file does not concern the session.
+//   delegate-4. A message between children goes through this session, which passes it on where its own file permits messages.
+//   delegate-5. The model learns what became of the workspace of a child, also of one that failed.
+
+import { HoldfastError, type Budget, type Json } from "@holdfast/core";
+import { defineTask, local, type Agent, type TaskDefinition } from "@holdfast/runtime";
+import { z } from "zod";
+
+import type { AgentRecord, JsonSchema } from "../agent-files/agent-record.ts";
+import type { CapabilityFacts } from "./model-state.ts";
+import { SiblingMessages } from "./sibling-messages.ts";
+import { cutText, defineTool, type Tool, type ToolContext } from "./tool.ts";
+
+/** An agent that may be started, with its record where it is an agent without code. */
+export interface Delegate {
+  readonly agent: Agent;
+  readonly record: AgentRecord | undefined;
+}
+
+interface EndedChild {
+  readonly agent: string;
+  readonly session: string;
+}
+
+export type FinishChild = TaskDefinition<EndedChild, string | null>;
+
+/** The characters of a schema in the description of the tool. */
+const SCHEMA_CHARS_MAX = 2_000;
+
+/** delegate-5. The task looks at the workspace of a child. */
+export function finishChildTask(
+  finish: (agent: string, session: string) => Promise<string | null>,
+): FinishChild {
+  return defineTask<EndedChild, string | null>({
+    name: "finish_child",
+    description: "Look at the workspace of a child that has ended.",
+    input: z.strictObject({ agent: z.string(), session: z.string() }),
+    run: ({ agent, session }) => finish(agent, session),
+  });
+}
+
+/** @param finish `undefined` where all agents share one workspace. */
+export function delegate(agents: readonly Delegate[], finish: FinishChild | undefined): Tool {
+  const names = agents.map(({ agent }) => agent.name);
+  const messages = new SiblingMessages();
+  return defineTool({
+    name: "delegate",
+    description:
+      "Let another agent do a part of the work. It knows nothing of this conversation. Several calls of one reply run beside each other. " +
+      `The agents:\n${agents.map(describeAgent).join("\n")}`,
+    input: z.strictObject({
+      agent: z.enum(names).describe("Which agent"),
+      input: z.unknown().describe("What it is to do: a text, or what its input schema asks for"),
+    }),
+    isReading: true,
+    subject: ({ agent }) => agent,
+    run: async (ctx, { agent: name, input }, facts) => {
+      const agent = agents.find((one) => one.agent.name === name)?.agent;
+      const { talks, terms } = termsIn(facts);
+      const { budget = null, ttlMs = null, hasOwnWorkspace = false } = terms[name] ?? {};
+      const child = ctx.spawnAgent(local(agent ?? name), input, {
+        ...(budget === null ? {} : { budget }), // delegate-2.
+        ...(ttlMs === null ? {} : { timeoutMs: ttlMs }),
+        ...(talks ? { shared: { custom: { siblings: names } } } : {}),
+      });
+      if (talks) await messages.relay(ctx, name, child);
+      const { text, isFailed } = await endOf(ctx.waitForChild(child));
+      const hasOwn = finish !== undefined && hasOwnWorkspace;
+      const work = hasOwn ? await workOf(ctx, finish, { agent: name, session: child.sessionId }) : null;
+      const result = work === null ? text : `${text}\n\n${work}`;
+      if (isFailed) throw new HoldfastError("task_failed", result);
+      return result;
+    },
+  });
+}
+
+/** delegate-3. The terms of the children of one session. */
+// oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
+type DelegateFacts = {
+  /** Children may send messages to each other. */
+  readonly talks: boolean;
+  readonly terms: Readonly<Record<string, Terms>>;
+};
+
+// oxlint-disable-next-line typescript/consistent-type-definitions -- an interface is no JSON value.
+type Terms = {
+  readonly budget: Budget | null;
+  readonly ttlMs: number | null;
+  readonly hasOwnWorkspace: boolean;
+};
+
+const FACTS = "delegate";
+
+/** The facts that a session keeps when it starts. */
+export function delegateFacts({ relaysMessages }: AgentRecord, agents: readonly Delegate[]): CapabilityFacts {
+  if (agents.length === 0) return {};
+  const terms = agents.flatMap(({ record }) =>
+    record === undefined
+      ? []
+      : [
+          [
+            record.name,
+            {
+              budget: record.budget,
+              ttlMs: record.ttlMs,
+              hasOwnWorkspace: record.workspace !== "shared",
+            },
+          ] as const,
+        ],
+  );
+  const facts: DelegateFacts = { talks: relaysMessages, terms: Object.fromEntries(terms) };
+  return { [FACTS]: facts as unknown as Json };
+}
+
+/** A session of an older version has no terms. */
+function termsIn(facts: CapabilityFacts): DelegateFacts {
+  return (facts[FACTS] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
+}
+
+async function endOf(
+  ended: PromiseLike<unknown>,
+): Promise<{ readonly text: string; readonly isFailed: boolean }> {
+  try {
+    const output = await ended;
+    return { text: typeof output === "string" ? output : JSON.stringify(output), isFailed: false };
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "child_failed") throw error;
+    const cause = error.cause as Error | undefined;
+    return { text: cause?.message ?? error.message, isFailed: true };
+  }
+}
+
+/** A workspace that cannot be looked at takes nothing from the result of its child. */
+async function workOf(ctx: ToolContext, finish: FinishChild, child: EndedChild): Promise<string | null> {
+  try {
+    return await ctx.scheduleTask(finish, child);
+  } catch (error) {
+    if (!HoldfastError.is(error) || error.code !== "task_failed") throw error;
+    return `(Its workspace could not be looked at: ${(error.cause as Error | undefined)?.message ?? error.message})`;
+  }
+}
+
+const PLACES: Readonly<Record<AgentRecord["workspace"], string>> = {
+  shared: "",
+  worktree: " It works in a git worktree of its own, and its result names the branch.",
+  empty: " It works in an empty folder of its own.",
+};
+
+function describeAgent({ agent: { name, description = "" }, record }: Delegate): string {
+  if (record === undefined) return `- ${name}: ${description}`;
+  const { inputSchema, outputSchema, workspace } = record;
+  const schemas = [schemaText("input", inputSchema), schemaText("result", outputSchema)].join("");
+  return `- ${name}: ${description}${PLACES[workspace]}${schemas}`;
+}
+
+function schemaText(what: string, schema: JsonSchema | null): string {
+  if (schema === null) return "";
+  return ` Its ${what} matches this JSON Schema: ${cutText(JSON.stringify(schema), SCHEMA_CHARS_MAX)}`;
+}

@@ -1,0 +1,81 @@
+// `diffWork` and `summarizeWork`: the work in a worktree against its base. `commitWork` commits what is open.
+
+import { randomBytes } from "node:crypto";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
+
+import { OWN_FILES } from "../tasks/git.ts";
+import { identityIn } from "./repository.ts";
+import type { WorktreeRecord } from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+const DIFF_BYTES = 10 * 1024 * 1024;
+const PLAIN = ["--no-ext-diff", "--no-textconv", "--no-color"];
+
+export interface WorktreeSummary {
+  readonly branch: string;
+  readonly base: string;
+  readonly path: string;
+  readonly commits: number;
+  /** The files with their changes since the base, as `git diff --stat` shows them; empty when there is none. */
+  readonly stat: string;
+}
+
+export async function summarizeWork(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeSummary> {
+  const { path, branch, base } = record;
+  const { stdout } = await gitIn(path, ["rev-list", "--count", `${base}..HEAD`], settings);
+  const stat = await diffWork(record, undefined, true, settings);
+  return { branch, base, path, commits: Number(stdout), stat: stat.trimEnd() };
+}
+
+/** @param end a commit to compare with; by default the files as they are, also those that git does not know. */
+export async function diffWork(
+  { path, base, project }: WorktreeRecord,
+  end: string | undefined,
+  isStat: boolean,
+  settings: GitSettings,
+): Promise<string> {
+  const form = isStat ? ["--stat=100"] : [];
+  const args = ["diff", ...PLAIN, ...form, base];
+  if (end !== undefined)
+    return marked(await gitIn(project, [...args, end, "--"], settings, { outputBytes: DIFF_BYTES }));
+  const asked = ["rev-parse", "--path-format=absolute", "--git-path", "index"];
+  const own = (await gitIn(path, asked, settings)).stdout.trim();
+  // In a copy of the index, so that the one of the session stays as it is.
+  const index = `${path}.index-${randomBytes(6).toString("hex")}`;
+  try {
+    if (existsSync(own)) copyFileSync(own, index);
+    const env = { GIT_INDEX_FILE: index };
+    const unknown = ["ls-files", "--others", "--exclude-standard", "-z", "--", ".", ...OWN_FILES];
+    const { stdout } = await gitIn(path, unknown, settings, { env });
+    const add = [
+      "--literal-pathspecs",
+      "add",
+      "--intent-to-add",
+      "--pathspec-from-file=-",
+      "--pathspec-file-nul",
+    ];
+    if (stdout !== "") await gitIn(path, add, settings, { env, input: stdout });
+    return marked(await gitIn(path, [...args, "--"], settings, { env, outputBytes: DIFF_BYTES }));
+  } finally {
+    rmSync(index, { force: true });
+    rmSync(`${index}.lock`, { force: true });
+  }
+}
+
+function marked({ stdout, isCut }: { readonly stdout: string; readonly isCut: boolean }): string {
+  return isCut ? `${stdout}\n(the diff is longer than ${DIFF_BYTES / 2} bytes, and is cut)\n` : stdout;
+}
+
+/** Commits to the branch what is not committed. A second call finds nothing left. */
+export async function commitWork(
+  { path }: WorktreeRecord,
+  message: string,
+  settings: GitSettings,
+): Promise<string | undefined> {
+  await gitIn(path, ["add", "--all", "--", ".", ...OWN_FILES], settings);
+  const staged = await gitIn(path, ["diff", "--cached", "--quiet", ...PLAIN], settings, { codes: [0, 1] });
+  if (staged.exitCode === 0) return undefined;
+  const env = await identityIn(path, settings);
+  await gitIn(path, ["commit", "--quiet", "--file=-"], settings, { input: message, env });
+  return (await gitIn(path, ["rev-parse", "HEAD"], settings)).stdout.trim();
+}

@@ -1,0 +1,123 @@
+// `createWorktree`: makes the worktree of a record, and finishes one whose creation was cut off.
+//
+//   create-worktree-1. Each step looks at what is there and is safe to repeat. The session gets the worktree after the last step alone,
+//       so that a worktree in the state `creating` holds no work.
+//   create-worktree-2. Should there be other files nevertheless, they are rescued before the checkout.
+//   create-worktree-3. A branch that has left its base, or that was there before the record, is somebody's work and is not touched.
+
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, unlinkSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+import { endTagged } from "@holdfast/runtime/internal";
+
+import { commitOf } from "./repository.ts";
+import { rescueWorktree } from "./rescue.ts";
+import type { WorktreeRecord } from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+/** @param rescueRef the place for files that creation would overwrite. */
+export async function createWorktree(
+  record: WorktreeRecord,
+  rescueRef: string,
+  settings: GitSettings & { readonly tag: string },
+): Promise<void> {
+  const { path, project, branch, base } = record;
+  await endTagged(settings.tag); // The git of a process that was killed may still run.
+  const tip = await commitOf(`refs/heads/${branch}`, project, settings);
+  if (tip !== undefined && tip !== base) throw taken(record, `the branch ${branch} has other commits`);
+  if (!(await isWhole(record, settings))) {
+    await clearUnfinished(record, settings);
+    const lock = ["--lock", "--reason", `Holdfast session ${record.session}`];
+    const named = tip === undefined ? ["-b", branch, path, base] : [path, branch];
+    await addWorktree(record, ["worktree", "add", "--quiet", "--no-checkout", ...lock, ...named], settings);
+  }
+  await checkOut(record, rescueRef, settings);
+}
+
+async function addWorktree(
+  record: WorktreeRecord,
+  args: readonly string[],
+  settings: GitSettings,
+): Promise<void> {
+  try {
+    await gitIn(record.project, args, settings);
+  } catch (error) {
+    if (!HoldfastError.is(error) || !/cannot lock ref|exists; cannot create/.test(error.message)) throw error;
+    throw new HoldfastError("conflict", `git cannot make the branch ${record.branch}: ${error.message}`, {
+      at: record.project,
+      fix: "rename a branch that is named `holdfast`; branches of sessions lie below that name",
+      cause: error,
+    });
+  }
+}
+
+/** Whether git knows the worktree, and its HEAD is the branch. */
+async function isWhole(
+  { path, branch, repository }: WorktreeRecord,
+  settings: GitSettings,
+): Promise<boolean> {
+  if (!existsSync(join(path, ".git"))) return false;
+  const asked = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--symbolic-full-name", "HEAD"];
+  const { stdout, exitCode } = await gitIn(path, asked, settings, { codes: [0, 128] });
+  return exitCode === 0 && stdout === `${repository}\nrefs/heads/${branch}\n`;
+}
+
+/** Takes away the empty frame that a killed `git worktree add` left: a folder with at most the file `.git` in it. */
+async function clearUnfinished(record: WorktreeRecord, settings: GitSettings): Promise<void> {
+  const { path, project } = record;
+  if (existsSync(path)) {
+    const names = readdirSync(path).filter((name) => name !== ".git");
+    if (names.length > 0) throw taken(record, `the folder ${path} has files in it`);
+    rmSync(join(path, ".git"), { force: true }); // A file: a folder is not removed without `recursive`.
+    rmdirSync(path);
+  }
+  const entry = await adminEntry(record);
+  if (entry === undefined) return;
+  await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
+  // Killed before it had written its files, git does not list the entry, and would choose another name beside it.
+  const rest = await adminEntry(record);
+  if (rest !== undefined && !existsSync(join(rest, "index"))) rmSync(rest, { recursive: true, force: true });
+}
+
+/** The folder of a worktree in the repository, by the path that it points to. */
+async function adminEntry({ repository, path }: WorktreeRecord): Promise<string | undefined> {
+  const folder = join(repository, "worktrees");
+  if (!existsSync(folder)) return undefined;
+  return readdirSync(folder)
+    .map((name) => join(folder, name))
+    .find((entry) => {
+      try {
+        return readFileSync(join(entry, "gitdir"), "utf8").trim() === join(path, ".git");
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** create-worktree-2. */
+async function checkOut(
+  { path, project, branch, base }: WorktreeRecord,
+  rescueRef: string,
+  settings: GitSettings,
+): Promise<void> {
+  const { stdout } = await gitIn(path, ["rev-parse", "--absolute-git-dir"], settings);
+  const lock = join(stdout.trim(), "index.lock");
+  // No git of this session runs any more, and the worktree is nobody else's.
+  if (lock.includes(`${sep}worktrees${sep}`) && existsSync(lock)) unlinkSync(lock);
+  if (readdirSync(path).some((name) => name !== ".git")) {
+    await gitIn(path, ["read-tree", "--reset", base], settings);
+    const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored"];
+    const status = (await gitIn(path, selection, settings)).stdout.split("\0").filter((line) => line !== "");
+    if (status.some((line) => !line.startsWith(" D")))
+      await rescueWorktree({ path, project, branch, ref: rescueRef, isPartial: false }, settings);
+  }
+  await gitIn(path, ["reset", "--hard", "--quiet", base], settings);
+}
+
+export function taken({ session, path, branch }: WorktreeRecord, why: string): HoldfastError {
+  return new HoldfastError("conflict", `session ${session} cannot have a worktree: ${why}`, {
+    at: dirname(path),
+    expected: `no branch ${branch} and no folder ${path}, because names of worktrees are never reused`,
+    fix: "start the session with another id; the work that is there stays as it is",
+  });
+}

@@ -1,0 +1,92 @@
+// `mergeWorktree`: merges the branch of a worktree into the current branch of the project.
+//
+//   merge-worktree-1. A conflict is found before anything changes. The project stays as it was, and the error names the files.
+//   merge-worktree-2. A project with changes that are not committed is refused.
+
+import { HoldfastError } from "@holdfast/core";
+
+import { OWN_FILES, parseStatus } from "../tasks/git.ts";
+import { identityIn } from "./repository.ts";
+import type { WorktreeRecord } from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+export interface MergedWorktree {
+  readonly branch: string;
+  /** The branch that it was merged into. */
+  readonly into: string;
+  /** The HEAD of the project now. */
+  readonly commit: string;
+  /** False when the project had everything already. */
+  readonly isNew: boolean;
+}
+
+const NAMED_MAX = 10;
+
+export async function mergeWorktree(
+  { branch, session, path }: WorktreeRecord,
+  project: string,
+  settings: GitSettings,
+): Promise<MergedWorktree> {
+  const run = (args: readonly string[], codes: readonly number[] = [0]) =>
+    gitIn(project, args, settings, { codes });
+  const current = await run(["symbolic-ref", "--quiet", "--short", "HEAD"], [0, 1]);
+  const into = current.stdout.trim();
+  if (current.exitCode !== 0)
+    throw new HoldfastError("conflict", `${project} is on no branch, so nothing can be merged into it`, {
+      at: project,
+      fix: "switch to a branch: `git switch BRANCH`",
+    });
+  await refuseDirty(project, settings);
+  const before = (await run(["rev-parse", "HEAD"])).stdout.trim();
+  const contained = await run(["merge-base", "--is-ancestor", branch, "HEAD"], [0, 1]);
+  if (contained.exitCode === 0) return { branch, into, commit: before, isNew: false };
+  const tried = await run(
+    ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", branch],
+    [0, 1, 129],
+  );
+  if (tried.exitCode === 1) throw conflicting(tried.stdout.split("\n").slice(1));
+  const message = `Merge branch '${branch}' of session ${session}`;
+  const merged = await gitIn(
+    project,
+    ["merge", "--no-ff", "--no-edit", "--quiet", "-m", message, branch],
+    settings,
+    { codes: [0, 1, 2, 128], env: await identityIn(project, settings) },
+  );
+  if (merged.exitCode !== 0) {
+    const open = await run(["diff", "--name-only", "--diff-filter=U"]);
+    await run(["merge", "--abort"], [0, 128]);
+    if (open.stdout.trim() !== "") throw conflicting(open.stdout.split("\n"));
+    throw new HoldfastError(
+      "conflict",
+      `git did not merge ${branch}: ${merged.stderr.trim().slice(0, 1_000)}`,
+      {
+        at: project,
+        fix: "correct what git says, and merge again",
+      },
+    );
+  }
+  return { branch, into, commit: (await run(["rev-parse", "HEAD"])).stdout.trim(), isNew: true };
+
+  /** merge-worktree-1. */
+  function conflicting(paths: readonly string[]): HoldfastError {
+    const files = paths.filter((line) => line !== "");
+    const more = files.length > NAMED_MAX ? ", …" : "";
+    return new HoldfastError("conflict", `${branch} and ${into} changed the same lines; nothing was merged`, {
+      at: project,
+      got: files.slice(0, NAMED_MAX).join(", ") + more,
+      fix: `resolve it in the worktree: \`cd ${path} && git merge ${into}\`, correct the files, commit, and merge again`,
+    });
+  }
+}
+
+/** merge-worktree-2. */
+async function refuseDirty(project: string, settings: GitSettings): Promise<void> {
+  const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--", ".", ...OWN_FILES];
+  const changes = parseStatus((await gitIn(project, selection, settings)).stdout);
+  if (changes[0] === undefined) return;
+  throw new HoldfastError("conflict", `${project} has changes that are not committed`, {
+    at: project,
+    got: `${changes.length} files, such as ${changes[0].path}`,
+    fix: "commit or stash them, and merge again",
+  });
+}

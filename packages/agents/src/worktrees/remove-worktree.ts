@@ -1,0 +1,130 @@
+// `removeWorktree`: takes a worktree away without losing a byte of it. Its branch stays.
+//
+//   remove-worktree-1. Everything is in the rescue commit first. A file is then removed alone, and only as it was rescued.
+//       A file that was added or changed since then stays, with its folder.
+//   remove-worktree-2. Each step is safe to repeat. A removal that was cut off is finished by the next one.
+//   remove-worktree-3. A worktree that a process works in is not removed.
+
+import { existsSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { HoldfastError, UnavailableError } from "@holdfast/core";
+
+import { rescueWorktree, stampOf, type StoredFile } from "./rescue.ts";
+import { readFacts, processesIn, type WorktreeFacts } from "./worktree-facts.ts";
+import { keepRecord, type WorktreeNames, type WorktreeRecord } from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+const NAMED_MAX = 5;
+
+/**
+ * @param rescues also a worktree with changes and commits that are nowhere else is removed. They are in the rescue commit.
+ * @returns the rescue commit; nothing when an earlier removal had finished.
+ */
+export async function removeWorktree(
+  record: WorktreeRecord,
+  names: WorktreeNames,
+  rescues: boolean,
+  settings: GitSettings,
+): Promise<string | undefined> {
+  if (record.state === "removed") return undefined;
+  const { path, project, branch, repository } = record;
+  if (!existsSync(repository))
+    throw new HoldfastError(
+      "conflict",
+      `the repository of ${path} is gone, and with it the place for a rescue`,
+      {
+        at: repository,
+        fix: "copy what you need out of the folder, and then remove the folder yourself",
+      },
+    );
+  const facts = await readFacts(record, settings);
+  refuseUse(path, facts.processes);
+  if (!rescues && record.state !== "removing") refuseLoss(record, facts);
+  if (facts.isThere) {
+    const isPartial = record.state === "removing";
+    const place = { path, project, branch, ref: names.rescue, isPartial };
+    const rescue = await rescueWorktree(place, settings);
+    keepRecord(names.record, { ...record, state: "removing" });
+    refuseUse(path, processesIn(path)); // A process may have come meanwhile.
+    removeFiles(path, rescue.files);
+  }
+  // Its folder is gone, so git takes away its own entry alone.
+  await gitIn(project, ["worktree", "remove", "--force", "--force", path], settings, { codes: [0, 128] });
+  keepRecord(names.record, { ...record, state: "removed" });
+  return (
+    await gitIn(project, ["rev-parse", "--verify", "--quiet", names.rescue], settings, { codes: [0, 1] })
+  ).stdout.trim();
+}
+
+/** remove-worktree-1. */
+function removeFiles(root: string, files: readonly StoredFile[]): void {
+  for (const { path, stamp } of files) {
+    const at = join(root, path);
+    if (stampOf(lstatSync(at, { bigint: true })) !== stamp) throw changed(root, path);
+    unlinkSync(at);
+  }
+  removeFolders(root, "");
+  const rest = readdirSync(root).filter((name) => name !== ".git");
+  if (rest[0] !== undefined) throw changed(root, rest[0]);
+  if (existsSync(join(root, ".git"))) unlinkSync(join(root, ".git")); // A file that points to the repository.
+  rmdirSync(root);
+}
+
+/** Removes the empty folders below a folder. A folder with a file in it stays. */
+function removeFolders(root: string, folder: string): void {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (!entry.isDirectory()) {
+      if (path !== ".git") throw changed(root, path);
+      continue;
+    }
+    removeFolders(root, path);
+    rmdirSync(join(root, path));
+  }
+}
+
+function changed(root: string, path: string): UnavailableError {
+  return new UnavailableError(
+    "locked",
+    `${path} in ${root} has changed while the worktree was being removed`,
+    {
+      at: root,
+      fix: "end the program that works there, and remove the worktree again; what is in it is kept",
+    },
+  );
+}
+
+/** remove-worktree-3. */
+function refuseUse(path: string, processes: WorktreeFacts["processes"]): void {
+  if (processes === null || processes.length === 0) return;
+  const shown = processes.slice(0, NAMED_MAX).join(", ");
+  throw new HoldfastError("in_use", `the worktree ${path} is in use`, {
+    at: path,
+    got: `${processes.length === 1 ? "process" : "processes"} ${shown}`,
+    fix: "end them, or wait until they have ended",
+  });
+}
+
+function refuseLoss(record: WorktreeRecord, facts: WorktreeFacts): void {
+  const { changed: files, untracked, unpushed } = facts;
+  const found = [
+    ...(files.length > 0 ? [`${files.length} changed (${listed(files)})`] : []),
+    ...(untracked.length > 0 ? [`${untracked.length} untracked (${listed(untracked)})`] : []),
+    ...(unpushed > 0 ? [`${unpushed} commits of ${record.branch} that are nowhere else`] : []),
+  ];
+  if (found.length === 0) return;
+  throw new HoldfastError(
+    "conflict",
+    `the worktree of session ${record.session} has work that is nowhere else`,
+    {
+      at: record.path,
+      got: found.join(", "),
+      fix: `merge it (\`holdfast merge ${record.session}\`), push its branch, or give --rescue: everything is then in a rescue commit first`,
+    },
+  );
+}
+
+function listed(paths: readonly string[]): string {
+  const more = paths.length > NAMED_MAX ? ", …" : "";
+  return `${paths.slice(0, NAMED_MAX).join(", ")}${more}`;
+}

@@ -1,0 +1,81 @@
+// `readFacts`: what git and the processes of this machine say about a worktree.
+
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { sep } from "node:path";
+
+import { parseStatus } from "../tasks/git.ts";
+import { commitOf } from "./repository.ts";
+import type { WorktreeRecord } from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+export interface WorktreeFacts {
+  readonly isThere: boolean;
+  /** The commit of its HEAD; `null` when git does not know the worktree any more. */
+  readonly head: string | null;
+  /** Files that git knows and that differ from HEAD. */
+  readonly changed: readonly string[];
+  /** Files that git does not know and does not ignore. */
+  readonly untracked: readonly string[];
+  /** Commits that no other branch, tag or remote has. */
+  readonly unpushed: number;
+  /** Processes that work in it. `null` where this machine cannot say. */
+  readonly processes: readonly number[] | null;
+}
+
+const ABSENT = { head: null, changed: [], untracked: [], unpushed: 0 } as const;
+
+export async function readFacts(record: WorktreeRecord, settings: GitSettings): Promise<WorktreeFacts> {
+  const { path, project, branch } = record;
+  const isThere = existsSync(path);
+  const processes = isThere ? processesIn(path) : [];
+  if (!existsSync(record.repository)) return { ...ABSENT, isThere, processes };
+  const folder = existsSync(project) ? project : path;
+  const head = isThere ? await commitOf("HEAD", path, settings) : undefined;
+  const tip = await commitOf(`refs/heads/${branch}`, folder, settings);
+  const own = [head, tip].filter((id) => id !== undefined);
+  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes", "--tags"];
+  const unpushed =
+    own.length === 0
+      ? 0
+      : Number((await gitIn(folder, ["rev-list", "--count", ...own, ...others], settings)).stdout);
+  if (head === undefined) return { ...ABSENT, isThere, unpushed, processes };
+  const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"];
+  const changes = parseStatus((await gitIn(path, selection, settings)).stdout);
+  const isNew = ({ status }: { readonly status: string }) => status === "??";
+  return {
+    isThere,
+    head,
+    changed: changes.filter((change) => !isNew(change)).map((change) => change.path),
+    untracked: changes.filter(isNew).map((change) => change.path),
+    unpushed,
+    processes,
+  };
+}
+
+/** The processes with their working folder or an open file below a folder, apart from this one. `null` without /proc. */
+export function processesIn(folder: string): readonly number[] | null {
+  if (process.platform !== "linux") return null;
+  const isInside = (path: string): boolean => path === folder || path.startsWith(`${folder}${sep}`);
+  const linkOf = (path: string): string => {
+    try {
+      return readlinkSync(path);
+    } catch {
+      return ""; // It has ended, or belongs to another user.
+    }
+  };
+  const namesIn = (path: string): readonly string[] => {
+    try {
+      return readdirSync(path);
+    } catch {
+      return [];
+    }
+  };
+  return namesIn("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter(
+      (pid) =>
+        isInside(linkOf(`/proc/${pid}/cwd`)) ||
+        namesIn(`/proc/${pid}/fd`).some((file) => isInside(linkOf(`/proc/${pid}/fd/${file}`))),
+    )
+    .map(Number);
+}

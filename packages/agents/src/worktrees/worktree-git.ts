@@ -1,0 +1,115 @@
+// `gitIn`: git as the worktrees of sessions call it.
+//
+//   worktree-git-1. Git runs with a scrubbed environment, without hooks, prompts and background work, and finds no repository in a folder
+//       that only looks like one.
+//   worktree-git-2. A tag marks what git starts. A later process ends by it what an earlier one left running.
+//   worktree-git-3. A removal is some twenty calls. The supervisor of commands looks at all processes of the machine after each command.
+//       These calls do without it, because git starts nothing here that stays.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { HoldfastError, NotFoundError } from "@holdfast/core";
+import { scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/runtime/internal";
+
+import { GIT_ENVIRONMENT, gitOptions, refuseLocked } from "../tasks/git.ts";
+import { hostEnvironment } from "../workspace/host-environment.ts";
+
+/** A call on a large repository may take this long. */
+const GIT_MS = 600_000;
+/** The output of one call. Beyond, the call fails, unless it asked for less. */
+const OUTPUT_BYTES = 64 * 1024 * 1024;
+const SAID_CHARS = 2_000;
+const NO_UPKEEP = ["-c", "gc.auto=0", "-c", "maintenance.auto=false"];
+
+export interface GitSettings {
+  /** The source of PATH and HOME; the environment of this process by default. */
+  readonly environment?: Environment;
+  readonly tag?: string;
+}
+
+export interface GitCall {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Exit codes that are answers. */
+  readonly codes?: readonly number[];
+  /** Output beyond this is cut. */
+  readonly outputBytes?: number;
+}
+
+export interface GitAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+  readonly isCut: boolean;
+}
+
+/** @throws HoldfastError with the words of git when it does not exit with 0 or one of `codes`. */
+export async function gitIn(
+  folder: string,
+  args: readonly string[],
+  settings: GitSettings,
+  { codes = [0], ...call }: GitCall = {},
+): Promise<GitAnswer> {
+  if (!existsSync(folder))
+    throw new NotFoundError("file_not_found", `there is no folder ${folder}`, { at: folder });
+  const answer = await run(folder, args, settings, call);
+  if (codes.includes(answer.exitCode)) return answer;
+  const said = answer.stderr.trim().slice(0, SAID_CHARS);
+  if (said.includes(".lock'")) {
+    const dirs = ["rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"];
+    await refuseLocked(said, (await run(folder, dirs, settings, {})).stdout.trim().split("\n"));
+  }
+  const shown = said === "" ? `it ended with ${answer.exitCode}` : said;
+  throw new HoldfastError("invalid_input", `git ${nameOf(args)} did not succeed in ${folder}: ${shown}`);
+}
+
+function run(
+  folder: string,
+  args: readonly string[],
+  { environment = hostEnvironment, tag }: GitSettings,
+  { input = "", env = {}, outputBytes }: GitCall,
+): Promise<GitAnswer> {
+  const marked = tag === undefined ? {} : { [TAG_MARKER]: tag };
+  const child = spawn("git", [...gitOptions(false), ...NO_UPKEEP, ...args], {
+    cwd: folder,
+    env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, env),
+    timeout: GIT_MS,
+    killSignal: "SIGKILL",
+  });
+  const max = outputBytes ?? OUTPUT_BYTES;
+  const kept: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
+  const sizes = { stdout: 0, stderr: 0 };
+  for (const stream of ["stdout", "stderr"] as const)
+    child[stream].on("data", (chunk: Buffer) => {
+      if (sizes[stream] < max) kept[stream].push(chunk.subarray(0, max - sizes[stream]));
+      sizes[stream] += chunk.length;
+    });
+  child.stdin.on("error", () => {}); // It ended without reading all: its exit code says why.
+  child.stdin.end(input);
+  return new Promise((resolve, reject) => {
+    child.on("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === "ENOENT"
+          ? new HoldfastError("config_invalid", "git is not installed, or not on the PATH", {
+              fix: "install git 2.38 or later",
+            })
+          : error,
+      ),
+    );
+    child.on("close", (code, signal) => {
+      const isCut = sizes.stdout > max;
+      if (isCut && outputBytes === undefined)
+        return reject(
+          new HoldfastError("limit_exceeded", `git ${nameOf(args)} wrote more than ${max} bytes`),
+        );
+      const text = (stream: "stdout" | "stderr") => Buffer.concat(kept[stream]).toString("utf8");
+      const stderr = signal === null ? text("stderr") : `${text("stderr")}\nended by ${signal}`;
+      resolve({ stdout: text("stdout"), stderr, exitCode: code ?? -1, isCut });
+    });
+  });
+}
+
+/** The command of git, behind the options that go before it. */
+function nameOf(args: readonly string[]): string {
+  return args.find((arg, at) => !arg.startsWith("-") && args[at - 1] !== "-c") ?? "";
+}

@@ -1,0 +1,245 @@
+// Worktrees over real repositories. A worktree that lost a file would lose an agent's work of hours.
+
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { Worktrees } from "./worktrees.ts";
+
+let place: string;
+let project: string;
+let worktrees: Worktrees;
+let child: ChildProcess | undefined;
+
+beforeEach(() => {
+  place = realpathSync(mkdtempSync(join(tmpdir(), "worktrees-")));
+  project = join(place, "project");
+  mkdirSync(project);
+  git(project, "init", "--quiet", "--initial-branch=main");
+  worktrees = new Worktrees({ folder: join(place, "data"), environment: { ...process.env, HOME: place } });
+});
+
+afterEach(() => {
+  child?.kill("SIGKILL");
+  rmSync(place, { recursive: true, force: true });
+});
+
+function git(folder: string, ...args: readonly string[]): string {
+  const identity = ["-c", "user.name=T", "-c", "user.email=t@example.invalid"];
+  return execFileSync("git", [...identity, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], HOME: place },
+    stdio: ["ignore", "pipe", "ignore"],
+  }).trim();
+}
+
+function commit(folder: string, file: string, text: string): void {
+  writeFileSync(join(folder, file), text);
+  git(folder, "add", "--all");
+  git(folder, "commit", "--quiet", "-m", file);
+}
+
+const open = (
+  session = "s",
+  more: { readonly owner?: string; readonly base?: string; readonly parent?: string } = {},
+) => worktrees.open({ project, session, ...more });
+
+test("a session gets a locked worktree of the project's HEAD on its own branch, and finds it again", async () => {
+  commit(project, "a.txt", "one\n");
+  const made = await open();
+  expect(made.branch).toBe("holdfast/s");
+  expect(readFileSync(join(made.path, "a.txt"), "utf8")).toBe("one\n");
+  expect(git(project, "worktree", "list", "--porcelain")).toContain("locked Holdfast session s");
+  expect(git(project, "status", "--porcelain")).toBe("");
+  writeFileSync(join(made.path, "new.txt"), "new");
+  expect(await open()).toEqual(made);
+  expect(await worktrees.list(project)).toMatchObject([
+    { session: "s", state: "ready", changed: [], untracked: ["new.txt"], unpushed: 0, rescue: null },
+  ]);
+});
+
+test("a base can be named, a detached HEAD works, and a child begins with the branch of its parent", async () => {
+  commit(project, "a.txt", "one\n");
+  commit(project, "b.txt", "two\n");
+  expect(existsSync(join((await open("old", { base: "HEAD~1" })).path, "b.txt"))).toBe(false);
+  git(project, "checkout", "--quiet", "--detach");
+  const lead = await open("lead");
+  commit(lead.path, "c.txt", "three\n");
+  expect(existsSync(join((await open("lead-3", { parent: "lead" })).path, "c.txt"))).toBe(true);
+  await expect(open("none", { base: "nowhere" })).rejects.toMatchObject({
+    code: "invalid_input",
+    message: expect.stringContaining('there is no commit "nowhere"'),
+  });
+});
+
+test("a session in a folder of a larger repository works in the same folder of its worktree", async () => {
+  mkdirSync(join(project, "app"));
+  commit(project, "app/a.txt", "one\n");
+  const { path } = await worktrees.open({ project: join(project, "app"), session: "s" });
+  expect(path.endsWith("/s/app")).toBe(true);
+  expect(existsSync(join(path, "a.txt"))).toBe(true);
+});
+
+test("a project that can have no worktree is refused with the reason, and nothing is made", async () => {
+  await expect(open()).rejects.toThrow("without a commit");
+  await expect(worktrees.open({ project: place, session: "s" })).rejects.toThrow("in no git repository");
+  git(place, "init", "--quiet", "--bare", "bare.git");
+  await expect(worktrees.open({ project: join(place, "bare.git"), session: "s" })).rejects.toThrow(
+    "bare repository",
+  );
+  commit(project, ".gitmodules", "");
+  await expect(open()).rejects.toThrow("has submodules");
+  expect(existsSync(join(place, "data"))).toBe(false);
+  const withoutGit = new Worktrees({
+    folder: join(place, "data"),
+    environment: { PATH: "/nowhere", HOME: place },
+  });
+  await expect(withoutGit.open({ project, session: "s" })).rejects.toThrow("git is not installed");
+});
+
+test("a name is never used for a second worktree", async () => {
+  commit(project, "a.txt", "one\n");
+  git(project, "branch", "holdfast/taken");
+  await expect(open("taken")).rejects.toMatchObject({ code: "conflict" });
+  await open("s", { owner: "1" });
+  await expect(open("s", { owner: "2" })).rejects.toThrow("an earlier session of this id had one");
+  // Git allows neither ".." nor ".lock" at the end of a branch.
+  for (const id of ["a..lock", `s${"-1".repeat(90)}`]) expect((await open(id)).path).not.toContain("..");
+});
+
+test("a worktree that is gone, or whose repository is gone, is an error and is not made again", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  rmSync(path, { recursive: true });
+  await expect(open()).rejects.toThrow("the folder is gone");
+  const other = await open("other");
+  writeFileSync(join(other.path, "work.txt"), "work");
+  rmSync(join(project, ".git"), { recursive: true });
+  await expect(open("other")).rejects.toMatchObject({ code: "invalid_input" });
+  expect(readFileSync(join(other.path, "work.txt"), "utf8")).toBe("work");
+});
+
+test("work that is nowhere else is not removed, and with a rescue every byte of it is in a commit", async () => {
+  commit(project, ".gitignore", "*.log\n");
+  writeFileSync(join(project, ".gitattributes"), "*.txt text eol=lf\n");
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  commit(path, "done.txt", "done\n");
+  writeFileSync(join(path, "a.txt"), "staged\r\n");
+  git(path, "add", "a.txt");
+  const raw = Buffer.from([0, 255, 13, 10]);
+  writeFileSync(join(path, "a.txt"), raw);
+  writeFileSync(join(path, "build.log"), "ignored");
+  mkdirSync(join(path, "deep"));
+  writeFileSync(join(path, "deep/new\nline"), "new");
+  writeFileSync(join(path, "deep/run.sh"), "run");
+  chmodSync(join(path, "deep/run.sh"), 0o755);
+  symlinkSync("nowhere", join(path, "link"));
+  await expect(worktrees.remove(project, "s")).rejects.toMatchObject({
+    code: "conflict",
+    got: expect.stringMatching(/1 changed \(a.txt\), 3 untracked .*, 1 commits of holdfast\/s/s),
+  });
+  const head = git(project, "rev-parse", "HEAD");
+  const { rescue, commit: id } = await worktrees.remove(project, "s", { rescues: true });
+  expect(existsSync(path)).toBe(false);
+  expect(rescue).toBe("refs/holdfast/rescue/s");
+  expect(git(project, "rev-parse", rescue)).toBe(id);
+  const stored = (name: string) =>
+    execFileSync("git", ["cat-file", "blob", `${rescue}:${name}`], { cwd: project });
+  expect(stored("a.txt")).toEqual(raw);
+  expect(stored("build.log").toString()).toBe("ignored");
+  expect(stored("deep/new\nline").toString()).toBe("new");
+  expect(git(project, "ls-tree", rescue, "link", "deep/run.sh")).toMatch(/100755 blob .*120000 blob/s);
+  // The index is a parent, and so is the branch with its commit.
+  const parents = git(project, "rev-list", "--parents", "-n1", rescue).split(" ").slice(1);
+  expect(parents).toContain(git(project, "rev-parse", "holdfast/s"));
+  expect(parents.some((parent) => git(project, "show", `${parent}:a.txt`) === "staged")).toBe(true);
+  expect(git(project, "worktree", "list").split("\n")).toHaveLength(1);
+  expect([git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")]).toEqual([head, ""]);
+  expect(await worktrees.remove(project, "s")).toEqual({ rescue, commit: undefined });
+  await expect(open()).rejects.toThrow("was removed");
+  expect(await worktrees.diff(project, "s")).toContain("build.log");
+});
+
+test("commits that only the reflog has are parents of the rescue", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  commit(path, "lost.txt", "lost\n");
+  const lost = git(path, "rev-parse", "HEAD");
+  git(path, "reset", "--hard", "--quiet", "HEAD~1");
+  const { rescue } = await worktrees.remove(project, "s");
+  expect(git(project, "rev-list", rescue).split("\n")).toContain(lost);
+});
+
+test("a worktree is not removed while a process works in it, or when git cannot hold what is in it", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  child = spawn("sleep", ["60"], { cwd: path, stdio: "ignore" });
+  await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toMatchObject({ code: "in_use" });
+  child.kill("SIGKILL");
+  await new Promise((resolve) => child?.on("close", resolve));
+  git(path, "init", "--quiet", "inside");
+  await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toThrow(
+    "a git repository inside, inside",
+  );
+  expect(existsSync(join(path, "a.txt"))).toBe(true);
+});
+
+test("a branch is merged into a clean project alone, and a conflict leaves the project as it was", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  commit(path, "a.txt", "by the agent\n");
+  writeFileSync(join(path, "open.txt"), "open\n");
+  await expect(worktrees.merge(project, "s")).rejects.toThrow("not committed");
+  expect(await worktrees.commit(project, "s", "the rest")).toMatch(/^[0-9a-f]{40}$/);
+  expect(await worktrees.commit(project, "s", "the rest")).toBeUndefined();
+  writeFileSync(join(project, "a.txt"), "by the user\n");
+  await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
+    code: "conflict",
+    got: "1 files, such as a.txt",
+  });
+  git(project, "commit", "--quiet", "-am", "user");
+  const head = git(project, "rev-parse", "HEAD");
+  await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
+    got: "a.txt",
+    message: expect.stringContaining("nothing was merged"),
+  });
+  expect([git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")]).toEqual([head, ""]);
+  git(path, "checkout", "--quiet", "main", "--detach");
+  git(path, "checkout", "--quiet", "-B", "holdfast/s");
+  commit(path, "b.txt", "two\n");
+  expect(await worktrees.merge(project, "s")).toMatchObject({ into: "main", isNew: true });
+  expect(existsSync(join(project, "b.txt"))).toBe(true);
+  expect(await worktrees.merge(project, "s")).toMatchObject({ isNew: false });
+  await worktrees.remove(project, "s"); // Everything is merged, so nothing holds it.
+});
+
+test("the diff and the summary show what is committed, changed and new, and leave the index alone", async () => {
+  commit(project, "a.txt", "one\n");
+  const { path } = await open();
+  commit(path, "b.txt", "two\n");
+  writeFileSync(join(path, "a.txt"), "changed\n");
+  writeFileSync(join(path, "new.txt"), "new\n");
+  const status = git(path, "status", "--porcelain");
+  const diff = await worktrees.diff(project, "s");
+  for (const line of ["+changed", "+two", "+new"]) expect(diff).toContain(line);
+  expect(git(path, "status", "--porcelain")).toBe(status);
+  expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({
+    branch: "holdfast/s",
+    commits: 2,
+    stat: expect.stringContaining("3 files changed"),
+  });
+});

@@ -1,0 +1,294 @@
+// `Worktrees`: git worktrees of sessions, which cannot lose work. It knows nothing of agents and models.
+//
+//   worktrees-1. A session has one worktree, on the branch `holdfast/SESSION`, and finds it again by its id after any crash.
+//   worktrees-2. The worktrees lie in the user's data folder. A clean-up of the project (`git clean -ffdx`, a new clone) does not reach
+//       them, and neither does a tool that reads every folder of the project.
+//   worktrees-3. A worktree that is gone is never made again in silence: the session would continue without its work.
+//   worktrees-4. Only `remove` takes a worktree away, and only when the registry, git and the processes of this machine permit it.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@holdfast/core";
+import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/runtime/internal";
+
+import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
+import { createWorktree, taken } from "./create-worktree.ts";
+import { mergeWorktree, type MergedWorktree } from "./merge-worktree.ts";
+import { removeWorktree } from "./remove-worktree.ts";
+import { baseCommit, commitOf, findRepository, type Repository } from "./repository.ts";
+import { readFacts, type WorktreeFacts } from "./worktree-facts.ts";
+import {
+  beginRecord,
+  keepRecord,
+  namesOf,
+  readRecord,
+  readRecords,
+  type WorktreeRecord,
+} from "./worktree-record.ts";
+import { gitIn, type GitSettings } from "./worktree-git.ts";
+
+export interface WorktreesOptions {
+  /** The folder of all worktrees of this user. */
+  readonly folder: string;
+  /** The source of PATH and HOME for git; the environment of this process by default. */
+  readonly environment?: Environment;
+}
+
+export interface OpenWorktree {
+  /** A folder in the working tree of the repository. */
+  readonly project: string;
+  readonly session: string;
+  /** A text that differs between two sessions of one id, such as the time of the start. */
+  readonly owner?: string;
+  /** A branch, a tag or a commit; by default the HEAD of the parent's worktree, or else of the project. */
+  readonly base?: string;
+  /** The session that started this one. */
+  readonly parent?: string;
+}
+
+export interface Worktree {
+  /** The folder that the session works in. */
+  readonly path: string;
+  /** The root of the worktree. */
+  readonly root: string;
+  readonly branch: string;
+  readonly base: string;
+}
+
+export interface ListedWorktree extends Worktree, WorktreeFacts {
+  readonly session: string;
+  readonly state: WorktreeRecord["state"];
+  readonly createdAt: number;
+  /** The ref of its rescue commit, when there is one. */
+  readonly rescue: string | null;
+}
+
+export class Worktrees {
+  readonly #folder: string;
+  readonly #settings: GitSettings;
+
+  constructor({ folder, environment }: WorktreesOptions) {
+    this.#folder = folder;
+    this.#settings = environment === undefined ? {} : { environment };
+  }
+
+  /**
+   * Makes the worktree of a session, or finds it. Idempotent: a call that a crash cut off is finished by the next one.
+   *
+   * @throws HoldfastError `invalid_input` for a project that can have no worktree, `conflict` for a name that is taken, `file_not_found` for a worktree that is gone.
+   */
+  async open(wanted: OpenWorktree): Promise<Worktree> {
+    const repository = await this.#repository(wanted.project);
+    const names = namesOf(repository.folder, wanted.session);
+    const record = readRecord(names.record) ?? (await this.#begin(repository, wanted));
+    if (record.owner !== (wanted.owner ?? "")) throw taken(record, "an earlier session of this id had one");
+    switch (record.state) {
+      case "creating":
+        return this.#create(record, repository);
+      case "ready":
+        return this.#find(record);
+      case "removing":
+      case "removed":
+        throw new HoldfastError("file_not_found", `the worktree of session ${record.session} was removed`, {
+          at: record.path,
+          fix: `look at its work: \`git log ${record.branch}\`, and everything that was in it: \`git show ${names.rescue}\``,
+        });
+    }
+  }
+
+  /** The worktree of a session that may have none, without a change; `undefined` when there is none that can be used. */
+  async lookUp(project: string, session: string): Promise<Worktree | undefined> {
+    const found = await this.#repository(project).catch(() => undefined);
+    const record = found === undefined ? undefined : readRecord(namesOf(found.folder, session).record);
+    if (record?.state !== "ready") return undefined;
+    const { path, prefix, branch, base } = record;
+    return { path: join(path, prefix), root: path, branch, base };
+  }
+
+  /** The worktrees of a project with their facts, the oldest first. */
+  async list(
+    project: string,
+    { all = false }: { readonly all?: boolean } = {},
+  ): Promise<readonly ListedWorktree[]> {
+    const repository = await this.#repository(project);
+    const records = readRecords(repository.folder).filter(({ state }) => all || state !== "removed");
+    const listed: ListedWorktree[] = [];
+    for (const record of records) listed.push(await this.#listed(record, repository));
+    return listed;
+  }
+
+  /** The record of a session's worktree, also by the beginning of the id. @throws NotFoundError `not_found`, UsageError for several. */
+  async find(project: string, session: string): Promise<WorktreeRecord> {
+    // The project may have been another working tree of the repository, which is gone now.
+    const { folder, project: root } = await this.#repository(project);
+    const exact = readRecord(namesOf(folder, session).record);
+    if (exact !== undefined) return { ...exact, project: root };
+    const found = readRecords(folder).filter((record) => record.session.startsWith(session));
+    if (found.length > 1)
+      throw new UsageError(`"${session}" is the beginning of several sessions with worktrees`, {
+        got: found.map((record) => record.session).join(", "),
+        fix: "give more of the id",
+      });
+    if (found[0] !== undefined) return { ...found[0], project: root };
+    throw new NotFoundError("not_found", `session ${session} has no worktree of this project`, {
+      at: folder,
+      fix: "run `holdfast worktrees` to see the sessions that have one",
+    });
+  }
+
+  /** Commits what is open, as `commit` does. @returns the branch and the changes since its base, for a parent. */
+  async finish(project: string, session: string, message: string): Promise<WorktreeSummary> {
+    const record = await this.#ready(project, session);
+    await commitWork(record, message, this.#settings);
+    return summarizeWork(record, this.#settings);
+  }
+
+  /** Commits to its branch what is not committed yet. @returns the commit, if there was something. */
+  async commit(project: string, session: string, message: string): Promise<string | undefined> {
+    return commitWork(await this.#ready(project, session), message, this.#settings);
+  }
+
+  /** The whole change since the base, also what is not committed and what git does not know. */
+  async diff(project: string, session: string, options: { readonly stat?: boolean } = {}): Promise<string> {
+    const record = await this.find(project, session);
+    const { folder } = await this.#repository(project);
+    const { rescue } = namesOf(folder, record.session);
+    const end =
+      record.state === "removed" ? await commitOf(rescue, record.project, this.#settings) : undefined;
+    return diffWork(record, end, options.stat === true, this.#settings);
+  }
+
+  /** Merges the branch into the current branch of the project. */
+  async merge(project: string, session: string): Promise<MergedWorktree> {
+    const record = await this.find(project, session);
+    const { project: root } = await this.#repository(project);
+    const facts = await readFacts(record, this.#settings);
+    const open = [...facts.changed, ...facts.untracked];
+    if (open[0] !== undefined)
+      throw new HoldfastError(
+        "conflict",
+        `the worktree of session ${session} has changes that are not committed`,
+        {
+          at: record.path,
+          got: `${open.length} files, such as ${open[0]}`,
+          fix: `give --commit to commit them first, or commit them yourself in ${record.path}`,
+        },
+      );
+    return mergeWorktree(record, root, this.#settings);
+  }
+
+  /** @returns the rescue commit. @throws HoldfastError `conflict` or `in_use` (worktrees-4). */
+  async remove(
+    project: string,
+    session: string,
+    { rescues = false }: { readonly rescues?: boolean } = {},
+  ): Promise<{ readonly rescue: string; readonly commit: string | undefined }> {
+    const record = await this.find(project, session);
+    const { folder } = await this.#repository(project);
+    const names = namesOf(folder, record.session);
+    const commit = await removeWorktree(record, names, rescues, this.#settings);
+    return { rescue: names.rescue, commit };
+  }
+
+  /** The intent. */
+  async #begin(repository: Repository, wanted: OpenWorktree): Promise<WorktreeRecord> {
+    const { session, owner = "", parent } = wanted;
+    const names = namesOf(repository.folder, session);
+    const above = parent === undefined ? undefined : readRecord(namesOf(repository.folder, parent).record);
+    const ofParent = above?.state === "ready" ? `refs/heads/${above.branch}` : undefined;
+    const base = await baseCommit(repository, wanted.base ?? ofParent, this.#settings);
+    const record: WorktreeRecord = {
+      version: 1,
+      session,
+      owner,
+      repository: repository.commonDir,
+      project: repository.project,
+      path: names.path,
+      prefix: repository.prefix,
+      branch: names.branch,
+      base,
+      state: "creating",
+      by: processIdentity(process.pid) ?? null,
+      createdAt: Date.now(),
+    };
+    if (existsSync(names.path)) throw taken(record, `the folder ${names.path} is there already`);
+    if ((await commitOf(`refs/heads/${names.branch}`, repository.project, this.#settings)) !== undefined)
+      throw taken(record, `the branch ${names.branch} is there already`);
+    if (beginRecord(names.record, repository.folder, record)) return record;
+    return readRecord(names.record) ?? record; // Another process was faster.
+  }
+
+  async #create(record: WorktreeRecord, { folder }: Repository): Promise<Worktree> {
+    const own = processIdentity(process.pid) ?? null;
+    const { by, session } = record;
+    if (by !== null && by.pid !== process.pid && isRunning(by))
+      throw new UnavailableError("locked", `process ${by.pid} is making the worktree of session ${session}`, {
+        fix: "wait for it",
+      });
+    const names = namesOf(folder, session);
+    const mine = keepRecord(names.record, { ...record, by: own });
+    await createWorktree(mine, names.rescue, { ...this.#settings, tag: `worktree:${names.path}` });
+    return this.#find(keepRecord(names.record, { ...mine, state: "ready", by: null }));
+  }
+
+  async #find(record: WorktreeRecord): Promise<Worktree> {
+    await this.#check(record);
+    const { path, prefix, branch, base, session } = record;
+    // A lock that somebody took off would let `git worktree prune` remove the entry.
+    await gitIn(path, ["worktree", "lock", "--reason", `Holdfast session ${session}`, path], this.#settings, {
+      codes: [0, 128],
+    });
+    const folder = join(path, prefix);
+    makePrivateFolder(folder);
+    return { path: folder, root: path, branch, base };
+  }
+
+  /** worktrees-3. */
+  async #check({ path, branch, session, repository }: WorktreeRecord): Promise<void> {
+    const head = existsSync(path)
+      ? await gitIn(path, ["rev-parse", "--verify", "--quiet", "HEAD"], this.#settings, {
+          codes: [0, 1, 128],
+        })
+      : undefined;
+    if (head?.exitCode !== 0) {
+      const what = head === undefined ? "the folder is gone" : "git does not know the folder any more";
+      throw new HoldfastError(
+        "file_not_found",
+        `the worktree of session ${session} cannot be used: ${what}`,
+        {
+          at: path,
+          expected: `a worktree of ${repository} on the branch ${branch}`,
+          fix: `restore the folder or the repository; the commits of the session are on the branch ${branch}`,
+        },
+      );
+    }
+  }
+
+  async #listed(record: WorktreeRecord, repository: Repository): Promise<ListedWorktree> {
+    const { session, state, path, branch, base, createdAt } = record;
+    const facts = await readFacts(record, this.#settings);
+    const { rescue } = namesOf(repository.folder, session);
+    const isRescued = (await commitOf(rescue, repository.project, this.#settings)) !== undefined;
+    return {
+      session,
+      state,
+      path,
+      root: path,
+      branch,
+      base,
+      createdAt,
+      ...facts,
+      rescue: isRescued ? rescue : null,
+    };
+  }
+
+  async #ready(project: string, session: string): Promise<WorktreeRecord> {
+    const record = await this.find(project, session);
+    await this.#check(record);
+    return record;
+  }
+
+  async #repository(project: string): Promise<Repository> {
+    return findRepository(project, this.#folder, this.#settings);
+  }
+}

@@ -1,0 +1,135 @@
+// The worktrees of this project, for the commands `worktrees`, `diff` and `merge`.
+//
+//   project-worktrees-1. A session that has not ended uses its worktree, whether or not a process runs. Its worktree is not removed.
+
+import type { ListedWorktree } from "@holdfast/agents";
+import { HoldfastError, isEnded, type Session } from "@holdfast/core";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { count, plainLine, table } from "../../frame/plain-text.ts";
+import { withReader } from "../../place/find-session.ts";
+import { findDatabase } from "../../place/project.ts";
+import { agentPlaces, shownPath } from "../agent-places.ts";
+import { findSandboxRoot } from "../sandbox-settings.ts";
+import { worktreesOf } from "./session-folder.ts";
+
+const NAME_CHARS = 100;
+
+export async function listWorktrees(args: Arguments, io: Io): Promise<number> {
+  const { worktrees, project } = here(io);
+  const found = await worktrees.list(project, { all: args.has("all") });
+  const sessions = await sessionsOf(
+    found.map(({ session }) => session),
+    args,
+    io,
+  );
+  const rows = found.map((worktree) => {
+    const status = sessions.get(worktree.session)?.status ?? null;
+    return { ...worktree, status, inUse: isUsed(worktree, sessions.get(worktree.session)) };
+  });
+  const text =
+    rows.length === 0
+      ? "no session of this project has a worktree"
+      : table(
+          rows.map((row) => [
+            plainLine(row.session, NAME_CHARS),
+            row.status ?? "no session",
+            plainLine(row.branch, NAME_CHARS),
+            workText(row),
+            plainLine(shownPath(row.path, io), NAME_CHARS * 3),
+          ]),
+        ).join("\n");
+  io.show({ worktrees: rows }, text);
+  return 0;
+}
+
+export async function removeWorktree(id: string, args: Arguments, io: Io): Promise<number> {
+  const { worktrees, project } = here(io);
+  const { session } = await worktrees.find(project, id);
+  const row = (await sessionsOf([session], args, io)).get(session);
+  if (row !== undefined && !isEnded(row.status))
+    // project-worktrees-1.
+    throw new HoldfastError("in_use", `session ${session} has not ended, and uses its worktree`, {
+      got: `it is ${row.status}`,
+      fix: `wait for its end, or run \`${io.call(`cancel ${session}`)}\``,
+    });
+  const { rescue, commit } = await worktrees.remove(project, session, { rescues: args.has("rescue") });
+  const text =
+    commit === undefined
+      ? `the worktree of session ${session} was removed before`
+      : `the worktree of session ${session} is removed; everything that was in it is in ${rescue}`;
+  io.show({ session, rescue, commit: commit ?? null }, text);
+  return 0;
+}
+
+export async function showDiff(id: string, args: Arguments, io: Io): Promise<number> {
+  const { worktrees, project } = here(io);
+  const { session, base, branch } = await worktrees.find(project, id);
+  const diff = await worktrees.diff(project, session, { stat: args.has("stat") });
+  if (diff === "" && !io.isJson) io.note(`session ${session} has changed nothing since ${base.slice(0, 12)}`);
+  io.result({ session, branch, base, diff }, diff.replace(/\n$/, ""));
+  return 0;
+}
+
+export async function mergeWork(id: string, args: Arguments, io: Io): Promise<number> {
+  const { worktrees, project } = here(io);
+  const { session } = await worktrees.find(project, id);
+  const row = (await sessionsOf([session], args, io)).get(session);
+  if (row !== undefined && !isEnded(row.status))
+    io.note(`${io.notes.symbols.warn} session ${session} is ${row.status}, and may change more`);
+  if (args.has("commit"))
+    await worktrees.commit(project, session, `Work of session ${session}\n\nHoldfast-Session: ${session}\n`);
+  const merged = await worktrees.merge(project, session);
+  const { branch, into, isNew } = merged;
+  const text = isNew ? `${branch} is merged into ${into}` : `${into} has everything of ${branch} already`;
+  io.show({ session, ...merged }, text);
+  return 0;
+}
+
+function here(io: Io) {
+  return { worktrees: worktreesOf(agentPlaces(io)), project: findSandboxRoot(io).value };
+}
+
+/** The sessions of this project that are there, by id. */
+async function sessionsOf(
+  ids: readonly string[],
+  args: Arguments,
+  io: Io,
+): Promise<ReadonlyMap<string, Session>> {
+  const found = new Map<string, Session>();
+  if (ids.length === 0) return found;
+  const { stack, ...database } = findDatabase(args, io);
+  for (const place of stack === undefined ? [database] : [database, stack])
+    await withReader(place, async (reader) => {
+      for (const id of ids) {
+        const session = await reader?.session(id);
+        if (session !== undefined) found.set(id, session);
+      }
+    });
+  return found;
+}
+
+function isUsed({ processes }: ListedWorktree, session: Session | undefined): boolean {
+  return (processes ?? []).length > 0 || (session !== undefined && !isEnded(session.status));
+}
+
+function workText({
+  state,
+  isThere,
+  head,
+  changed,
+  untracked,
+  unpushed,
+  inUse,
+}: ListedWorktree & { inUse: boolean }): string {
+  if (state === "removed") return "removed";
+  const parts = [
+    ...(isThere ? [] : ["its folder is gone"]),
+    ...(isThere && head === null ? ["git does not know it"] : []),
+    ...(state === "ready" ? [] : [state]),
+    ...(inUse ? ["in use"] : []),
+    ...(changed.length > 0 ? [`${changed.length} changed`] : []),
+    ...(untracked.length > 0 ? [`${untracked.length} untracked`] : []),
+    ...(unpushed > 0 ? [`${count(unpushed, "commit")} nowhere else`] : []),
+  ];
+  return parts.join(", ") || "nothing open";
+}

@@ -1,0 +1,122 @@
+// `sessionFolder`: the folder that a session of an agent file works in. It is the shared one, a git worktree, or an empty folder.
+//
+//   session-folder-1. A child whose file says `shared` works in the folder of the session that started it, whatever that one is.
+//   session-folder-2. The folder is found by the ids of the session and of those above it, so that any process finds the same one.
+
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  emptyFolderOf,
+  openEmptyFolder,
+  Worktrees,
+  type AgentPlaces,
+  type AgentRecord,
+  type Worktree,
+} from "@holdfast/agents";
+import { NotFoundError } from "@holdfast/core";
+import type { TaskContext } from "@holdfast/runtime";
+
+interface SessionFolder {
+  readonly path: string;
+  /** The root of the worktree, in a worktree. */
+  readonly worktree?: string;
+}
+
+/** The worktrees of this user. They lie beside the other files of the user's data folder. */
+export function worktreesOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | "env">): Worktrees {
+  return new Worktrees({ folder: join(dirname(trustFile), "worktrees"), environment: env });
+}
+
+/** @param root the folder that sessions share. */
+export async function sessionFolder(
+  { workspace }: AgentRecord,
+  root: string,
+  places: AgentPlaces,
+  task: Pick<TaskContext, "sessionId" | "readSession">,
+): Promise<SessionFolder> {
+  const { sessionId: session } = task;
+  const row = await task.readSession();
+  const above = idsAbove(session, row?.depth ?? 0);
+  switch (workspace) {
+    case "empty":
+      return { path: openEmptyFolder(emptyFolders(places), root, session) };
+    case "shared":
+      return (await folderAbove(above, root, places)) ?? { path: root };
+    case "worktree": {
+      const parent = above.length === 0 ? undefined : await worktreeAbove(above, root, places);
+      const owner = String(row?.createdAt ?? "");
+      const wanted = { project: root, session, owner, ...(parent === undefined ? {} : { parent }) };
+      return inWorktree(await worktreesOf(places).open(wanted));
+    }
+  }
+}
+
+/** Tells the model of a parent what is in the workspace of its child. The work of a worktree is committed to its branch. */
+export async function finishChild(
+  { name, workspace }: AgentRecord,
+  session: string,
+  root: string,
+  places: AgentPlaces,
+): Promise<string | null> {
+  switch (workspace) {
+    case "shared":
+      return null;
+    case "empty":
+      return `Its files are in ${emptyFolderOf(emptyFolders(places), root, session)}.`;
+    case "worktree": {
+      const worktrees = worktreesOf(places);
+      try {
+        const message = `Work of agent ${name}\n\nHoldfast-Session: ${session}\n`;
+        const { branch, base, commits, stat } = await worktrees.finish(root, session, message);
+        if (stat === "") return `It changed no file. Its branch is ${branch}.`;
+        return (
+          `Its work is on the git branch ${branch}: ${commits} ${commits === 1 ? "commit" : "commits"} since ${base.slice(0, 12)}. ` +
+          `\`git merge ${branch}\` takes it over. The changes:\n${stat}`
+        );
+      } catch (error) {
+        if (NotFoundError.is(error)) return null; // It ended before it had a worktree.
+        throw error;
+      }
+    }
+  }
+}
+
+/** The ids of the sessions above, the nearest first. A child has the id of its parent and a number. */
+function idsAbove(session: string, depth: number): readonly string[] {
+  const ids: string[] = [];
+  let id = session;
+  for (let at = 0; at < depth; at++) ids.push((id = id.replace(/-\d+$/, "")));
+  return ids;
+}
+
+/** session-folder-1. */
+async function folderAbove(
+  above: readonly string[],
+  root: string,
+  places: AgentPlaces,
+): Promise<SessionFolder | undefined> {
+  for (const id of above) {
+    const worktree = await worktreesOf(places).lookUp(root, id);
+    if (worktree !== undefined) return inWorktree(worktree);
+    const path = emptyFolderOf(emptyFolders(places), root, id);
+    if (existsSync(path)) return { path };
+  }
+  return undefined;
+}
+
+async function worktreeAbove(
+  above: readonly string[],
+  root: string,
+  places: AgentPlaces,
+): Promise<string | undefined> {
+  for (const id of above) if ((await worktreesOf(places).lookUp(root, id)) !== undefined) return id;
+  return undefined;
+}
+
+function inWorktree({ path, root }: Worktree): SessionFolder {
+  return { path, worktree: root };
+}
+
+function emptyFolders({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+  return join(dirname(trustFile), "workspaces");
+}

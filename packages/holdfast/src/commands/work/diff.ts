@@ -1,0 +1,22 @@
+import { takeOnly } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
+
+export const diff: Command = {
+  name: "diff",
+  summary: "Show what a session has changed in its worktree",
+  usage: "diff ID [--stat]",
+  description:
+    "Shows the difference between the commit that the worktree began with and its files as they are: also what is not committed, and new " +
+    "files. For a worktree that was removed it shows what was in it.",
+  options: { stat: { help: "the files and the number of their changed lines" } },
+  examples: [
+    ["diff ses_019a", "the whole difference"],
+    ["diff ses_019a --stat", "the files alone"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", diff.usage);
+    const { showDiff } = await import("../../agents/workspaces/project-worktrees.ts");
+    return showDiff(id, args, io);
+  },
+};

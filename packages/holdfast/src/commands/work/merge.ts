@@ -1,0 +1,22 @@
+import { takeOnly } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
+
+export const merge: Command = {
+  name: "merge",
+  summary: "Merge the branch of a session's worktree into the current branch",
+  usage: "merge ID [--commit]",
+  description:
+    "Refuses when this project or the worktree has changes that are not committed. A conflict is found before anything changes: the project " +
+    "stays as it is, and the error says how to resolve it.",
+  options: { commit: { help: "first commit what is not committed in the worktree" } },
+  examples: [
+    ["merge ses_019a", "take its commits over"],
+    ["merge ses_019a --commit", "take everything over that it has changed"],
+  ],
+
+  async run(args, io) {
+    const id = takeOnly(args.positionals, "the session's id", merge.usage);
+    const { mergeWork } = await import("../../agents/workspaces/project-worktrees.ts");
+    return mergeWork(id, args, io);
+  },
+};
