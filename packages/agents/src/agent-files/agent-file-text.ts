@@ -28,6 +28,7 @@ export function agentFileText(record: AgentRecord): string {
         deny: rulesOf(record, "deny"),
       }),
       agents: record.agents,
+      scripts: record.scripts,
       effects: record.effects,
       input: record.inputSchema,
       output: record.outputSchema,

@@ -69,6 +69,8 @@ export interface AgentRecord {
   readonly agents: readonly string[];
   /** Names of skills that the prompt lists; `null` for all that are found. */
   readonly skills: readonly string[] | null;
+  /** Names of scripts that its tools run. */
+  readonly scripts: readonly string[];
   /** MCP servers by name. A string names a server of the project's or the user's registry. */
   readonly mcpServers: Readonly<Record<string, McpServer | string>>;
   /** `worktree`: each session works in a git worktree of its own. */

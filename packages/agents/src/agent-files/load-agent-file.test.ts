@@ -246,7 +246,7 @@ describe("files of other tools", () => {
     const file = loadFixture("claude", "quality/db-reader.md");
     expect(file.record).toMatchObject({
       tools: ["shell", "read_file"],
-      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*"],
+      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*", "script__*"],
       skills: ["sql-style"],
       workspace: "worktree",
       turnsMax: 20,
@@ -318,7 +318,7 @@ describe("files of other tools", () => {
     expect(record).toMatchObject({
       name: "pr_explorer",
       prompt: "Stay in exploration mode.\nTrace the real execution path, cite files and symbols.",
-      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*"],
+      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*", "script__*"],
       mcpServers: { docs: { type: "http", url: "https://docs.example.org/mcp" } },
     });
     expect(verdicts.find(({ field }) => field === "sandbox_mode")).toMatchObject({

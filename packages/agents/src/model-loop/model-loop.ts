@@ -43,6 +43,8 @@ export interface ModelLoopOptions {
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
   readonly capabilities?: readonly AnyCapability[];
+  /** Gets the names of the secrets that commands of its agents may get, as its agents are made. */
+  readonly commandSecrets?: string[];
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
 }
@@ -63,10 +65,11 @@ export class ModelLoop {
   readonly #workspaceTasks: WorkspaceTasks;
   readonly #tools: readonly Tool[];
   /** Names of secrets that commands of its agents may get. */
-  readonly #shellSecrets: string[] = [];
+  readonly #shellSecrets: string[];
 
   constructor(options: ModelLoopOptions) {
     this.#options = options;
+    this.#shellSecrets = options.commandSecrets ?? [];
     this.#model = modelTask(options.model);
     this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
     const { tools = [] } = options;

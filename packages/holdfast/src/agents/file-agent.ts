@@ -19,10 +19,13 @@ import {
   readProjectInstructions,
   resolveModel,
   Sandboxes,
+  scriptsCapability,
+  scriptsOf,
   sessionEnvironment,
   skillsCapability,
   skillsOf,
   withMcpServers,
+  withScriptTools,
   withSkillTool,
   type AgentPlaces,
   type AgentRecord,
@@ -104,7 +107,9 @@ const loops = new Map<string, ModelLoop>();
 function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
+  const commandSecrets: string[] = [];
   const loop = new ModelLoop({
+    commandSecrets,
     model: (wanted) => findModel(wanted, places.env),
     workspace: sandboxes.open,
     root,
@@ -112,6 +117,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
     capabilities: [
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
+      scriptsCapability({ places, workspace: sandboxes.open, secrets: commandSecrets }),
       environmentCapability(environmentsBeside(places.trustFile), given),
       mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
     ],
@@ -157,6 +163,11 @@ class AgentTree {
     return this.skills === undefined ? record : withMcpServers(record, this.#places);
   }
 
+  /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
+  checkScripts(record: AgentRecord): void {
+    if (this.skills !== undefined) scriptsOf(record, this.#places);
+  }
+
   childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
     if (agents.length === 0) return [];
     this.#records ??= new Map(
@@ -184,6 +195,7 @@ class AgentTree {
 function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
   refuseUnsupported(record);
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
+  tree.checkScripts(record);
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);
   const path = [...above, record.name];
@@ -191,7 +203,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     .childrenOf(record, path)
     .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)); // file-agent-3.
   const named: AgentRecord = {
-    ...withSkillTool(tree.withServers(record)),
+    ...withScriptTools(withSkillTool(tree.withServers(record))),
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),

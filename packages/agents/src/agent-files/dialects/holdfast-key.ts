@@ -182,6 +182,13 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  scripts: field(
+    z.array(z.string().min(1)).describe("names of scripts that its model may call"),
+    (value, draft) => {
+      draft.scripts = [...new Set(value)];
+      return HONOURED;
+    },
+  ),
   fallbackModels: field(
     z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
     (value, draft) => {

@@ -20,6 +20,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     planFirst: false,
     agents: [],
     skills: null,
+    scripts: [],
     mcpServers: {},
     workspace: "shared",
     sandbox: null,

@@ -1,6 +1,6 @@
 // The names of tools in other formats, and Holdfast's names for them.
 
-/** The tools that Holdfast offers; tools of MCP servers are `mcp__SERVER__TOOL`. */
+/** The tools that Holdfast offers; tools of MCP servers are `mcp__SERVER__TOOL`, and those of scripts `script__NAME`. */
 export const TOOLS = [
   "read_file",
   "list_files",
@@ -26,6 +26,7 @@ export const CHANGING_TOOLS = [
   "web_fetch",
   "delegate",
   "mcp__*",
+  "script__*",
 ] as const;
 
 /** The names of one format, with Holdfast's names for them; `null` for a tool that Holdfast does not offer. */

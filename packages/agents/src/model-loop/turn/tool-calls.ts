@@ -77,7 +77,7 @@ export class ToolCalls {
     const refusal = await this.#whyRefused(tool, ready.subject, call);
     if (refusal !== undefined) return { text: refusal, isError: true };
     const { workspace, facts } = this.#draft.state;
-    return ready.schedule(this.#draft.ctx, addressOf(workspace), facts);
+    return ready.schedule(this.#draft.ctx, addressOf(workspace), facts, call.id);
   }
 
   /** @returns why the call is refused. */
