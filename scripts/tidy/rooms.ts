@@ -52,7 +52,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "contents", "environments"],
     ["coding-agent", "agent-files", "external-agents"],
-    ["scripts"],
+    ["scripts", "hook-files"],
     ["capabilities"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page"]],

@@ -185,6 +185,8 @@ export {
   withScriptTools,
   type ScriptsCapabilityOptions,
 } from "./capabilities/scripts-capability.ts";
+export { hookAgentsOf, hookScripts, withHooks } from "./capabilities/session-hooks.ts";
+export { readHookFiles, type HookFile } from "./hook-files/claude-settings.ts";
 export { readInstructions, type Instructions } from "./agent-files/instructions.ts";
 export {
   instructionsCapability,

@@ -195,7 +195,7 @@ export function scriptsCapability(options: ScriptsCapabilityOptions): ScriptsCap
 }
 
 /** scripts-capability-1. @throws HoldfastError `file_not_found` */
-function versionOf(name: string, hash: string, places: AgentPlaces) {
+export function versionOf(name: string, hash: string, places: AgentPlaces) {
   const content = /^[0-9a-f]{64}$/.test(hash) ? contentOfVersion(hash, places) : undefined;
   if (content === undefined)
     throw new HoldfastError(

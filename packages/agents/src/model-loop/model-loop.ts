@@ -21,6 +21,7 @@ import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.t
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
+import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
 import { askUser, delegate, proposePlan, todo } from "./loop-tools.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
@@ -43,6 +44,8 @@ export interface ModelLoopOptions {
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
   readonly capabilities?: readonly AnyCapability[];
+  /** Runs the scripts of hooks. */
+  readonly hookScripts?: HookScripts;
   /** Gets the names of the secrets that commands of its agents may get, as its agents are made. */
   readonly commandSecrets?: string[];
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
@@ -62,6 +65,7 @@ const textInput = z.union(
 export class ModelLoop {
   readonly #options: ModelLoopOptions;
   readonly #model: ReturnType<typeof modelTask>;
+  readonly #hook: ReturnType<typeof hookTask>;
   readonly #workspaceTasks: WorkspaceTasks;
   readonly #tools: readonly Tool[];
   /** Names of secrets that commands of its agents may get. */
@@ -71,6 +75,7 @@ export class ModelLoop {
     this.#options = options;
     this.#shellSecrets = options.commandSecrets ?? [];
     this.#model = modelTask(options.model);
+    this.#hook = hookTask(options.workspace, options.hookScripts);
     this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
     const { tools = [] } = options;
     this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, ...tools];
@@ -80,14 +85,26 @@ export class ModelLoop {
    * Make an agent of a record. Its input is a text, or what its input schema asks for.
    *
    * @param agents the agents that its tool `delegate` may start.
+   * @param hookAgents the agents of its hooks.
    */
-  agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
+  agent(
+    record: AgentRecord,
+    agents: readonly Agent[] = [],
+    hookAgents: readonly Agent[] = [],
+  ): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
     const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(agents)];
     const prepare = (task: TaskContext) => this.#prepare(record, tools, task);
-    const parts: LoopParts = { model: this.#model, tools, capabilities, prepare, projectRules };
+    const parts: LoopParts = {
+      model: this.#model,
+      hook: this.#hook,
+      tools,
+      capabilities,
+      prepare,
+      projectRules,
+    };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     return defineAgent<unknown, Json, ModelState>({
@@ -98,10 +115,11 @@ export class ModelLoop {
       input,
       tasks: [
         this.#model,
+        this.#hook,
         ...Object.values(this.#workspaceTasks),
         ...capabilities.flatMap((capability) => capability.tasks ?? []),
       ] as readonly TaskDefinition[],
-      agents,
+      agents: [...agents, ...hookAgents],
       secrets: record.secrets,
       state: { version: 1, initial: () => FIRST_STATE },
       limitsTurns: true, // model-loop-5.

@@ -52,14 +52,14 @@ export async function runScript(
   manifest: ScriptManifest,
   content: FolderContent,
   args: ScriptArguments,
-  options: Pick<ExecuteOptions, "env" | "signal" | "tag" | "onOutput"> = {},
+  options: Pick<ExecuteOptions, "env" | "input" | "signal" | "tag" | "onOutput" | "timeoutMs"> = {},
 ): Promise<Execution> {
   const wrapper = await writeScript(workspace, manifest, content);
   const flags = flagsOf(parametersOf(manifest.parameters), args);
   const { timeoutMs, outputBytes } = manifest;
   return workspace.execute(["sh", wrapper, ...flags], {
     ...options,
-    timeoutMs,
+    timeoutMs: Math.min(timeoutMs, options.timeoutMs ?? timeoutMs),
     outputBytes,
     pathFolders: [SCRIPT_BIN],
   });

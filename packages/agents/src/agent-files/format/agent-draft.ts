@@ -21,6 +21,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     agents: [],
     skills: null,
     scripts: [],
+    hooks: [],
     mcpServers: {},
     workspace: "shared",
     sandbox: null,

@@ -62,5 +62,12 @@ export const CLAUDE_TOOLS: ToolNames = {
   LSP: null,
 };
 
+/** The names that Claude Code has for a tool of Holdfast. */
+export function claudeNames(tool: string): readonly string[] {
+  return Object.entries(CLAUDE_TOOLS).flatMap(([name, own]) =>
+    own?.some((one) => one === tool) === true ? [name] : [],
+  );
+}
+
 /** Holdfast's own names, for files in its own form. */
 export const OWN_TOOLS: ToolNames = Object.fromEntries(TOOLS.map((name) => [name, [name]]));

@@ -5,6 +5,7 @@ import { HoldfastError, type Json, type RetryPolicy } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
 import { offersOf } from "../capability.ts";
+import { Hooks } from "../hooks/hooks.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../loop-tools.ts";
 import type { ModelState } from "../model-state.ts";
@@ -80,7 +81,9 @@ export class ModelTurn {
     const isConversation = prepared.agent.isConversation || wantsConversation(this.#draft.ctx.input);
     const agent: AgentRecord = { ...prepared.agent, isConversation };
     this.#draft.change({ agent, workspace, facts, rules });
-    this.#draft.append("user", textOf(this.#draft.ctx.input));
+    const started = await new Hooks(this.#draft, agent).onRunStart(this.#draft.ctx.input as Json);
+    if ("blocked" in started) throw new HoldfastError("policy_denied", started.blocked);
+    this.#draft.append("user", textOf(started.request));
     return this.#workInterruptibly(agent, workspace);
   }
 
@@ -96,7 +99,14 @@ export class ModelTurn {
     );
     if (given === undefined) return { done: this.#draft.state.answer };
     this.#dropInterruptions(); // They were for the turn before.
-    this.#draft.append("user", textOf(given.payload));
+    const started = await new Hooks(this.#draft, agent).onRunStart(given.payload as Json);
+    if ("blocked" in started) {
+      // The conversation goes on with the next request.
+      this.#draft.ctx.reportProgress({ answer: started.blocked });
+      this.#draft.change({ answer: started.blocked });
+      return this.#draft.next();
+    }
+    this.#draft.append("user", textOf(started.request));
     this.#draft.change({ isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
     return this.#draft.next();
   }
@@ -136,7 +146,7 @@ export class ModelTurn {
     return this.#draft.next();
   }
 
-  #answerWithoutCalls(agent: AgentRecord, reply: ModelReply): Turn {
+  async #answerWithoutCalls(agent: AgentRecord, reply: ModelReply): Promise<Turn> {
     if (reply.finishReason === "length") return this.#continueWith(CUT_OFF);
     const isEmpty = reply.text.trim() === "";
     if (agent.outputSchema === null && !isEmpty) return this.#answer(agent, reply.text);
@@ -158,7 +168,8 @@ export class ModelTurn {
   }
 
   /** The request is answered. */
-  #answer(agent: AgentRecord, answer: Json): Turn {
+  async #answer(agent: AgentRecord, answer: Json): Promise<Turn> {
+    await new Hooks(this.#draft, agent).onRunFinish(answer);
     if (!agent.isConversation) return { done: answer };
     this.#draft.ctx.reportProgress({ answer });
     this.#draft.change({ isWaiting: true, answer });
