@@ -123,9 +123,10 @@ function offence(file: string, { line, text }: Sentence, reasons: readonly strin
   return reasons.length === 0 ? [] : [{ file, line, reason: reasons.join(", "), text: text.trim() }];
 }
 
-/** The released sections of the change log are history, so only its first section is checked. */
+/** Fields of a front matter are no prose. The released sections of the change log are history, so only its first section is checked. */
 function proseOf(file: string, text: string): string {
-  if (file !== "CHANGELOG.md") return text;
+  if (file !== "CHANGELOG.md")
+    return text.replace(/^---\n[^]*?\n---\n/, (fields) => fields.replaceAll(/[^\n]/g, ""));
   const released = [...text.matchAll(/^## /gm)][1];
   return released === undefined ? text : text.slice(0, released.index);
 }
