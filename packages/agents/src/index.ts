@@ -145,7 +145,18 @@ export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
-export { readSkillContent } from "./skills/skill-content.ts";
+export { readFolderContent } from "./contents/folder-content.ts";
+export {
+  contentOfVersion,
+  findScripts,
+  pushScript,
+  pushScriptsOf,
+  rollbackScript,
+  type Script,
+} from "./scripts/find-scripts.ts";
+export { isScriptName, MANIFEST, type ScriptManifest } from "./scripts/script-manifest.ts";
+export { parametersOf, usageOf } from "./scripts/script-parameters.ts";
+export { checkCall, runScript } from "./scripts/run-script.ts";
 export {
   BASE_ENVIRONMENT,
   checkEnvironmentName,
@@ -169,6 +180,14 @@ export {
   withSkillTool,
   type SkillsCapabilityOptions,
 } from "./capabilities/skills-capability.ts";
+export {
+  scriptsCapability,
+  scriptsOf,
+  withScriptTools,
+  type ScriptsCapabilityOptions,
+} from "./capabilities/scripts-capability.ts";
+export { hookAgentsOf, hookScripts, withHooks } from "./capabilities/session-hooks.ts";
+export { readHookFiles, type HookFile } from "./hook-files/claude-settings.ts";
 export { readInstructions, type Instructions } from "./agent-files/instructions.ts";
 export {
   instructionsCapability,

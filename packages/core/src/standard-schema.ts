@@ -9,6 +9,10 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** Standard JSON Schema: the schema of what is accepted. May throw for a schema that has no such form. */
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown> }
+      | undefined;
   };
 }
 
@@ -32,7 +36,7 @@ export async function validate<Output>(
   what: string,
   code: ErrorCode,
 ): Promise<Output> {
-  if (schema !== undefined) return outcomeOf(await asked(schema, value, what), value, what, code);
+  if (schema !== undefined) return outcomeOf(await asked(schema, value, what), schema, value, what, code);
   // Returning a promise would await it, perhaps without end, and without any agent knowing.
   if (typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function")
     throw new UsageError(`${what} is a promise`, { code: "not_json", at: what, fix: "await it first" });
@@ -56,7 +60,7 @@ export function validateNow<Output>(
       expected: "a schema that checks without waiting",
     });
   }
-  return outcomeOf(result, value, what, code);
+  return outcomeOf(result, schema, value, what, code);
 }
 
 /** The answer of a schema. @throws UsageError when the value is no schema, or when the schema throws. */
@@ -85,6 +89,7 @@ function noSchema(what: string, why: string, cause?: unknown): UsageError {
 
 function outcomeOf<Output>(
   result: SchemaResult<Output>,
+  schema: StandardSchemaV1<unknown, Output>,
   value: unknown,
   what: string,
   code: ErrorCode,
@@ -98,8 +103,23 @@ function outcomeOf<Output>(
   throw new HoldfastError(code, `${what} does not match its schema: ${places.join("; ")}${more}`, {
     at: what,
     got: excerpt(value),
+    ...expectedBy(schema),
     fix: "send a value of the shape the schema describes",
   });
+}
+
+/** A longer schema is not shown: the places say what is wrong. */
+const SCHEMA_CHARS_MAX = 2_000;
+
+/** The schema itself, for a caller that corrects its value by it. */
+function expectedBy({ "~standard": { jsonSchema } }: StandardSchemaV1): { readonly expected?: string } {
+  try {
+    const { $schema: _, ...schema } = jsonSchema?.input({ target: "draft-2020-12" }) ?? {};
+    const text = JSON.stringify(schema);
+    return text === "{}" || text.length > SCHEMA_CHARS_MAX ? {} : { expected: `a value of ${text}` };
+  } catch {
+    return {}; // The schema has no such form.
+  }
 }
 
 function pointerOf(issue: SchemaIssue): string {

@@ -19,6 +19,7 @@ export function agentFileText(record: AgentRecord): string {
     skills: record.skills,
     permissionMode: record.planFirst ? "plan" : null,
     mcpServers: serversOf(record),
+    hooks: claudeHooksOf(record),
     holdfast: given({
       budget: record.budget === null ? null : budgetOf(record.budget),
       ttl: record.ttlMs === null ? null : durationText(record.ttlMs),
@@ -28,6 +29,8 @@ export function agentFileText(record: AgentRecord): string {
         deny: rulesOf(record, "deny"),
       }),
       agents: record.agents,
+      scripts: record.scripts,
+      hooks: hooksOf(record),
       effects: record.effects,
       input: record.inputSchema,
       output: record.outputSchema,
@@ -82,6 +85,50 @@ function rulesOf({ permissions }: AgentRecord, decision: PermissionDecision): re
 /** Names of configured servers as texts, and servers by name. */
 function serversOf({ mcpServers }: AgentRecord): readonly unknown[] {
   return Object.entries(mcpServers).map(([name, server]) => (server === name ? server : { [name]: server }));
+}
+
+/** Hooks in Holdfast's form, by their points. */
+function hooksOf({ hooks }: AgentRecord): Readonly<Record<string, readonly unknown[]>> {
+  const own = hooks.filter(({ claudeEvent }) => claudeEvent === null);
+  return groupBy(
+    own,
+    ({ point }) => point,
+    ({ run, tools, timeoutMs, onError }) => ({
+      ...(run.type === "command" ? { command: run.command } : { [run.type]: run.name }),
+      ...(tools === null ? {} : { tools }),
+      timeout: durationText(timeoutMs),
+      on_error: onError,
+    }),
+  );
+}
+
+/** Hooks in the form of Claude Code, by their events. Their programs read its names. */
+function claudeHooksOf({ hooks }: AgentRecord): Readonly<Record<string, readonly unknown[]>> {
+  const theirs = hooks.flatMap((hook) =>
+    hook.claudeEvent === null ? [] : [{ ...hook, event: hook.claudeEvent }],
+  );
+  return groupBy(
+    theirs,
+    ({ event }) => event,
+    ({ run, tools, timeoutMs }) => ({
+      ...(tools === null
+        ? {}
+        : { matcher: tools.map((tool) => tool.replace(/\*$/, ".*")).join("|") || "(?!)" }),
+      hooks: [
+        { type: "command", command: run.type === "command" ? run.command : "", timeout: timeoutMs / 1_000 },
+      ],
+    }),
+  );
+}
+
+function groupBy<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  valueOf: (item: Item) => unknown,
+): Readonly<Record<string, readonly unknown[]>> {
+  const groups: Record<string, unknown[]> = {};
+  for (const item of items) (groups[keyOf(item)] ??= []).push(valueOf(item));
+  return groups;
 }
 
 function budgetOf({ maxTokensPerCall, windows, onExhausted, ...lifetime }: Budget): Record<string, unknown> {

@@ -44,6 +44,26 @@ type McpServerAddress =
     }
   | { readonly type: "http"; readonly url: string; readonly headers: Readonly<Record<string, string>> };
 
+/** The points of a session that hooks see. */
+export type HookPoint = "on_run_start" | "on_run_finish" | "before_tool" | "after_tool";
+
+/** A program that sees a point of a session and may restrict what follows. */
+export interface AgentHook {
+  readonly point: HookPoint;
+  /** The tools whose calls it sees, `null` for all. `*` at the end of a name stands for any text. */
+  readonly tools: readonly string[] | null;
+  readonly run:
+    | { readonly type: "command"; readonly command: string }
+    /** `hash`: the version that a session began with, `null` in a file. */
+    | { readonly type: "script"; readonly name: string; readonly hash: string | null }
+    | { readonly type: "agent"; readonly name: string };
+  readonly timeoutMs: number;
+  /** The effect of a hook that fails or ends without an answer. */
+  readonly onError: "block" | "continue";
+  /** The event of Claude Code that it was written for, `null` for a hook of Holdfast. */
+  readonly claudeEvent: string | null;
+}
+
 export interface AgentRecord {
   readonly name: string;
   /** For the model of a parent that may delegate to this agent, and for people. */
@@ -71,6 +91,9 @@ export interface AgentRecord {
   readonly relaysMessages: boolean;
   /** Names of skills that the prompt lists; `null` for all that are found. */
   readonly skills: readonly string[] | null;
+  /** Names of scripts that its tools run. */
+  readonly scripts: readonly string[];
+  readonly hooks: readonly AgentHook[];
   /** MCP servers by name. A string names a server of the project's or the user's registry. */
   readonly mcpServers: Readonly<Record<string, McpServer | string>>;
   /** `worktree`: each session works in a git worktree of its own. */

@@ -138,7 +138,24 @@ describe("a file in Holdfast's own form", () => {
     ["mcpServers: { x: { command: '' } }", "mcpServers.x refused: command"],
     ["mcpServers: { x: { url: 'file:///etc/passwd' } }", "mcpServers.x refused: url"],
     ["mcpServers: { x: { command: y, tools: [a] } }", "mcpServers.x refused: "],
-    ["hooks: { PreToolUse: [] }", "hooks refused: Holdfast runs no hooks"],
+    [
+      "hooks: { PreToolUse: [{ hooks: [{ type: prompt, prompt: x }] }] }",
+      "hooks.PreToolUse refused: Holdfast runs hooks of the type command",
+    ],
+    [
+      "hooks: { PreToolUse: [{ matcher: '(a+)+', hooks: [] }] }",
+      'hooks.PreToolUse refused: the matcher "(a+)+" may never end',
+    ],
+    [
+      "hooks: { PreToolUse: [{ matcher: '[', hooks: [] }] }",
+      'hooks.PreToolUse refused: the matcher "[" is no regular expression',
+    ],
+    ["hooks: { PreToolUse: 7 }", "hooks.PreToolUse refused: it is no list"],
+    ["hooks: { PermissionRequest: [] }", "hooks.PermissionRequest refused: Holdfast has no such event"],
+    ["holdfast: { hooks: { on_start: { command: x } } }", "holdfast.hooks refused: wrong value"],
+    ["holdfast: { hooks: { on_run_start: {} } }", "either `command`, `script` or `agent`"],
+    ["holdfast: { hooks: { on_run_start: { command: x, tools: [shell] } } }", "concerns no tool"],
+    ["holdfast: { hooks: { after_tool: { command: x, timeout: 1h } } }", "is not between 1ms and 10m"],
     ["isolation: container", "isolation refused: wrong value"],
   ])("%s refuses the file", (field, says) => {
     const file = load("holdfast", withField(field));
@@ -152,7 +169,7 @@ describe("a file in Holdfast's own form", () => {
       'colour ignored: Holdfast knows no field "colour" of an agent file; did you mean color?',
     ],
     ["license: MIT", 'license ignored: Holdfast knows no field "license" of an agent file'],
-    ["hooks: { Stop: [] }", "hooks ignored: Holdfast runs no hooks of files"],
+    ["hooks: { Notification: [] }", "hooks.Notification ignored: Holdfast has no such event"],
     ["tools: Read, Reed", "tools mapped: read_file; not available: Reed; did you mean Read?"],
     ["tools: []", "tools mapped: no tool"],
   ])("%s is reported, and the file is loaded", (field, says) => {
@@ -246,7 +263,7 @@ describe("files of other tools", () => {
     const file = loadFixture("claude", "quality/db-reader.md");
     expect(file.record).toMatchObject({
       tools: ["shell", "read_file"],
-      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*"],
+      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*", "script__*"],
       skills: ["sql-style"],
       workspace: "worktree",
       turnsMax: 20,
@@ -318,7 +335,7 @@ describe("files of other tools", () => {
     expect(record).toMatchObject({
       name: "pr_explorer",
       prompt: "Stay in exploration mode.\nTrace the real execution path, cite files and symbols.",
-      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*"],
+      deniedTools: ["write_file", "edit_file", "shell", "web_fetch", "delegate", "mcp__*", "script__*"],
       mcpServers: { docs: { type: "http", url: "https://docs.example.org/mcp" } },
     });
     expect(verdicts.find(({ field }) => field === "sandbox_mode")).toMatchObject({

@@ -6,7 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, join, sep } from "node:path";
+import { basename, relative, sep } from "node:path";
 import { isWritableByOthers } from "@holdfast/runtime/internal";
 import type { AgentRecord } from "./agent-record.ts";
 import { realPath, type DialectName, type FoundFile } from "./agent-places.ts";
@@ -14,7 +14,7 @@ import { claude, holdfast } from "./dialects/claude.ts";
 import { codex, readCodexFile } from "./dialects/codex.ts";
 import { copilot } from "./dialects/copilot.ts";
 import { nameProblem, type Dialect } from "./dialects/dialect.ts";
-import { folder, FOLDER_FILES, readFolder } from "./dialects/folder.ts";
+import { filesOfFolder, folder, readFolder } from "./dialects/folder.ts";
 import { gemini } from "./dialects/gemini.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
@@ -141,8 +141,8 @@ function stemOf({ path }: FoundFile): string {
 function hashOf({ path, dialect }: FoundFile): string {
   const hash = createHash("sha256");
   if (dialect !== "folder") return hash.update(readFileSync(path)).digest("hex");
-  for (const name of FOLDER_FILES) {
-    const file = join(path, name);
+  for (const file of filesOfFolder(path)) {
+    const name = relative(path, file);
     // A length before each content: no text can move from one file to the next unseen.
     const content = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
     hash.update(`${name} ${content.length}\n`).update(content);

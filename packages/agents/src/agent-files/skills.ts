@@ -14,7 +14,7 @@ import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "./format/fields.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
-import { readSkillContent, SKILL_FILE, type SkillContent } from "../skills/skill-content.ts";
+import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { isTrusted } from "./trusted-folders.ts";
 
 export interface Skill {
@@ -31,6 +31,8 @@ export interface Skill {
   /** The reason why the file as a whole cannot be used. */
   readonly problem: string | null;
 }
+
+export const SKILL_FILE = "SKILL.md";
 
 const FOLDERS = [".agents/skills", ".claude/skills"] as const;
 const SKILLS_MAX = 500;
@@ -136,8 +138,8 @@ function approvalsFile({ trustFile }: AgentPlaces): string {
 }
 
 /** The content of a skill that was found, if it still is the one that was found. @throws FileProblem */
-export function contentOfSkill({ path, hash }: Skill): SkillContent | undefined {
-  const content = readSkillContent(dirname(path));
+export function contentOfSkill({ path, hash }: Skill): FolderContent | undefined {
+  const content = readFolderContent(dirname(path));
   return content.hash === hash ? content : undefined;
 }
 
@@ -176,7 +178,7 @@ function readSkill(path: string, scope: Skill["scope"], isRead: boolean, within:
     const { verdicts } = report;
     const found = { ...skill, description: draft.description, verdicts };
     if (verdicts.some(({ verdict }) => verdict === "refused")) return { ...found, status: "refused" };
-    return { ...found, status: "loaded", hash: readSkillContent(dirname(path)).hash };
+    return { ...found, status: "loaded", hash: readFolderContent(dirname(path)).hash };
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error;
     return { ...skill, status: "refused", problem: error.message };

@@ -17,12 +17,12 @@ import { z } from "zod";
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter.ts";
-import { contentOfSkill, findSkills, type Skill } from "../agent-files/skills.ts";
+import { contentOfSkill, findSkills, SKILL_FILE, type Skill } from "../agent-files/skills.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../model-loop/permission/permissions.ts";
 import { defineTool, type Tool } from "../model-loop/tool.ts";
-import { SKILL_FILE, type SkillContent } from "../skills/skill-content.ts";
-import { SkillStore } from "../skills/skill-store.ts";
+import { type FolderContent } from "../contents/folder-content.ts";
+import { ContentStore } from "../contents/content-store.ts";
 import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -135,10 +135,10 @@ export function skillsCapability({
   places,
   workspace,
 }: SkillsCapabilityOptions): Capability<readonly SkillFact[]> {
-  const store = new SkillStore(join(dirname(places.trustFile), "skills"));
+  const store = new ContentStore(join(dirname(places.trustFile), "skills"));
 
   /** skills-capability-2. */
-  const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): SkillContent => {
+  const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {
     const kept = store.read(hash);
     if (kept !== undefined) return kept;
     const equal = findSkills(places).find((skill) => skill.hash === hash && skill.status !== "untrusted");
@@ -242,7 +242,7 @@ function folderOf({ name, hash }: Pick<SkillFact, "name" | "hash">): string {
 }
 
 /** skills-capability-3. A file that has its content already is not written again. */
-async function writeSkill(workspace: Workspace, folder: string, { files }: SkillContent): Promise<void> {
+async function writeSkill(workspace: Workspace, folder: string, { files }: FolderContent): Promise<void> {
   // The folder is no part of the user's repository.
   await writeMissing(workspace, `${FOLDER}/.gitignore`, Buffer.from("*\n"));
   for (const { path, bytes } of files) await writeMissing(workspace, `${folder}/${path}`, bytes);
@@ -257,7 +257,7 @@ async function writeMissing(workspace: Workspace, path: string, bytes: Buffer): 
   await workspace.writeFile(path, bytes);
 }
 
-function skillText(content: SkillContent, folder: string): string {
+function skillText(content: FolderContent, folder: string): string {
   const others = content.files.map(({ path }) => path).filter((path) => path !== SKILL_FILE);
   const list =
     others.length === 0
@@ -266,7 +266,7 @@ function skillText(content: SkillContent, folder: string): string {
   return [bodyOf(content).body, ...list].join("\n");
 }
 
-function bodyOf({ files }: SkillContent): { readonly file: string; readonly body: string } {
+function bodyOf({ files }: FolderContent): { readonly file: string; readonly body: string } {
   const bytes = files.find(({ path }) => path === SKILL_FILE)?.bytes ?? Buffer.alloc(0);
   const file = new TextDecoder().decode(bytes).replaceAll("\r\n", "\n");
   try {
@@ -278,7 +278,7 @@ function bodyOf({ files }: SkillContent): { readonly file: string; readonly body
 }
 
 /** skills-capability-4. */
-function fileText({ files }: SkillContent, wanted: string, name: string): string {
+function fileText({ files }: FolderContent, wanted: string, name: string): string {
   const path = wanted.replace(/^(\.\/)+/, "");
   const file = files.find((one) => one.path === path);
   if (file === undefined) {

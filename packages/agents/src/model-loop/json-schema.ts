@@ -30,6 +30,7 @@ export function standardSchema<Value>(schema: JsonSchema): StandardSchemaV1<unkn
     "~standard": {
       version: 1,
       vendor: "ajv",
+      jsonSchema: { input: () => ({ ...schema }) },
       validate: (value) => {
         const validate = compile(schema);
         if (validate(value)) return { value: value as Value };

@@ -26,6 +26,7 @@ import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
 import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./delegate.ts";
 import { askUser, proposePlan, todo } from "./loop-tools.ts";
+import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
 import { ModelTurn } from "./turn/model-turn.ts";
@@ -52,6 +53,10 @@ export interface ModelLoopOptions {
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
   readonly capabilities?: readonly AnyCapability[];
+  /** Runs the scripts of hooks. */
+  readonly hookScripts?: HookScripts;
+  /** Gets the names of the secrets that commands of its agents may get, as its agents are made. */
+  readonly commandSecrets?: string[];
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
   /** The tokens that a model reads and writes in one call; from the table of prices by default. */
@@ -79,17 +84,20 @@ const textInput = z.union(
 export class ModelLoop {
   readonly #options: ModelLoopOptions;
   readonly #model: ReturnType<typeof modelTask>;
+  readonly #hook: ReturnType<typeof hookTask>;
   readonly #workspaceTasks: WorkspaceTasks;
   readonly #tools: readonly Tool[];
   readonly #finishChild: FinishChild | undefined;
   /** The records of the agents that were made here. */
   readonly #records = new Map<Agent, AgentRecord>();
   /** Names of secrets that commands of its agents may get. */
-  readonly #shellSecrets: string[] = [];
+  readonly #shellSecrets: string[];
 
   constructor(options: ModelLoopOptions) {
     this.#options = options;
+    this.#shellSecrets = options.commandSecrets ?? [];
     this.#model = modelTask(options.model);
+    this.#hook = hookTask(options.workspace, options.hookScripts);
     this.#workspaceTasks = defineWorkspaceTasks(options.workspace, this.#shellSecrets);
     const { tools = [], finishChild } = options;
     this.#finishChild =
@@ -106,8 +114,13 @@ export class ModelLoop {
    * Make an agent of a record. Its input is a text, or what its input schema asks for.
    *
    * @param agents the agents that its tool `delegate` may start.
+   * @param hookAgents the agents of its hooks.
    */
-  agent(record: AgentRecord, agents: readonly Agent[] = []): Agent<unknown, Json> {
+  agent(
+    record: AgentRecord,
+    agents: readonly Agent[] = [],
+    hookAgents: readonly Agent[] = [],
+  ): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
@@ -121,6 +134,7 @@ export class ModelLoop {
     };
     const parts: LoopParts = {
       model: this.#model,
+      hook: this.#hook,
       tools,
       capabilities,
       prepare,
@@ -139,11 +153,12 @@ export class ModelLoop {
         this.#model,
         conversationTail,
         earlierResult,
+        this.#hook,
         ...Object.values(this.#workspaceTasks),
         ...(finish === undefined ? [] : [finish]),
         ...capabilities.flatMap((capability) => capability.tasks ?? []),
       ] as readonly TaskDefinition[],
-      agents,
+      agents: [...agents, ...hookAgents],
       secrets: record.secrets,
       state: { version: 1, initial: () => FIRST_STATE },
       limitsTurns: true, // model-loop-5.

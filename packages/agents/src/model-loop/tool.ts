@@ -26,8 +26,13 @@ export interface ToolOutcome {
 export interface ReadyCall {
   /** The argument that permission rules look at: a command, a path, a host. `null` when the tool has none. */
   readonly subject: string | null;
-  /** Schedules at once, in the turn of the event loop in which it is called. */
-  readonly schedule: (ctx: ToolContext, workspace: string, facts: CapabilityFacts) => Promise<ToolOutcome>;
+  /** Schedules at once, in the turn of the event loop in which it is called. `callId` is the model's id of the call. */
+  readonly schedule: (
+    ctx: ToolContext,
+    workspace: string,
+    facts: CapabilityFacts,
+    callId: string,
+  ) => Promise<ToolOutcome>;
 }
 
 export interface Tool {
@@ -58,6 +63,7 @@ interface ToolDefinition<Schema extends z.ZodObject> {
     ctx: ToolContext,
     input: z.output<Schema> & { workspace: string },
     facts: CapabilityFacts,
+    callId: string,
   ) => Promise<Rendered>;
 }
 
@@ -74,7 +80,8 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
       const parsed = parseArguments(name, offeredSchema, given) as z.output<Schema>;
       return {
         subject: subject?.(parsed) ?? null,
-        schedule: (ctx, workspace, facts) => renderResult(() => run(ctx, { ...parsed, workspace }, facts)),
+        schedule: (ctx, workspace, facts, callId) =>
+          renderResult(() => run(ctx, { ...parsed, workspace }, facts, callId)),
       };
     },
   };

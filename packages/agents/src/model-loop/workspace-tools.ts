@@ -19,9 +19,10 @@ import {
   type ShellOutput,
 } from "../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
+import { reportScriptCall } from "./script-events.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
-const modelShellInput = shellInput.omit({ environment: true }).extend({
+const modelShellInput = shellInput.omit({ environment: true, scripts: true }).extend({
   repeatable: z
     .boolean()
     .optional()
@@ -121,15 +122,19 @@ export function workspaceTools(tasks: WorkspaceTasks): readonly Tool[] {
       isReading: false,
       subjectKind: "command",
       subject: ({ command }) => command,
-      run: async (ctx, { repeatable, ...input }, { environment }) => {
+      run: async (ctx, { repeatable, ...input }, { environment, scripts }, callId) => {
         const options: TaskOptions = repeatable === true ? { retry: REPEATABLE } : {};
-        return renderCommand(
-          await ctx.scheduleTask(
-            tasks.shell,
-            environment === undefined ? input : { ...input, environment: environment as ShellEnvironment },
-            options,
-          ),
+        const output = await ctx.scheduleTask(
+          tasks.shell,
+          {
+            ...input,
+            ...(environment === undefined ? {} : { environment: environment as ShellEnvironment }),
+            ...(scripts === undefined ? {} : { scripts: true }),
+          },
+          options,
         );
+        for (const call of output.scripts ?? []) reportScriptCall(ctx, callId, call);
+        return renderCommand(output);
       },
     }),
   ];

@@ -7,13 +7,20 @@
 import { HoldfastError } from "@holdfast/core";
 import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
-import type { AssistantContent, ModelRequest, ModelToolCall, ToolContent } from "./model-provider.ts";
+import {
+  EVENT_ROLE,
+  type AssistantContent,
+  type ModelRequest,
+  type ModelToolCall,
+  type ToolContent,
+} from "./model-provider.ts";
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Stands for a name that no server would accept. */
 const NO_NAME = "invalid_tool_name";
 
-export function toModelMessages(entries: ModelRequest["messages"]): ModelMessage[] {
+export function toModelMessages(all: ModelRequest["messages"]): ModelMessage[] {
+  const entries = all.filter(({ role }) => role !== EVENT_ROLE);
   const messages: ModelMessage[] = [];
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i];

@@ -15,11 +15,14 @@ export interface ModelTool {
 
 export interface ModelRequest {
   readonly system: string;
-  /** Entries of roles `user`, `assistant` and `tool`; their contents are the types below. */
+  /** Entries of roles `user`, `assistant` and `tool`, and of EVENT_ROLE; their contents are the types below. */
   readonly messages: readonly Pick<ConversationEntry, "role" | "content">[];
   readonly tools: readonly ModelTool[];
   readonly maxOutputTokens?: number;
 }
+
+/** The role of entries for people and programs alone, such as the start of a script. No model reads them. */
+export const EVENT_ROLE = "event";
 
 /** Content of an entry of role `assistant`. */
 export interface AssistantContent {

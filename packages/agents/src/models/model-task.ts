@@ -5,7 +5,7 @@ import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
 import { isUnbilled } from "./model-errors.ts";
-import type { ModelProvider, ModelReply } from "./model-provider.ts";
+import { EVENT_ROLE, type ModelProvider, type ModelReply } from "./model-provider.ts";
 import { entryTokens, frameTokens, MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS } from "./request-size.ts";
 
 /**
@@ -64,7 +64,8 @@ export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
     retry: { ...RETRY, ...options.retry },
     cost: (given) => worstCase(given, findProvider(source, given.model)),
     run: async (given, task) => {
-      const { model: wanted, maxConversationTokens, ...request } = parseInput(given);
+      const { model: wanted, maxConversationTokens, ...parsed } = parseInput(given);
+      const request = { ...parsed, messages: parsed.messages.filter(({ role }) => role !== EVENT_ROLE) };
       refuseLonger(request.messages, maxConversationTokens);
       const provider = findProvider(source, wanted);
       try {

@@ -10,13 +10,14 @@ import { describeProcessEnd } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
 import type { ExecutionEnd } from "../workspace/execute.ts";
+import { SCRIPT_BIN, ScriptCalls, type ScriptCall } from "./script-calls.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
 /** For `scheduleTask(shell, input, { retry: REPEATABLE })`. */
 export const REPEATABLE: RetryPolicy = { maxAttempts: 100 };
 
-const shellEnvironment = z.strictObject({
+export const shellEnvironment = z.strictObject({
   values: z.record(z.string(), z.string()),
   secrets: z.array(z.string()),
 });
@@ -34,6 +35,7 @@ export const shellInput = z.strictObject({
     .optional()
     .describe("Milliseconds after which it is ended; 120000 by default"),
   environment: shellEnvironment.optional(),
+  scripts: z.boolean().optional().describe("The commands of the session's scripts are on the PATH"),
   ...workspaceField,
 });
 
@@ -45,6 +47,8 @@ export interface ShellOutput {
   /** Output was left out; the texts carry a mark where. */
   readonly isCut: boolean;
   readonly durationMs: number;
+  /** The calls of scripts in the command, in their order. */
+  readonly scripts?: readonly ScriptCall[];
 }
 
 /** The limit for the recorded output of a command. A model reads far less. */
@@ -60,24 +64,28 @@ export function shellTask(source: WorkspaceSource, secrets: readonly string[] = 
     retry: { maxAttempts: 1 },
     secrets,
     run: async (workspace, input, task): Promise<ShellOutput> => {
+      const calls = input.scripts === true ? new ScriptCalls(workspace, task.idempotencyKey) : undefined;
       const { command, end, stdout, stderr, isCut, durationMs } = await workspace.execute(input.command, {
         outputBytes: OUTPUT_BYTES,
         tag: task.idempotencyKey,
         signal: task.signal,
         onOutput: (stream, text) => task.progress({ stream, text }),
-        ...(input.environment === undefined ? {} : { env: variablesOf(input.environment, task) }),
+        env: { ...variablesOf(input.environment, task), ...calls?.variables },
+        pathFolders: calls === undefined ? [] : [SCRIPT_BIN],
         ...(input.cwd === undefined ? {} : { cwd: input.cwd }),
         ...(input.timeoutMs === undefined ? {} : { timeoutMs: input.timeoutMs }),
       });
       if (end.type === "aborted") task.signal.throwIfAborted();
-      return { command, end, stdout, stderr, isCut, durationMs };
+      const scripts = (await calls?.read()) ?? [];
+      const output = { command, end, stdout, stderr, isCut, durationMs };
+      return scripts.length === 0 ? output : { ...output, scripts };
     },
   });
 }
 
 /** The values of secrets are looked up here, so that no record has them. */
-function variablesOf(
-  { values, secrets }: ShellEnvironment,
+export function variablesOf(
+  { values, secrets }: ShellEnvironment = { values: {}, secrets: [] },
   task: Pick<TaskContext, "secret">,
 ): Readonly<Record<string, string>> {
   return { ...values, ...Object.fromEntries(secrets.map((name) => [name, task.secret(name)])) };

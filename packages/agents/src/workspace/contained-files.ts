@@ -90,6 +90,7 @@ export async function writeContained(
     readonly bytesMax: number;
     readonly protectedNames: readonly string[];
     readonly removeLeftovers?: boolean;
+    readonly mode?: number | undefined;
   },
 ): Promise<WrittenFile> {
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
@@ -102,7 +103,8 @@ export async function writeContained(
     const before = await lstat(target).catch(ignoreMissing);
     if (before !== undefined) checkRegular(before, path);
     if (options.removeLeftovers === true) await removeLeftovers(location, location.name);
-    await replaceFile(location, location.name, bytes, before === undefined ? 0o644 : before.mode & 0o777);
+    const mode = options.mode ?? (before === undefined ? 0o644 : before.mode & 0o777);
+    await replaceFile(location, location.name, bytes, mode);
     return { path: location.path, bytes: bytes.byteLength, isNew: before === undefined };
   } catch (error) {
     throw fileError(error, path);

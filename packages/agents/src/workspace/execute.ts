@@ -17,6 +17,8 @@ export interface ExecuteOptions {
   /** Added to the workspace's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs?: number;
+  /** Folders of the workspace with programs, by their paths from its root. They stand behind all others on the PATH. */
+  readonly pathFolders?: readonly string[];
   /** Given to its standard input, which is empty otherwise. */
   readonly input?: string;
   /** Output kept, both streams together. */

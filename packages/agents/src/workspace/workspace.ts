@@ -4,7 +4,7 @@
 // `CommandRunner` starts them; by default on this machine, NOT isolated. Such commands may read and
 // write whatever the user may. `describe()` says so. The backends of `sandboxes/` bring runners that isolate.
 
-import { basename } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
 
@@ -81,6 +81,8 @@ export interface Workspace {
 export interface WriteOptions {
   /** An earlier attempt may have died while writing: remove what it left beside the file. */
   readonly isRetry?: boolean;
+  /** Permission bits. Without them those of the file that is there, or 0644. */
+  readonly mode?: number;
 }
 
 /** @throws HoldfastError `file_not_found` when the root is not a directory. */
@@ -181,7 +183,10 @@ class FolderWorkspace implements Workspace {
     const request: Launch = {
       ...parsed,
       cwd: await resolveDirectory(this.#root, options.cwd ?? "."),
-      env: { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
+      env: withPath(
+        { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
+        (options.pathFolders ?? []).map((folder) => join(this.#root.path, folder)),
+      ),
       timeoutMs,
       killGraceMs: this.limits.killGraceMs,
       outputBytes: Math.min(options.outputBytes ?? this.limits.outputBytes, this.limits.outputBytes),
@@ -215,9 +220,10 @@ class FolderWorkspace implements Workspace {
   #write(
     path: string,
     content: string | Uint8Array,
-    { isRetry = false }: WriteOptions,
+    { isRetry = false, mode }: WriteOptions,
   ): Promise<WrittenFile> {
     return writeContained(this.#root, path, content, {
+      mode,
       bytesMax: this.limits.fileBytes,
       protectedNames: this.#protectedNames,
       removeLeftovers: isRetry,
@@ -266,6 +272,13 @@ class FolderWorkspace implements Workspace {
     }
     return files.toSorted();
   }
+}
+
+/** Behind the other folders: no file of a workspace takes the place of a program of the machine. */
+function withPath(env: Record<string, string>, folders: readonly string[]): Record<string, string> {
+  if (folders.length === 0) return env;
+  const { PATH: path = "/usr/bin:/bin" } = env;
+  return { ...env, PATH: [path, ...folders].join(delimiter) };
 }
 
 const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set([".git", "node_modules", OWN_FOLDER]);

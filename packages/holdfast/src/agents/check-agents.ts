@@ -1,5 +1,5 @@
 // `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused. Without a path it also reports
-// on skills and MCP servers.
+// on skills, MCP servers and hooks.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -8,8 +8,10 @@ import {
   foundAt,
   listAgents,
   loadAgentFile,
+  readHookFiles,
   readMcpFiles,
   type FieldVerdict,
+  type HookFile,
   type ListedAgent,
   type McpFile,
   type Skill,
@@ -28,7 +30,8 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
   const agents = isAll ? listAgents(places) : paths.flatMap((path) => filesAt(resolve(io.cwd, path), io));
   const skills = isAll ? findSkills(places) : [];
   const mcpFiles = isAll ? readMcpFiles(places) : [];
-  const all = [...agents, ...skills, ...mcpFiles];
+  const hookFiles = isAll ? readHookFiles(places) : [];
+  const all = [...agents, ...skills, ...mcpFiles, ...hookFiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
       status === "refused" || status === "doubled" || verdicts.some(({ verdict }) => verdict === "refused"),
@@ -50,21 +53,22 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
         fields: verdicts,
       })),
       skills: skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
-      mcpFiles: mcpFiles.map(({ path, status, problem, verdicts }) => ({
-        path,
-        status,
-        problem,
-        fields: verdicts,
-      })),
+      mcpFiles: mcpFiles.map(fileJson),
+      hookFiles: hookFiles.map(fileJson),
     },
     [
       ...agents.map((file) => fileText(file, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
+      ...hookFiles.map((file) => otherText(file, "hooks", io)),
       summary,
     ].join("\n\n"),
   );
   return refused.length === 0 ? 0 : 3;
+}
+
+function fileJson({ path, status, problem, verdicts }: McpFile | HookFile) {
+  return { path, status, problem, fields: verdicts };
 }
 
 /** One file, the folder of an agent, or all files of a project. */
@@ -97,7 +101,7 @@ function fileText(file: ListedAgent, io: Io): string {
 }
 
 export function otherText(
-  { path, status, problem, verdicts }: Skill | McpFile,
+  { path, status, problem, verdicts }: Skill | McpFile | HookFile,
   what: string,
   io: Io,
 ): string {

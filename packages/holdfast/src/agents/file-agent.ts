@@ -10,24 +10,32 @@ import {
   findAgent,
   fullModelName,
   findSkills,
+  hookAgentsOf,
+  hookScripts,
   instructionsCapability,
   listAgents,
   mcpCapability,
   McpServers,
   ModelLoop,
   readEnvironments,
+  readHookFiles,
   readProjectInstructions,
   resolveModel,
   Sandboxes,
+  scriptsCapability,
+  scriptsOf,
   sessionEnvironment,
   siblingsCapability,
   skillsCapability,
   skillsOf,
+  withHooks,
   withMcpServers,
+  withScriptTools,
   withSkillTool,
   type AgentPlaces,
   type AgentRecord,
   type GivenEnvironment,
+  type HookFile,
   type ModelEnvironment,
   type ModelProvider,
   type Skill,
@@ -72,9 +80,17 @@ export async function loadFileAgent(
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
+    ...readHookFiles(places).flatMap(unusedHooks),
   ];
   const notes = unused.map(({ path, reason }) => `${path} is not used: ${reason}`);
   return { agent, record, notes };
+}
+
+function unusedHooks({ path, status }: HookFile): readonly { path: string; reason: string }[] {
+  if (status !== "untrusted") return [];
+  return [
+    { path, reason: "you have not trusted this project; read it, and then run `holdfast agents trust`" },
+  ];
 }
 
 function unusedSkill({ path, name, status }: Skill): readonly { path: string; reason: string }[] {
@@ -106,7 +122,10 @@ const loops = new Map<string, ModelLoop>();
 function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): ModelLoop {
   const known = loops.get(root);
   if (known !== undefined) return known;
+  const commandSecrets: string[] = [];
   const loop = new ModelLoop({
+    commandSecrets,
+    hookScripts: hookScripts(places),
     model: (wanted) => findModel(wanted, places.env),
     workspace: sandboxes.open,
     root,
@@ -120,6 +139,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
     capabilities: [
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
+      scriptsCapability({ places, workspace: sandboxes.open, secrets: commandSecrets }),
       environmentCapability(environmentsBeside(places.trustFile), given),
       siblingsCapability(),
       mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
@@ -166,7 +186,20 @@ class AgentTree {
     return this.skills === undefined ? record : withMcpServers(record, this.#places);
   }
 
-  childrenOf({ agents, source }: AgentRecord, above: readonly string[]): readonly AgentRecord[] {
+  /** A session that has begun keeps the hooks of its start. @throws HoldfastError for hooks that cannot be run. */
+  withHooks(record: AgentRecord): AgentRecord {
+    return this.skills === undefined ? record : withHooks(record, this.#places);
+  }
+
+  /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
+  checkScripts(record: AgentRecord): void {
+    if (this.skills !== undefined) scriptsOf(record, this.#places);
+  }
+
+  childrenOf(
+    { agents, source }: Pick<AgentRecord, "agents" | "source">,
+    above: readonly string[],
+  ): readonly AgentRecord[] {
     if (agents.length === 0) return [];
     this.#records ??= new Map(
       listAgents(this.#places).flatMap(({ name, status, record }) =>
@@ -193,19 +226,25 @@ class AgentTree {
 function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
   refuseUnsupported(record);
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
+  tree.checkScripts(record);
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);
   const path = [...above, record.name];
-  const children = tree
-    .childrenOf(record, path)
-    .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)); // file-agent-3.
+  const hooked = tree.withHooks(record);
+  // file-agent-3.
+  const agentsOf = (agents: readonly string[]): readonly Agent[] =>
+    tree
+      .childrenOf({ agents, source: record.source }, path)
+      .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path));
+  const children = agentsOf(record.agents);
+  const hookAgents = agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
   const named: AgentRecord = {
-    ...withSkillTool(tree.withServers(record)),
+    ...withScriptTools(withSkillTool(tree.withServers(hooked))),
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
   };
-  return loop.agent(named, children);
+  return loop.agent(named, children, hookAgents);
 }
 
 /** file-agent-1. */

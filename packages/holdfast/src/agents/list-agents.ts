@@ -7,6 +7,7 @@ import {
   findAgent,
   findAgentFiles,
   listAgents,
+  pushScriptsOf,
   readProjectInstructions,
   trustFolder,
   type AgentRecord,
@@ -128,10 +129,14 @@ export async function trustProject(path: string | undefined, args: Arguments, io
   const folder = trustFolder(trustFile, project);
   const files = findAgentFiles(places).filter(({ scope }) => scope === "project").length;
   const skills = approveSkills(places).map(({ name }) => name);
-  const approved =
-    skills.length === 0 ? "" : `, and its ${count(skills.length, "skill")} with their present content`;
+  const scripts = pushScriptsOf(places, Date.now());
+  const found = [
+    ...(skills.length === 0 ? [] : [count(skills.length, "skill")]),
+    ...(scripts.length === 0 ? [] : [count(scripts.length, "script")]),
+  ];
+  const approved = found.length === 0 ? "" : `, and its ${found.join(" and ")} with their present content`;
   io.show(
-    { folder, trusted: true, files, skills },
+    { folder, trusted: true, files, skills, scripts },
     `${folder} is trusted: its ${count(files, "agent file")} can be used${approved}`,
   );
   return 0;

@@ -35,7 +35,7 @@ function writeAgent(name: string, text: string, isUsers: boolean, io: Io): numbe
   const root = isUsers ? (home ?? project) : project;
   const path = join(root, ".holdfast", "agents", `${name}.md`);
   makePrivateFolder(dirname(path));
-  if (!isUsers) showAgentsToGit(join(project, ".holdfast", ".gitignore"));
+  if (!isUsers) showToGit("agents", join(project, ".holdfast", ".gitignore"));
   try {
     writeFileSync(path, text, { flag: "wx" });
   } catch (error) {
@@ -53,11 +53,11 @@ function writeAgent(name: string, text: string, isUsers: boolean, io: Io): numbe
 }
 
 /** The project's folder keeps all files from git but those that this file names. */
-function showAgentsToGit(path: string): void {
+export function showToGit(folder: "agents" | "scripts", path: string): void {
   if (!existsSync(path)) return;
   const text = readFileSync(path, "utf8");
-  if (text.split("\n").includes("!agents/**") || !text.split("\n").includes("*")) return;
-  writeFileSync(path, `${text.trimEnd()}\n!agents/\n!agents/**\n`);
+  if (text.split("\n").includes(`!${folder}/**`) || !text.split("\n").includes("*")) return;
+  writeFileSync(path, `${text.trimEnd()}\n!${folder}/\n!${folder}/**\n`);
 }
 
 function template(name: string): string {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { approveSkills, findSkills, isTrusted, readSkillContent, type Skill } from "@holdfast/agents";
+import { approveSkills, findSkills, isTrusted, readFolderContent, type Skill } from "@holdfast/agents";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Io } from "../frame/command.ts";
@@ -42,7 +42,7 @@ export function listSkills(io: Io): number {
 export function showSkill(name: string, io: Io): number {
   const skill = findSkill(name, findSkills(agentPlaces(io)));
   const { hash, path, status, verdicts, ...rest } = skill;
-  const files = hash === null ? [] : readSkillContent(dirname(path)).files.map((file) => file.path);
+  const files = hash === null ? [] : readFolderContent(dirname(path)).files.map((file) => file.path);
   const text = hash === null ? "" : plain(readFileSync(path, "utf8"));
   io.show(
     { ...rest, path, status, hash, files, fields: verdicts },

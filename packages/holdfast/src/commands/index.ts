@@ -14,7 +14,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token", "mcp"]],
-  ["Set up", ["agents", "rules", "skill", "env", "secret", "config", "doctor"]],
+  ["Set up", ["agents", "rules", "skill", "script", "env", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -59,6 +59,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   mcp: async () => (await import("./library/mcp.ts")).mcp,
   env: async () => (await import("./library/env.ts")).env,
   skill: async () => (await import("./library/skill.ts")).skill,
+  script: async () => (await import("./library/script.ts")).script,
   secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,
   doctor: async () => (await import("./doctor.ts")).doctor,

@@ -3,7 +3,8 @@
 
 import { z } from "zod";
 import { addRule } from "../format/agent-draft.ts";
-import { field, HONOURED, ignored, mapped, refused, type FieldRule } from "../format/fields.ts";
+import { field, HONOURED, mapped, refused, type FieldRule } from "../format/fields.ts";
+import { claudeHooks } from "../format/hook-fields.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { CLAUDE_TOOLS, type ToolNames } from "../format/tool-names.ts";
 import { offerTools, ruleTools, toolTexts } from "../format/tool-rules.ts";
@@ -68,13 +69,10 @@ function rulesWith(names: ToolNames): Readonly<Record<string, FieldRule>> {
         .describe("MCP servers: names of configured ones, or servers by name"),
       (value, draft, report) => takeServers(serversOf(value), "mcpServers", draft, report),
     ),
-    hooks: field(mcpServerValue.describe("hooks"), (value) =>
-      Object.keys(value).some((event) => /^(Pre|Permission|UserPrompt)/.test(event))
-        ? refused(
-            "Holdfast runs no hooks of files, and a hook that runs before a call may be there to forbid it; use holdfast.approvals.deny",
-          )
-        : ignored("Holdfast runs no hooks of files"),
-    ),
+    hooks: field(mcpServerValue.describe("hooks by event"), (value, draft, report) => {
+      draft.hooks = [...draft.hooks, ...claudeHooks(value, ["hooks"], report)];
+      return HONOURED;
+    }),
     memory: unused("Holdfast has no memory folders; the session itself keeps its conversation"),
     background: unused("the agent that delegates decides whether it waits"),
     isolation: field(z.enum(["worktree"]).describe("worktree"), (_value, draft) => {

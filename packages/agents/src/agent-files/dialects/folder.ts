@@ -3,14 +3,16 @@
 import { join } from "node:path";
 import { existsSync } from "node:fs";
 import { z } from "zod";
-import { field, HONOURED, ignored, mapped, refused } from "../format/fields.ts";
+import type { AgentHook } from "../agent-record.ts";
+import { field, HONOURED, mapped, refused } from "../format/fields.ts";
 import { FileProblem, readJson, readText, type ParsedFile } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
+import { capabilityFiles, joinTexts, readCapabilities } from "./capability-folders.ts";
 import { descriptionRule, nameRule, unused, type Dialect } from "./dialect.ts";
 
 /** The files of the folder form. Each may be missing but the first. */
-export const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
+const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
 
 const schema = (what: "inputSchema" | "outputSchema") =>
   field(z.record(z.string(), z.unknown()).describe("a JSON Schema"), (value, draft) => {
@@ -19,6 +21,31 @@ const schema = (what: "inputSchema" | "outputSchema") =>
     draft[what] = value;
     return mapped(what === "inputSchema" ? "holdfast.input" : "holdfast.output");
   });
+
+/** The capabilities of an agent, once their folders were read. */
+const merged = z.strictObject({ names: z.array(z.string()), scripts: z.array(z.string()) });
+
+const hook = z.strictObject({
+  type: z.literal("agent"),
+  agent_name: z.string().min(1),
+  on_error: z.enum(["block", "continue"]).default("continue"),
+  timeout_seconds: z.number().positive().max(600).default(300),
+});
+const hooks = z.strictObject({ on_run_start: hook.optional(), on_run_finish: hook.optional() });
+
+function hookOf(
+  point: string,
+  { agent_name: name, on_error: onError, timeout_seconds: seconds }: z.output<typeof hook>,
+): AgentHook {
+  return {
+    point: point === "on_run_start" ? "on_run_start" : "on_run_finish",
+    tools: null,
+    run: { type: "agent", name },
+    timeoutMs: seconds * 1_000,
+    onError,
+    claudeEvent: null,
+  };
+}
 
 export const folder: Dialect = {
   name: "folder",
@@ -69,19 +96,18 @@ export const folder: Dialect = {
         draft.skills = value;
         return HONOURED;
       }),
-      capabilities: field(z.array(z.string()), (value) =>
-        value.length === 0
-          ? HONOURED
-          : refused(
-              `capabilities are not supported: ${value.join(", ")}; put their text into the prompt and their servers into agent.mcp.json`,
-            ),
-      ),
+      capabilities: field(merged.describe("names of capabilities"), ({ names, scripts }, draft) => {
+        draft.scripts = [...scripts];
+        const parts = scripts.length === 0 ? "" : `; scripts: ${scripts.join(", ")}`;
+        return mapped(`${names.join(", ") || "none"}${parts}`);
+      }),
       tags: unused("the list of agents is not filtered by tags"),
-      hooks: field(z.record(z.string(), z.unknown()), (value) =>
-        "on_run_start" in value
-          ? refused("Holdfast runs no hooks of files, and a hook at the start may be there to block a run")
-          : ignored("Holdfast runs no hooks of files"),
-      ),
+      hooks: field(hooks.describe("agents at on_run_start and on_run_finish"), (value, draft) => {
+        draft.hooks = Object.entries(value).flatMap(([point, given]) =>
+          given === undefined ? [] : [hookOf(point, given)],
+        );
+        return mapped("holdfast.hooks");
+      }),
       script: unused("only an agent of the type procedural has a script"),
     },
   },
@@ -117,10 +143,31 @@ export function readFolder(path: string): ParsedFile {
       `agent.mcp.json has the unknown field "${unknown}"`,
       "leave it out; the servers are in mcpServers",
     );
+  const names = capabilityNames(values);
+  const own = existsSync(prompt) ? readText(prompt).trim() : "";
+  const given = (mcpServers ?? {}) as Readonly<Record<string, unknown>>;
+  const { texts, servers: all, scripts } = readCapabilities(path, names ?? [], given);
   return {
-    values: mcpServers === undefined ? values : { ...values, mcpServers },
-    body: existsSync(prompt) ? readText(prompt).trim() : "",
+    values: {
+      ...values,
+      ...(mcpServers === undefined && Object.keys(all).length === 0 ? {} : { mcpServers: all }),
+      ...(names === undefined ? {} : { capabilities: { names, scripts } }),
+    },
+    body: joinTexts([own, ...texts]),
     lineOf: () => null,
     repaired: [],
   };
+}
+
+/** @returns nothing for a value that is no list of names, which the field's own rule refuses. */
+function capabilityNames({ capabilities }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  const names = z.array(z.string()).safeParse(capabilities);
+  return names.success ? names.data : undefined;
+}
+
+/** All files that an agent's folder is read from. Each may be missing. */
+export function filesOfFolder(path: string): readonly string[] {
+  const own = FOLDER_FILES.map((name) => join(path, name));
+  const names = capabilityNames(readJson(join(path, FOLDER_FILES[0]))) ?? [];
+  return [...own, ...capabilityFiles(path, names)];
 }

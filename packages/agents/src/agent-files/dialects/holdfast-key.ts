@@ -14,6 +14,7 @@ import {
   type FieldTable,
   type Ruling,
 } from "../format/fields.ts";
+import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
@@ -189,6 +190,19 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  scripts: field(
+    z.array(z.string().min(1)).describe("names of scripts that its model may call"),
+    (value, draft) => {
+      draft.scripts = [...new Set(value)];
+      return HONOURED;
+    },
+  ),
+  hooks: field(holdfastHooksSchema, (value, draft) => {
+    const hooks = holdfastHooks(value);
+    if (typeof hooks === "string") return refused(hooks);
+    draft.hooks = [...draft.hooks, ...hooks];
+    return HONOURED;
+  }),
   fallbackModels: field(
     z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
     (value, draft) => {

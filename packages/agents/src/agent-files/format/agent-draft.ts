@@ -21,6 +21,8 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     agents: [],
     relaysMessages: false,
     skills: null,
+    scripts: [],
+    hooks: [],
     mcpServers: {},
     workspace: "shared",
     sandbox: null,

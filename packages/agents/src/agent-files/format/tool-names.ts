@@ -1,6 +1,6 @@
 // The names of tools in other formats, and Holdfast's names for them.
 
-/** The tools that Holdfast offers; tools of MCP servers are `mcp__SERVER__TOOL`. */
+/** The tools that Holdfast offers; tools of MCP servers are `mcp__SERVER__TOOL`, and those of scripts `script__NAME`. */
 export const TOOLS = [
   "read_file",
   "list_files",
@@ -26,6 +26,7 @@ export const CHANGING_TOOLS = [
   "web_fetch",
   "delegate",
   "mcp__*",
+  "script__*",
 ] as const;
 
 /** The names of one format, with Holdfast's names for them; `null` for a tool that Holdfast does not offer. */
@@ -60,6 +61,13 @@ export const CLAUDE_TOOLS: ToolNames = {
   ReadMcpResourceTool: null,
   LSP: null,
 };
+
+/** The names that Claude Code has for a tool of Holdfast. */
+export function claudeNames(tool: string): readonly string[] {
+  return Object.entries(CLAUDE_TOOLS).flatMap(([name, own]) =>
+    own?.some((one) => one === tool) === true ? [name] : [],
+  );
+}
 
 /** Holdfast's own names, for files in its own form. */
 export const OWN_TOOLS: ToolNames = Object.fromEntries(TOOLS.map((name) => [name, [name]]));

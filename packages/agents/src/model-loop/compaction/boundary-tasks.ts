@@ -60,7 +60,8 @@ export const earlierResult = defineTask<
   },
 });
 
-function tailOf(entries: readonly StoredEntry[], bytes: number): Tail {
+function tailOf(all: readonly StoredEntry[], bytes: number): Tail {
+  const entries = all.filter(({ role }) => role !== "event"); // Records of scripts, which no model reads.
   let from = entries.length;
   let size = 0;
   for (const start of groupStarts(entries).toReversed()) {

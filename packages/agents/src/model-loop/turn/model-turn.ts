@@ -6,6 +6,7 @@ import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
 import { offersOf } from "../capability.ts";
 import { Compaction } from "../compaction/compaction.ts";
+import { Hooks } from "../hooks/hooks.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../loop-tools.ts";
 import type { ModelState } from "../model-state.ts";
@@ -88,8 +89,11 @@ export class ModelTurn {
     const { workspace, facts, rules } = prepared;
     const isConversation = prepared.agent.isConversation || wantsConversation(this.#draft.ctx.input);
     const agent: AgentRecord = { ...prepared.agent, isConversation };
-    const request = requestText(this.#draft.ctx.input);
-    this.#draft.change({ agent, workspace, facts, rules, request });
+    this.#draft.change({ agent, workspace, facts, rules });
+    const started = await new Hooks(this.#draft, agent).onRunStart(this.#draft.ctx.input as Json);
+    if ("blocked" in started) throw new HoldfastError("policy_denied", started.blocked);
+    const request = requestText(started.request);
+    this.#draft.change({ request });
     this.#draft.append("user", request);
     return this.#workInterruptibly(agent, workspace);
   }
@@ -106,7 +110,14 @@ export class ModelTurn {
     );
     if (given === undefined) return { done: this.#draft.state.answer };
     this.#dropInterruptions(); // They were for the turn before.
-    const request = requestText(given.payload);
+    const started = await new Hooks(this.#draft, agent).onRunStart(given.payload as Json);
+    if ("blocked" in started) {
+      // The conversation goes on with the next request.
+      this.#draft.ctx.reportProgress({ answer: started.blocked });
+      this.#draft.change({ answer: started.blocked });
+      return this.#draft.next();
+    }
+    const request = requestText(started.request);
     this.#draft.append("user", request);
     this.#draft.change({ request, isWaiting: false, turns: 0, corrections: 0, guard: FRESH_GUARD });
     return this.#draft.next();
@@ -155,7 +166,7 @@ export class ModelTurn {
     return this.#draft.next();
   }
 
-  #answerWithoutCalls(agent: AgentRecord, reply: ModelReply): Turn {
+  async #answerWithoutCalls(agent: AgentRecord, reply: ModelReply): Promise<Turn> {
     if (reply.finishReason === "length") return this.#continueWith(CUT_OFF);
     const isEmpty = reply.text.trim() === "";
     if (agent.outputSchema === null && !isEmpty) return this.#answer(agent, reply.text);
@@ -177,7 +188,8 @@ export class ModelTurn {
   }
 
   /** The request is answered. */
-  #answer(agent: AgentRecord, answer: Json): Turn {
+  async #answer(agent: AgentRecord, answer: Json): Promise<Turn> {
+    await new Hooks(this.#draft, agent).onRunFinish(answer);
     if (!agent.isConversation) return { done: answer };
     this.#draft.ctx.reportProgress({ answer });
     this.#draft.change({ isWaiting: true, answer });

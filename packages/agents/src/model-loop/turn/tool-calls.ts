@@ -7,6 +7,7 @@ import { HoldfastError, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
+import { Hooks } from "../hooks/hooks.ts";
 import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "../tool.ts";
@@ -25,11 +26,13 @@ export class ToolCalls {
   readonly #draft: TurnDraft;
   readonly #agent: AgentRecord;
   readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #hooks: Hooks;
 
   constructor(draft: TurnDraft, agent: AgentRecord, tools: ReadonlyMap<string, Tool>) {
     this.#draft = draft;
     this.#agent = agent;
     this.#tools = tools;
+    this.#hooks = new Hooks(draft, agent);
   }
 
   /**
@@ -74,18 +77,27 @@ export class ToolCalls {
       if (!HoldfastError.is(error) || error.code !== "invalid_input") throw error;
       return { text: error.message, isError: true, isInvalid: true };
     }
-    const refusal = await this.#whyRefused(tool, ready.subject, call);
+    const { action, reason } = await this.#hooks.beforeTool(call);
+    if (action === "block") return { text: `Not carried out: a hook blocked it. ${reason}`, isError: true };
+    const refusal = await this.#whyRefused(tool, ready.subject, call, action === "ask");
     if (refusal !== undefined) return { text: refusal, isError: true };
     const { workspace, facts } = this.#draft.state;
-    return ready.schedule(this.#draft.ctx, addressOf(workspace), facts);
+    const outcome = await ready.schedule(this.#draft.ctx, addressOf(workspace), facts, call.id);
+    const added = await this.#hooks.afterTool(call, outcome);
+    return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };
   }
 
   /** @returns why the call is refused. */
-  async #whyRefused(tool: Tool, subject: string | null, call: ModelToolCall): Promise<string | undefined> {
+  async #whyRefused(
+    tool: Tool,
+    subject: string | null,
+    call: ModelToolCall,
+    isAskedByHook: boolean,
+  ): Promise<string | undefined> {
     if (this.#agent.planFirst && this.#draft.state.plan === null && !tool.isReading)
       return `${call.name} is not possible yet: call propose_plan, and wait until the plan is approved.`;
     return askPermission(this.#draft.ctx, {
-      agent: this.#agent,
+      agent: isAskedByHook ? askedFor(this.#agent, call.name) : this.#agent,
       tool,
       subject,
       input: call.input,
@@ -118,6 +130,11 @@ export class ToolCalls {
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;
   }
+}
+
+/** The agent with a rule that asks for each call of a tool, as long as no rule with a pattern says otherwise. */
+function askedFor(agent: AgentRecord, tool: string): AgentRecord {
+  return { ...agent, permissions: [...agent.permissions, { decision: "ask", tool, pattern: "*" }] };
 }
 
 interface CallOutcome extends ToolOutcome {

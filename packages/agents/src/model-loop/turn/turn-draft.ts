@@ -12,6 +12,7 @@ import type { modelTask } from "../../models/model-task.ts";
 import { entryTokens } from "../../models/request-size.ts";
 import { entryBytes } from "../compaction/context-size.ts";
 import type { AnyCapability } from "../capability.ts";
+import type { hookTask } from "../hooks/hook-task.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { FIRST_STATE, type CapabilityFacts, type ModelState } from "../model-state.ts";
 import type { ProjectRules } from "../permission/ask-permission.ts";
@@ -21,6 +22,7 @@ import type { WorkspaceFacts } from "../workspace-facts.ts";
 /** The parts of an agent of the model loop, apart from its record. */
 export interface LoopParts {
   readonly model: ReturnType<typeof modelTask>;
+  readonly hook: ReturnType<typeof hookTask>;
   /** Every tool that a record may name, apart from those of the capabilities. */
   readonly tools: readonly Tool[];
   readonly capabilities: readonly AnyCapability[];

@@ -1,7 +1,7 @@
-// `SkillStore`: contents of skills by their hash, in the user's data folder. A session reads the content of its start there.
+// `ContentStore`: contents of skills or scripts by their hash, in the user's data folder. A session reads the content of its start there.
 //
-//   skill-store-1. A content is written beside its place and renamed, so that it is there as a whole or not at all.
-//   skill-store-2. A content is hashed again when it is read. A damaged content is removed, and counts as missing.
+//   content-store-1. A content is written beside its place and renamed, so that it is there as a whole or not at all.
+//   content-store-2. A content is hashed again when it is read. A damaged content is removed, and counts as missing.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -9,9 +9,9 @@ import { dirname, join } from "node:path";
 import { makePrivateFolder } from "@holdfast/runtime/internal";
 
 import { FileProblem } from "../agent-files/format/front-matter.ts";
-import { readSkillContent, type SkillContent } from "./skill-content.ts";
+import { readFolderContent, type FolderContent } from "./folder-content.ts";
 
-export class SkillStore {
+export class ContentStore {
   readonly #folder: string;
 
   /** @param folder need not exist. */
@@ -20,10 +20,10 @@ export class SkillStore {
   }
 
   /** Keeps a content. A content that is there is not written again. */
-  keep(content: SkillContent): void {
+  keep(content: FolderContent): void {
     const place = this.#placeOf(content.hash);
     if (existsSync(place)) return;
-    // skill-store-1.
+    // content-store-1.
     const beside = join(this.#folder, `.new-${randomBytes(8).toString("hex")}`);
     try {
       for (const { path, bytes, isExecutable } of content.files) {
@@ -39,16 +39,16 @@ export class SkillStore {
     }
   }
 
-  read(hash: string): SkillContent | undefined {
+  read(hash: string): FolderContent | undefined {
     const place = this.#placeOf(hash);
     if (!existsSync(place)) return undefined;
     try {
-      const content = readSkillContent(place);
+      const content = readFolderContent(place);
       if (content.hash === hash) return content;
     } catch (error) {
       if (!(error instanceof FileProblem)) throw error;
     }
-    rmSync(place, { recursive: true, force: true }); // skill-store-2.
+    rmSync(place, { recursive: true, force: true }); // content-store-2.
     return undefined;
   }
 

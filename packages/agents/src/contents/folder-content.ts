@@ -1,8 +1,8 @@
-// `readSkillContent`: the files of a skill's folder, and the hash that names this content.
+// `readFolderContent`: the files of the folder of a skill or a script, and the hash that names this content.
 //
-//   skill-content-1. The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the version of a skill.
-//   skill-content-2. A folder with a link, a file that is no regular file, or a path that another system could not write is refused.
-//   skill-content-3. Number, size and depth of the files are limited.
+//   folder-content-1. The hash covers the path, the bytes and the executable bit of every file, and nothing else. It is the version.
+//   folder-content-2. A folder with a link, a file that is no regular file, or a path that another system could not write is refused.
+//   folder-content-3. Number, size and depth of the files are limited.
 
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
@@ -10,34 +10,32 @@ import { join } from "node:path";
 
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 
-export interface SkillFile {
-  /** From the folder of the skill, with `/`. */
+export interface ContentFile {
+  /** From the folder, with `/`. */
   readonly path: string;
   readonly bytes: Buffer;
   readonly isExecutable: boolean;
 }
 
-export interface SkillContent {
+export interface FolderContent {
   /** SHA-256 in hexadecimal. */
   readonly hash: string;
   /** In the order of their paths. */
-  readonly files: readonly SkillFile[];
+  readonly files: readonly ContentFile[];
 }
 
-export const SKILL_FILE = "SKILL.md";
-
-export const SKILL_LIMITS = {
+export const CONTENT_LIMITS = {
   files: 200,
   fileBytes: 1024 * 1024,
   bytes: 10 * 1024 * 1024,
   depth: 8,
 } as const;
 
-/** Folders and files that tools leave behind. They are no part of a skill. */
+/** Folders and files that tools leave behind. They are no part of a content. */
 const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".DS_Store", "node_modules", "__pycache__"]);
 
 /** @throws FileProblem */
-export function readSkillContent(folder: string): SkillContent {
+export function readFolderContent(folder: string): FolderContent {
   const files = filesBelow(folder, "", 1, { files: 0, bytes: 0 }).toSorted((a, b) =>
     a.path < b.path ? -1 : 1,
   );
@@ -45,8 +43,8 @@ export function readSkillContent(folder: string): SkillContent {
   return { hash: hashOf(files), files };
 }
 
-/** skill-content-1. */
-function hashOf(files: readonly SkillFile[]): string {
+/** folder-content-1. */
+function hashOf(files: readonly ContentFile[]): string {
   const lines = files.map(({ path, bytes, isExecutable }) =>
     JSON.stringify([path, createHash("sha256").update(bytes).digest("hex"), isExecutable]),
   );
@@ -59,23 +57,23 @@ function filesBelow(
   above: string,
   depth: number,
   total: { files: number; bytes: number },
-): readonly SkillFile[] {
-  if (depth > SKILL_LIMITS.depth) throw tooMuch(`${above} is more than ${SKILL_LIMITS.depth} folders deep`);
+): readonly ContentFile[] {
+  if (depth > CONTENT_LIMITS.depth)
+    throw tooMuch(`${above} is more than ${CONTENT_LIMITS.depth} folders deep`);
   return entriesOf(folder).flatMap((entry) => {
     const path = `${above}${entry.name}`;
     refuseName(entry.name, path);
     if (entry.isDirectory()) return filesBelow(join(folder, entry.name), `${path}/`, depth + 1, total);
     if (entry.isSymbolicLink())
-      throw new FileProblem(`${path} is a link`, "put the file itself into the folder of the skill");
-    if (!entry.isFile())
-      throw new FileProblem(`${path} is no file`, "remove it from the folder of the skill");
-    const file = readSkillFile(join(folder, entry.name), path);
+      throw new FileProblem(`${path} is a link`, "put the file itself into the folder");
+    if (!entry.isFile()) throw new FileProblem(`${path} is no file`, "remove it from the folder");
+    const file = readContentFile(join(folder, entry.name), path);
     total.files++;
     total.bytes += file.bytes.length;
-    // skill-content-3.
-    if (total.files > SKILL_LIMITS.files) throw tooMuch(`it has more than ${SKILL_LIMITS.files} files`);
-    if (total.bytes > SKILL_LIMITS.bytes)
-      throw tooMuch(`its files have more than ${SKILL_LIMITS.bytes} bytes`);
+    // folder-content-3.
+    if (total.files > CONTENT_LIMITS.files) throw tooMuch(`it has more than ${CONTENT_LIMITS.files} files`);
+    if (total.bytes > CONTENT_LIMITS.bytes)
+      throw tooMuch(`its files have more than ${CONTENT_LIMITS.bytes} bytes`);
     return [file];
   });
 }
@@ -88,7 +86,7 @@ function entriesOf(folder: string): readonly Dirent[] {
   }
 }
 
-function readSkillFile(at: string, path: string): SkillFile {
+function readContentFile(at: string, path: string): ContentFile {
   let file: number;
   try {
     // A link or a pipe that took the place of the file is not opened, or does not block.
@@ -98,17 +96,18 @@ function readSkillFile(at: string, path: string): SkillFile {
   }
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile())
-      throw new FileProblem(`${path} is no file`, "remove it from the folder of the skill");
-    if (stats.size > SKILL_LIMITS.fileBytes)
-      throw tooMuch(`${path} has ${stats.size} bytes, and ${SKILL_LIMITS.fileBytes} is the limit of a file`);
+    if (!stats.isFile()) throw new FileProblem(`${path} is no file`, "remove it from the folder");
+    if (stats.size > CONTENT_LIMITS.fileBytes)
+      throw tooMuch(
+        `${path} has ${stats.size} bytes, and ${CONTENT_LIMITS.fileBytes} is the limit of a file`,
+      );
     return { path, bytes: readFileSync(file), isExecutable: (stats.mode & 0o100) !== 0 };
   } finally {
     closeSync(file);
   }
 }
 
-/** skill-content-2. Windows reserves some names, and gives others a meaning. */
+/** folder-content-2. Windows reserves some names, and gives others a meaning. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
 function refuseName(name: string, path: string): void {
@@ -121,7 +120,7 @@ function refuseName(name: string, path: string): void {
   throw new FileProblem(`${shown} is a name that not every system can write`, "give the file another name");
 }
 
-function refuseCollisions(files: readonly SkillFile[]): void {
+function refuseCollisions(files: readonly ContentFile[]): void {
   const seen = new Map<string, string>();
   for (const { path } of files) {
     const key = path.normalize("NFC").toLowerCase();
@@ -133,7 +132,7 @@ function refuseCollisions(files: readonly SkillFile[]): void {
 }
 
 function tooMuch(message: string): FileProblem {
-  return new FileProblem(message, "move what is large out of the folder of the skill");
+  return new FileProblem(message, "move what is large out of the folder");
 }
 
 function unreadable(error: unknown): FileProblem {

@@ -1,11 +1,11 @@
-// Folders of skills: their files, their hash, and every shape that is refused.
+// Folders of skills and scripts: their files, their hash, and every shape that is refused.
 
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readSkillContent, SKILL_LIMITS } from "./skill-content.ts";
-import { SkillStore } from "./skill-store.ts";
+import { readFolderContent, CONTENT_LIMITS } from "./folder-content.ts";
+import { ContentStore } from "./content-store.ts";
 
 let root: string;
 beforeEach(() => {
@@ -19,7 +19,7 @@ function write(path: string, bytes: string | Buffer): void {
   mkdirSync(dirname(at), { recursive: true });
   writeFileSync(at, bytes);
 }
-const read = () => readSkillContent(join(root, "pdf"));
+const read = () => readFolderContent(join(root, "pdf"));
 
 test("the hash covers paths, bytes and the executable bit, and nothing else", () => {
   const first = read().hash;
@@ -71,14 +71,14 @@ describe("a folder is refused", () => {
     ],
     [
       "with a file above the limit",
-      () => write("big", Buffer.alloc(SKILL_LIMITS.fileBytes + 1)),
+      () => write("big", Buffer.alloc(CONTENT_LIMITS.fileBytes + 1)),
       /is the limit of a file/,
     ],
-    ["with too many files", () => many(SKILL_LIMITS.files), /more than 200 files/],
+    ["with too many files", () => many(CONTENT_LIMITS.files), /more than 200 files/],
     ["with too many bytes", () => large(), /more than 10485760 bytes/],
     [
       "with folders that are too deep",
-      () => write(`${"d/".repeat(SKILL_LIMITS.depth)}x`, "x"),
+      () => write(`${"d/".repeat(CONTENT_LIMITS.depth)}x`, "x"),
       /folders deep/,
     ],
   ])("%s", (_name, make, message) => {
@@ -90,14 +90,14 @@ describe("a folder is refused", () => {
     for (let at = 0; at < count; at++) write(`f${at}`, "");
   }
   function large(): void {
-    for (let at = 0; at <= 10; at++) write(`f${at}`, Buffer.alloc(SKILL_LIMITS.fileBytes));
+    for (let at = 0; at <= 10; at++) write(`f${at}`, Buffer.alloc(CONTENT_LIMITS.fileBytes));
   }
 });
 
 test("a kept content is there as a whole, and a damaged one counts as missing", () => {
   write("references/a.md", "a");
   const content = read();
-  const store = new SkillStore(join(root, "kept/skills"));
+  const store = new ContentStore(join(root, "kept/skills"));
   store.keep(content);
   store.keep(content);
   expect(store.read(content.hash)).toEqual(content);

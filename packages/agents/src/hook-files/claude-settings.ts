@@ -1,0 +1,81 @@
+// `readHookFiles`: the hooks that a project configures for Claude Code, in `.claude/settings.json` and `.claude/settings.local.json`.
+//
+//   claude-settings-1. A file of a project that the user does not trust is listed, and not read: a hook is a program to start.
+//   claude-settings-2. Fields beside `hooks` are reported and have no effect.
+
+import { existsSync } from "node:fs";
+import { join, sep } from "node:path";
+
+import { realPath, type AgentPlaces } from "../agent-files/agent-places.ts";
+import type { AgentHook } from "../agent-files/agent-record.ts";
+import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
+import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
+import { claudeHooks } from "../agent-files/format/hook-fields.ts";
+import { isTrusted } from "../agent-files/trusted-folders.ts";
+
+export interface HookFile {
+  readonly path: string;
+  readonly status: "loaded" | "refused" | "untrusted";
+  readonly hooks: readonly AgentHook[];
+  readonly verdicts: readonly FieldVerdict[];
+  /** The reason why the file as a whole cannot be used. */
+  readonly problem: string | null;
+}
+
+const FILES = [".claude/settings.json", ".claude/settings.local.json"] as const;
+
+/** The files that have hooks. @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
+export function readHookFiles({
+  project,
+  trustFile,
+  trustsProject = false,
+}: AgentPlaces): readonly HookFile[] {
+  const found = FILES.map((path) => join(project, path)).filter((path) => existsSync(path));
+  if (found.length === 0) return [];
+  const isRead = trustsProject || isTrusted(trustFile, project);
+  return found
+    .map((path): HookFile =>
+      isRead
+        ? readHookFile(path, realPath(project))
+        : { path, status: "untrusted", hooks: [], verdicts: [], problem: null },
+    )
+    .filter(({ status, hooks, verdicts }) => status !== "loaded" || hooks.length > 0 || verdicts.length > 0);
+}
+
+function readHookFile(path: string, within: string): HookFile {
+  try {
+    if (!realPath(path).startsWith(`${within}${sep}`))
+      throw new FileProblem(
+        "the file is a link that leads out of the project",
+        "put the file itself into the project",
+      );
+    const { hooks: given, disableAllHooks, ...others } = readJson(path);
+    const report = new FieldReport();
+    for (const name of Object.keys(others).filter((key) => key !== "$schema"))
+      report.add(
+        [name],
+        "ignored",
+        "Holdfast reads the hooks only; `holdfast.approvals` of an agent file has its rules",
+      );
+    if (disableAllHooks === true) report.add(["disableAllHooks"], "honoured");
+    const hooks = given === undefined || disableAllHooks === true ? [] : hooksOf(given, report);
+    const isRefused = report.verdicts.some(({ verdict }) => verdict === "refused");
+    return {
+      path,
+      status: isRefused ? "refused" : "loaded",
+      hooks,
+      verdicts: report.verdicts,
+      problem: null,
+    };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { path, status: "refused", hooks: [], verdicts: [], problem: error.message };
+  }
+}
+
+function hooksOf(given: unknown, report: FieldReport): readonly AgentHook[] {
+  if (typeof given === "object" && given !== null && !Array.isArray(given))
+    return claudeHooks(given as Readonly<Record<string, unknown>>, ["hooks"], report);
+  report.add(["hooks"], "refused", "it is no object with lists of hooks by event");
+  return [];
+}

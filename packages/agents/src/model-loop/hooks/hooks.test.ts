@@ -1,0 +1,214 @@
+// Hooks in sessions of the model loop: what each point may do, and what a hook that misbehaves does.
+
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AgentTracer } from "@holdfast/core";
+import { createRuntime, defineAgent, MemoryStorage, type Runtime } from "@holdfast/runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { agentFileText } from "../../agent-files/agent-file-text.ts";
+import { foundAt } from "../../agent-files/agent-places.ts";
+import type { AgentHook, AgentRecord } from "../../agent-files/agent-record.ts";
+import { FieldReport } from "../../agent-files/format/field-report.ts";
+import { claudeHooks } from "../../agent-files/format/hook-fields.ts";
+import { loadAgentFile } from "../../agent-files/load-agent-file.ts";
+import { workspacesByRoot } from "../../tasks/workspace-source.ts";
+import { RECORD } from "../../testing/agent-record.ts";
+import { fakeModel, type Play } from "../../testing/fake-model.ts";
+import { ModelLoop } from "../model-loop.ts";
+
+let folder: string;
+let runtime: Runtime | undefined;
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-hooks-")));
+  writeFileSync(join(folder, "a.txt"), "alpha\n");
+});
+afterEach(async () => {
+  await runtime?.close();
+  runtime = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function hook(point: AgentHook["point"], command: string, change: Partial<AgentHook> = {}): AgentHook {
+  const run = { type: "command", command } as const;
+  return { point, tools: null, run, timeoutMs: 5_000, onError: "block", claudeEvent: null, ...change };
+}
+
+const READ: Play = (_request, number) =>
+  number === 0 ? { calls: [["read_file", { path: "a.txt" }]] } : { text: "Done." };
+
+async function play(hooks: readonly AgentHook[], script: Play = READ, record: Partial<AgentRecord> = {}) {
+  const model = fakeModel(script);
+  const workspace = workspacesByRoot();
+  const loop = new ModelLoop({ model, workspace, root: folder });
+  const questions: string[] = [];
+  const tracer: AgentTracer = {
+    trace: (event) => {
+      if (event.type !== "waiting") return;
+      for (const wait of event.waits) {
+        if (wait.type !== "input" || questions.includes(wait.prompt)) continue;
+        questions.push(wait.prompt);
+        void runtime?.answer(event.sessionId, { approved: false }, { question: wait.id });
+      }
+    },
+  };
+  runtime = createRuntime({ storage: new MemoryStorage(), tracer });
+  const judge = defineAgent({
+    name: "judge",
+    run: async (_ctx, input) => {
+      const { tool } = input as { tool?: string };
+      return tool === "read_file"
+        ? { action: "block", block_reason: "the judge says no" }
+        : { action: "continue" };
+    },
+  });
+  const agent = loop.agent({ ...RECORD, ...record, hooks }, [], [judge]);
+  const outcome = await (await runtime.start(agent, "Read a.txt.")).settled();
+  const texts = (model.requests.at(-1)?.messages ?? []).map(({ role, content }) => ({
+    role,
+    text: typeof content === "string" ? content : (content as { text: string }).text,
+  }));
+  const result = texts.find(({ role }) => role === "tool")?.text;
+  return { outcome, requests: model.requests, texts, result, questions };
+}
+const failureOf = ({ outcome }: { readonly outcome: unknown }): string => JSON.stringify(outcome);
+
+describe("on_run_start", () => {
+  test("a hook changes the input, and the next hook and the model get the changed one", async () => {
+    const { texts } = await play([
+      hook("on_run_start", `echo '{"input": "Read it twice."}'`),
+      hook("on_run_start", "cat > seen.json"),
+    ]);
+    expect(texts[0]?.text).toBe("Read it twice.");
+    const seen = JSON.parse(readFileSync(join(folder, "seen.json"), "utf8")) as Record<string, unknown>;
+    expect(seen).toMatchObject({
+      hook: "on_run_start",
+      agent: "helper",
+      input: "Read it twice.",
+      cwd: folder,
+    });
+  });
+
+  test.each<readonly [string, AgentHook, RegExp]>([
+    [
+      "by its output",
+      hook("on_run_start", `echo '{"action": "block", "reason": "not today"}'`),
+      /Blocked by on_run_start hook: not today/,
+    ],
+    ["by exit code 2", hook("on_run_start", "echo no budget >&2; exit 2"), /hook: no budget/],
+    ["by a failure", hook("on_run_start", "echo broken >&2; exit 1"), /hook: the hook failed: [^"]*broken/],
+    [
+      "by its time-out",
+      hook("on_run_start", "sleep 100", { timeoutMs: 200 }),
+      /the hook failed: [^"]*200 ms/,
+    ],
+    ["by output that is no JSON", hook("on_run_start", "echo '{'"), /its output is no JSON/],
+    ["by an unknown action", hook("on_run_start", `echo '{"action": "maybe"}'`), /it answered \\+"maybe/],
+    ["by a missing program", hook("on_run_start", "no-such-program-7"), /the hook failed/],
+  ])("a hook blocks the session before its first model call %s", async (_name, one, says) => {
+    const { outcome, requests } = await play([one]);
+    expect(failureOf({ outcome })).toMatch(says);
+    expect(failureOf({ outcome })).toContain("policy_denied");
+    expect(requests).toEqual([]);
+  });
+
+  test("a hook that fails changes nothing where on_error is continue", async () => {
+    const { outcome, texts } = await play([hook("on_run_start", "exit 1", { onError: "continue" })]);
+    expect(outcome).toMatchObject({ status: "completed" });
+    expect(texts[0]?.text).toBe("Read a.txt.");
+  });
+});
+
+describe("before_tool", () => {
+  test("a hook blocks a call with a reason for the model, and the call does not run", async () => {
+    const { result, outcome } = await play([
+      hook("before_tool", "echo 'a.txt is secret' >&2; exit 2", { tools: ["read_*"] }),
+    ]);
+    expect(result).toBe("Not carried out: a hook blocked it. a.txt is secret");
+    expect(outcome).toMatchObject({ status: "completed" });
+  });
+
+  test("a hook for other tools sees nothing", async () => {
+    const { result } = await play([
+      hook("before_tool", "touch seen; exit 2", { tools: ["shell", "mcp__*"] }),
+    ]);
+    expect(result).toContain("alpha");
+    expect(existsSync(join(folder, "seen"))).toBe(false);
+  });
+
+  test("an agent blocks a call as a hook", async () => {
+    const { result } = await play([hook("before_tool", "", { run: { type: "agent", name: "judge" } })]);
+    expect(result).toBe("Not carried out: a hook blocked it. the judge says no");
+  });
+
+  test("a hook cannot allow what the rules ask for, and can ask for what they allow", async () => {
+    const write: Play = (_request, number) =>
+      number === 0 ? { calls: [["write_file", { path: "b.txt", content: "x" }]] } : { text: "Done." };
+    const allow = hook("before_tool", `echo '{"hookSpecificOutput": {"permissionDecision": "allow"}}'`);
+    expect((await play([allow], write)).questions).toEqual(["Allow write_file: b.txt?"]);
+    expect(existsSync(join(folder, "b.txt"))).toBe(false);
+    await runtime?.close();
+    const ask = hook("before_tool", `echo '{"hookSpecificOutput": {"permissionDecision": "ask"}}'`);
+    expect((await play([ask])).questions).toEqual(["Allow read_file: a.txt?"]);
+  });
+
+  test("a hook that wants another input blocks the call and says which", async () => {
+    const { result } = await play([
+      hook("before_tool", `echo '{"hookSpecificOutput": {"updatedInput": {"path": "b.txt"}}}'`),
+    ]);
+    expect(result).toContain('make the call with this input instead: {"path":"b.txt"}');
+  });
+});
+
+test("a hook after a call sees its result and adds a text, and one after the run sees the output", async () => {
+  const { result, outcome } = await play([
+    hook("after_tool", `cat > after.json; echo '{"context": "Remember the licence."}'`),
+    hook("on_run_finish", `cat > finish.json; exit 2`),
+  ]);
+  expect(result).toBe("alpha\n\nRemember the licence.");
+  expect(outcome).toMatchObject({ status: "completed", output: "Done." });
+  const seen = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), "utf8"));
+  expect(seen("after.json")).toMatchObject({
+    tool: "read_file",
+    tool_input: { path: "a.txt" },
+    tool_result: "alpha\n",
+  });
+  expect(seen("finish.json")).toMatchObject({ hook: "on_run_finish", output: "Done." });
+});
+
+test("a record's hooks of both forms are the same after they were written as a file", () => {
+  const settings = {
+    PreToolUse: [{ matcher: "Read|mcp__x__.*", hooks: [{ type: "command", command: "x" }] }],
+  };
+  const hooks = [
+    ...claudeHooks(settings, ["hooks"], new FieldReport()),
+    hook("before_tool", "y", { tools: ["shell", "mcp__*"] }),
+    hook("on_run_finish", "", { run: { type: "agent", name: "judge" }, onError: "continue" }),
+  ];
+  const path = join(folder, "helper.md");
+  writeFileSync(path, agentFileText({ ...RECORD, hooks }));
+  const read = loadAgentFile(foundAt(path));
+  expect(read.record?.hooks).toEqual([hooks[0], hooks[2], hooks[1]]);
+});
+
+test("a hook of Claude Code reads its names of tools and paths", async () => {
+  const report = new FieldReport();
+  const settings = {
+    PreToolUse: [{ matcher: "Read|Edit", hooks: [{ type: "command", command: "cat > pre.json" }] }],
+    UserPromptSubmit: [{ hooks: [{ type: "command", command: "echo Today is Friday." }] }],
+    Notification: [{ hooks: [] }],
+  };
+  const { texts } = await play(claudeHooks(settings, ["hooks"], report));
+  expect(texts[0]?.text).toBe("Read a.txt.\n\nToday is Friday.");
+  expect(JSON.parse(readFileSync(join(folder, "pre.json"), "utf8"))).toMatchObject({
+    hook_event_name: "PreToolUse",
+    tool_name: "Read",
+    tool_input: { path: "a.txt", file_path: "a.txt" },
+  });
+  expect(report.verdicts.map(({ field, verdict, text }) => `${field} ${verdict}: ${text}`)).toEqual([
+    "hooks.PreToolUse mapped: holdfast.hooks.before_tool: read_file, edit_file: cat > pre.json",
+    "hooks.UserPromptSubmit mapped: holdfast.hooks.on_run_start: echo Today is Friday.",
+    "hooks.Notification ignored: Holdfast has no such event",
+  ]);
+});

@@ -1,0 +1,183 @@
+// `findScripts`: the scripts of a project and its user, from `.holdfast/scripts`. `pushScript` keeps a version, which agents then use.
+//
+//   find-scripts-1. An agent uses the current version of a script: the one that was pushed last, or that a rollback chose. A later change
+//       of the folder changes nothing before it is pushed, so each content of a script has been approved by its user.
+//   find-scripts-2. A script of the project goes before one of the user. Scripts of a project that is not trusted are not read.
+//   find-scripts-3. A content is kept before the record of versions names it.
+
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { HoldfastError } from "@holdfast/core";
+
+import { realPath, type AgentPlaces } from "../agent-files/agent-places.ts";
+import { FileProblem } from "../agent-files/format/front-matter.ts";
+import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { ContentStore } from "../contents/content-store.ts";
+import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
+import { readManifest, type ScriptManifest } from "./script-manifest.ts";
+import { addVersion, chooseVersion, readVersions, type ScriptVersions } from "./script-versions.ts";
+
+export interface Script {
+  readonly name: string;
+  /** The folder of the script. */
+  readonly path: string;
+  readonly scope: "project" | "user";
+  /** `unpushed` for a script without a version, `hidden` for one whose name another one has that goes before it. */
+  readonly status: "loaded" | "refused" | "untrusted" | "unpushed" | "hidden";
+  /** That of the current version, or of the folder when there is none. `null` when it cannot be used. */
+  readonly manifest: ScriptManifest | null;
+  /** The hash of the current version. */
+  readonly current: string | null;
+  /** The hash of the present content of the folder; `null` when it was not read or is refused. */
+  readonly folderHash: string | null;
+  readonly versions: ScriptVersions["versions"];
+  /** The reason why it cannot be used, or why the folder cannot be pushed. */
+  readonly problem: string | null;
+}
+
+const FOLDER = ".holdfast/scripts";
+const SCRIPTS_MAX = 200;
+
+/** @throws HoldfastError `config_invalid` when the file of trusted folders or of versions cannot be used. */
+export function findScripts(places: AgentPlaces): readonly Script[] {
+  const { project, home, trustFile, trustsProject = false } = places;
+  const isHome = home !== undefined && realPath(home) === realPath(project);
+  const ofProject = isHome ? [] : foldersIn(project);
+  const ofUser = home === undefined ? [] : foldersIn(home);
+  if (ofProject.length + ofUser.length === 0) return [];
+  const isRead = trustsProject || isTrusted(trustFile, project);
+  const known = new Set<string>();
+  return [
+    ...ofProject.map((path) => (isRead ? readScript(path, "project", places) : unread(path))),
+    ...ofUser.map((path) => readScript(path, "user", places)),
+  ].map((script): Script => {
+    if (known.has(script.name)) return { ...script, status: "hidden" };
+    if (script.status === "loaded") known.add(script.name);
+    return script;
+  });
+}
+
+/**
+ * Keeps the present content of a script's folder as its current version.
+ *
+ * @returns its hash. @throws HoldfastError `agent_invalid` for a content that is refused.
+ */
+export function pushScript({ path, name, scope }: Script, places: AgentPlaces, now: number): string {
+  const content = usable(name, path, () => {
+    const found = contentIn(path, scope === "project" ? realPath(places.project) : null);
+    readManifest(found, name);
+    return found;
+  });
+  storeOf(places).keep(content); // find-scripts-3.
+  addVersion(versionsFile(places), ownerOf(scope, places), name, { hash: content.hash, at: now });
+  return content.hash;
+}
+
+/** Pushes the scripts of a project that its user has just trusted. @returns their names. */
+export function pushScriptsOf(places: AgentPlaces, now: number): readonly string[] {
+  const scripts = findScripts({ ...places, trustsProject: true }).filter(
+    ({ scope, folderHash, problem }) => scope === "project" && folderHash !== null && problem === null,
+  );
+  for (const script of scripts) pushScript(script, places, now);
+  return scripts.map(({ name }) => name);
+}
+
+/** Makes an older version the current one. The folder stays as it is. */
+export function rollbackScript({ name, scope }: Script, hash: string, places: AgentPlaces): void {
+  chooseVersion(versionsFile(places), ownerOf(scope, places), name, hash);
+}
+
+/** The content of a version, if it is still there undamaged. */
+export function contentOfVersion(hash: string, places: AgentPlaces): FolderContent | undefined {
+  return storeOf(places).read(hash);
+}
+
+function usable<Value>(name: string, at: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    throw new HoldfastError("agent_invalid", `the script ${name} is refused: ${error.message}`, {
+      at,
+      fix: error.fix,
+    });
+  }
+}
+
+function readScript(path: string, scope: Script["scope"], places: AgentPlaces): Script {
+  const name = basename(path);
+  const { current, versions } = readVersions(versionsFile(places), ownerOf(scope, places), name);
+  const found = { name, path, scope, current, versions, manifest: null, folderHash: null, problem: null };
+  const folder = readFolder(path, name, scope === "project" ? realPath(places.project) : null);
+  const { folderHash, problem } = folder;
+  if (current === null)
+    return { ...found, ...folder, status: folder.manifest === null ? "refused" : "unpushed" };
+  const kept = contentOfVersion(current, places);
+  if (kept === undefined)
+    return {
+      ...found,
+      folderHash,
+      status: "unpushed",
+      problem: "the content of its version is damaged or gone",
+    };
+  try {
+    return { ...found, folderHash, problem, status: "loaded", manifest: readManifest(kept, name) };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { ...found, folderHash, status: "refused", problem: error.message };
+  }
+}
+
+function readFolder(
+  path: string,
+  name: string,
+  within: string | null,
+): Pick<Script, "folderHash" | "manifest" | "problem"> {
+  try {
+    const content = contentIn(path, within);
+    return { folderHash: content.hash, manifest: readManifest(content, name), problem: null };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { folderHash: null, manifest: null, problem: error.message };
+  }
+}
+
+/** @throws FileProblem */
+function contentIn(path: string, within: string | null): FolderContent {
+  if (within !== null && !realPath(path).startsWith(`${within}${sep}`))
+    throw new FileProblem(
+      "the folder is a link that leads out of the project",
+      "put the folder itself into the project",
+    );
+  return readFolderContent(path);
+}
+
+function unread(path: string): Script {
+  const nothing = { manifest: null, current: null, folderHash: null, versions: [], problem: null };
+  return { name: basename(path), path, scope: "project", status: "untrusted", ...nothing };
+}
+
+function foldersIn(root: string): readonly string[] {
+  const folder = join(root, FOLDER);
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true }).filter(
+    (entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith("."),
+  );
+  return entries
+    .map(({ name }) => join(folder, name))
+    .toSorted()
+    .slice(0, SCRIPTS_MAX);
+}
+
+function storeOf({ trustFile }: AgentPlaces): ContentStore {
+  return new ContentStore(join(dirname(trustFile), "scripts"));
+}
+
+function versionsFile({ trustFile }: AgentPlaces): string {
+  return join(dirname(trustFile), "script-versions.json");
+}
+
+/** Versions of a project belong to its real path. */
+function ownerOf(scope: Script["scope"], { project }: AgentPlaces): string {
+  return scope === "project" ? realPath(project) : "user";
+}

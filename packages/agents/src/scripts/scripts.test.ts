@@ -1,0 +1,308 @@
+// Scripts below their command: what a push refuses, how a wrapper answers, and how a script that misbehaves ends.
+
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import type { AgentPlaces } from "../agent-files/agent-places.ts";
+import { Sandboxes } from "../sandboxes/sandboxes.ts";
+import type { Execution } from "../workspace/execute.ts";
+import { contentOfVersion, findScripts, pushScript, rollbackScript, type Script } from "./find-scripts.ts";
+import { checkCall, runScript } from "./run-script.ts";
+import { writeScript } from "./script-files.ts";
+
+let folder: string;
+let places: AgentPlaces;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-scripts-")));
+  mkdirSync(join(folder, "work"));
+  const trustFile = join(folder, "data/trusted-folders.json");
+  places = {
+    project: join(folder, "work"),
+    home: join(folder, "home"),
+    env: {},
+    trustFile,
+    trustsProject: true,
+  };
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+function writeBad(fields: object, name = "bad", code = ""): void {
+  const manifest = { name, description: "Does it.", script_file: "main.sh", ...fields };
+  write(`work/.holdfast/scripts/${name}/script.json`, JSON.stringify(manifest));
+  write(`work/.holdfast/scripts/${name}/main.sh`, `${code}\n`);
+}
+function find(name: string): Script {
+  const found = findScripts(places).find((script) => script.name === name);
+  if (found === undefined) throw new Error(`no script ${name}`);
+  return found;
+}
+/** Pushes the script, and returns what runs. */
+function push(name: string) {
+  const content = contentOfVersion(pushScript(find(name), places, 0), places);
+  const { manifest } = find(name);
+  if (content === undefined || manifest === null) throw new Error("not pushed");
+  return { content, manifest };
+}
+async function call(name: string, args: object = {}, sandbox = "filesystem"): Promise<Execution> {
+  const { content, manifest } = push(name);
+  const sandboxes = new Sandboxes();
+  const address = sandboxes.addressOf(sandbox, { session: "s", root: places.project });
+  const workspace = await sandboxes.open(address);
+  try {
+    return await runScript(workspace, manifest, content, checkCall(manifest, args));
+  } finally {
+    await workspace.dispose();
+  }
+}
+
+test("a damaged content is no version that runs, and a push keeps it again", () => {
+  writeBad({}, "good");
+  const { content } = push("good");
+  writeFileSync(join(folder, "data/scripts", content.hash, "main.sh"), "evil");
+  expect(find("good")).toMatchObject({ status: "unpushed", problem: expect.stringContaining("damaged") });
+  push("good");
+  expect(find("good").status).toBe("loaded");
+});
+
+test("a script of the project hides one of the user, and versions of two projects are apart", () => {
+  writeBad({}, "good");
+  const { content } = push("good");
+  write(
+    "home/.holdfast/scripts/good/script.json",
+    JSON.stringify({ name: "good", description: "d", script_file: "a.sh" }),
+  );
+  write("home/.holdfast/scripts/good/a.sh", "");
+  expect(findScripts(places).map(({ scope, status }) => [scope, status])).toEqual([
+    ["project", "loaded"],
+    ["user", "hidden"],
+  ]);
+  mkdirSync(join(folder, "other/.holdfast"), { recursive: true });
+  symlinkSync(join(folder, "work/.holdfast/scripts"), join(folder, "other/.holdfast/scripts"));
+  const [other] = findScripts({ ...places, project: join(folder, "other"), home: undefined });
+  expect(other).toMatchObject({
+    status: "refused",
+    current: null,
+    problem: expect.stringContaining("leads out"),
+  });
+  rollbackScript(find("good"), content.hash, places);
+  expect(find("good").current).toBe(content.hash);
+});
+
+describe("a push is refused, and makes no version", () => {
+  const MANY = { properties: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`p${at}`, {}])) };
+  const bad = (path: string): string => join(folder, "work/.holdfast/scripts/bad", path);
+
+  test.each<readonly [string, () => void, readonly string[]]>([
+    [
+      "a manifest that is not JSON",
+      () => write("work/.holdfast/scripts/bad/script.json", "{"),
+      ["script.json is not JSON"],
+    ],
+    ["no manifest", () => write("work/.holdfast/scripts/bad/x.sh", ""), ["it has no script.json"]],
+    ["an unknown field", () => writeBad({ timeOut: "1s" }), ["/timeOut", "did you mean timeout"]],
+    ["another name than its folder", () => writeBad({ name: "good" }), ["/name", "bad"]],
+    ["a name that is no name", () => writeBad({}, "Bad_Name"), ["is no name of a script"]],
+    [
+      "a file outside of the folder",
+      () => writeBad({ script_file: "../good/main.sh" }),
+      ['no file "../good/main.sh"'],
+    ],
+    ["a file at an absolute path", () => writeBad({ script_file: "/bin/sh" }), ["/script_file"]],
+    ["an empty script_file", () => writeBad({ script_file: "" }), ["/script_file"]],
+    ["a schema that is none", () => writeBad({ parameters_schema: { type: 7 } }), ["no JSON Schema"]],
+    [
+      "parameters that are a list",
+      () => writeBad({ parameters_schema: { type: "array" } }),
+      ["/parameters_schema/type"],
+    ],
+    [
+      "a parameter that is no flag",
+      () => writeBad({ parameters_schema: { properties: { "a b": {} } } }),
+      ["/parameters_schema/properties/a b"],
+    ],
+    [
+      "a required parameter that is not there",
+      () => writeBad({ parameters_schema: { required: ["x"] } }),
+      ['no parameter "x"'],
+    ],
+    [
+      "parameters without a limit",
+      () => writeBad({ parameters_schema: { additionalProperties: true } }),
+      ["/parameters_schema/additionalProperties"],
+    ],
+    ["too many parameters", () => writeBad({ parameters_schema: MANY }), ["50 is the limit"]],
+    ["an unknown effect", () => writeBad({ effect: "maybe" }), ["/effect"]],
+    ["a time limit of nothing", () => writeBad({ timeout: "0s" }), ["/timeout"]],
+    ["a time limit of days", () => writeBad({ timeout: "2d" }), ["/timeout", "1h"]],
+    [
+      "no known program",
+      () => (writeBad({ script_file: "a.rb" }), write("work/.holdfast/scripts/bad/a.rb", "")),
+      ["interpreter"],
+    ],
+    [
+      "a link in the folder",
+      () => (writeBad({}), symlinkSync("/etc/passwd", bad("link"))),
+      ["link is a link"],
+    ],
+    [
+      "a folder that leads out of the project",
+      () => (
+        write("out/x", ""),
+        mkdirSync(join(folder, "work/.holdfast/scripts"), { recursive: true }),
+        symlinkSync(join(folder, "out"), bad("").replace(/\/$/, ""))
+      ),
+      ["leads out of the project"],
+    ],
+    [
+      "two files that are one on other systems",
+      () => (writeBad({}), write("work/.holdfast/scripts/bad/MAIN.sh", "")),
+      ["are one file on other systems"],
+    ],
+  ])("%s", (_name, make, says) => {
+    make();
+    const [script] = findScripts(places);
+    if (script === undefined) throw new Error("no script");
+    expect(script).toMatchObject({ status: "refused", current: null });
+    for (const text of says) {
+      expect(script.problem).toContain(text);
+      expect(() => pushScript(script, places, 0)).toThrow(text);
+    }
+    expect(findScripts(places)[0]?.versions).toEqual([]);
+  });
+});
+
+describe("the wrapper", () => {
+  const parameters_schema = {
+    properties: {
+      channel: { enum: ["slack", "it's"], description: "Where to" },
+      times: { type: "integer" },
+      ratio: { type: "number" },
+      loud: { type: "boolean" },
+      tags: { type: "array", items: { type: "string" } },
+    },
+    required: ["channel"],
+  };
+  const shell = (line: string) => {
+    const PATH = `${process.env["PATH"]}:${join(places.project, ".agent-orchestrator/bin")}`;
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", line], {
+      cwd: folder,
+      env: { PATH },
+      encoding: "utf8",
+    });
+    return { code: status, stdout, stderr };
+  };
+  beforeEach(async () => {
+    writeBad({ parameters_schema }, "notify", 'printf "%s|" "$@"');
+    const { content, manifest } = push("notify");
+    const workspace = await new Sandboxes().open(places.project);
+    await writeScript(workspace, manifest, content);
+    await workspace.dispose();
+  });
+
+  test.each<readonly [string, string]>([
+    ["", "--channel is missing"],
+    ["--chanel slack", "there is no parameter --chanel"],
+    ["slack", '"slack" is no parameter'],
+    ["--channel", "--channel has no value"],
+    ["--channel mail", '--channel is "mail", and it is one of slack, it\'s'],
+    ["--channel slack --channel slack", "--channel stands twice"],
+    ["--channel slack --times 1.5", '--times is "1.5", and it is a whole number'],
+    ["--channel slack --ratio x", '--ratio is "x", and it is a number'],
+    ["--channel slack --tags ''", '--tags is "", and it is JSON'],
+    ["--channel slack --loud=maybe", "--loud is a switch and has no value"],
+  ])("answers `notify %s` with code 2 and a right call", (args, says) => {
+    for (const check of ["", "--check"]) {
+      const answer = shell(`notify ${check} ${args}`);
+      expect(answer).toMatchObject({ code: 2, stdout: "" });
+      expect(answer.stderr).toContain(`notify: ${says}`);
+      expect(answer.stderr).toContain("a right call: notify --channel slack");
+    }
+  });
+
+  test("right calls reach the script in one form, in the folder of the call, and --check runs nothing", () => {
+    expect(shell(`notify --channel="it's" --times=-2 --loud`).stdout).toBe(
+      "--channel|it's|--times|-2|--loud|",
+    );
+    expect(shell("notify --channel slack --loud=false --tags '[\"a b\"]'").stdout).toBe(
+      `--channel|slack|--tags|["a b"]|`,
+    );
+    expect(shell("notify --check --channel slack")).toMatchObject({ code: 0, stdout: "" });
+    expect(shell("notify --help").stdout).toContain("--tags <JSON>");
+  });
+
+  test("the tool gives the same flags, and no text is read by a shell", async () => {
+    const tags = ["$(touch pwned)", "`touch pwned`; touch pwned 'x"];
+    const { stdout } = await call("notify", { channel: "it's", times: -2, loud: true, tags });
+    expect(stdout).toBe(`--channel|it's|--times|-2|--loud|--tags|${JSON.stringify(tags)}|`);
+    expect(existsSync(join(places.project, "pwned"))).toBe(false);
+  });
+
+  test("the tool checks the whole schema before anything starts", () => {
+    const { manifest } = push("notify");
+    const wrong = [7, [], {}, { channel: 7 }, { channel: "slack", tags: [7] }, { channel: "slack", x: 1 }];
+    for (const args of wrong) expect(() => checkCall(manifest, args)).toThrow(/not right[^]*a right call/);
+    expect(() => checkCall(manifest, { channel: "slack", tags: ["x".repeat(200_000)] })).toThrow(
+      "--tags is longer",
+    );
+  });
+});
+
+describe("running", () => {
+  test("a script ends at its time limit with everything that it started", async () => {
+    writeBad({ timeout: "300ms" }, "hang", "sleep 1000 & echo started; wait");
+    const { end, stdout, isTreeGone } = await call("hang");
+    expect({ end, stdout, isTreeGone }).toEqual({
+      end: { type: "timeout", timeoutMs: 300 },
+      stdout: "started\n",
+      isTreeGone: true,
+    });
+  });
+
+  test("a script that prints 100 MB is cut with a mark, and its errors stay", async () => {
+    writeBad({ output_bytes: 2048 }, "flood", "head -c 100000000 /dev/zero | tr '\\0' x; echo the end >&2");
+    const { end, stdout, stderr, isCut } = await call("flood");
+    expect({ end, isCut }).toEqual({ end: { type: "exit", exitCode: 0 }, isCut: true });
+    expect(stdout.length).toBeLessThan(4096);
+    expect(stderr).toBe("the end\n");
+  });
+
+  test("a script that leaves a process behind ends with it", async () => {
+    writeBad({}, "leave", "sleep 1000 & echo left");
+    expect(await call("leave")).toMatchObject({ stdout: "left\n", isTreeGone: true });
+  });
+
+  test("a script that dies by a signal says so, and one whose program is missing ends with 127", async () => {
+    writeBad({}, "die", "kill -9 $$");
+    expect((await call("die")).end).toMatchObject({ type: "exit", exitCode: 137 });
+    writeBad({ interpreter: ["no-such-program-7"] }, "odd");
+    const { end, stderr } = await call("odd");
+    expect(end).toEqual({ type: "exit", exitCode: 127 });
+    expect(stderr).toBe("odd: this script needs no-such-program-7, which is not here\n");
+  });
+
+  test("a script runs in the virtual sandbox as it does on the machine", async () => {
+    writeBad({}, "where", 'pwd; cat "$SCRIPT_DIR/data.txt"; exit 7');
+    write("work/.holdfast/scripts/where/data.txt", "beside");
+    for (const sandbox of ["filesystem", "virtual"])
+      expect(await call("where", {}, sandbox), sandbox).toMatchObject({
+        end: { type: "exit", exitCode: 7 },
+        stdout: `${places.project}\nbeside`,
+      });
+  });
+});

@@ -1,0 +1,135 @@
+// Hooks through the real command: trust, hooks of Claude Code's settings, scripts as hooks, a kill, and bad input.
+
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import {
+  startScriptedModelServer,
+  type Conversation,
+  type Reply,
+  type ScriptedModelServer,
+} from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { expectError } from "../testing/expect-error.ts";
+import { Project } from "../testing/holdfast-process.ts";
+
+let project: Project;
+let home: string;
+let server: ScriptedModelServer;
+const seen: string[] = [];
+
+beforeEach(async () => {
+  project = new Project();
+  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
+  seen.length = 0;
+  server = await startScriptedModelServer({ script });
+});
+afterEach(async () => {
+  await project.dispose();
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function script(conversation: Conversation): Reply {
+  seen.push(JSON.stringify(conversation.messages));
+  const replies = conversation.messages.filter(({ role }) => role === "assistant").length;
+  return replies === 0
+    ? { toolCalls: [{ name: "read_file", input: { path: "notes.txt" } }] }
+    : { text: "Done." };
+}
+function write(path: string, text: string): void {
+  mkdirSync(dirname(project.path(path)), { recursive: true });
+  writeFileSync(project.path(path), text);
+}
+function writeAgent(hooks: string): void {
+  const fields = hooks === "" ? "" : `holdfast:\n  hooks:\n    ${hooks}\n`;
+  write(".holdfast/agents/helper.md", `---\nname: helper\ndescription: Helps.\n${fields}---\nYou help.\n`);
+}
+const start = (...args: string[]) =>
+  project.start(args, {
+    stdin: "",
+    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
+  });
+const run = (...args: string[]) => start(...args).finished;
+
+test("hooks of a project's settings are off until it is trusted, and guard every agent then", async () => {
+  write("notes.txt", "canary");
+  writeAgent("");
+  const guard = { type: "command", command: "echo notes are private >&2; exit 2" };
+  write(
+    ".claude/settings.json",
+    JSON.stringify({ hooks: { PreToolUse: [{ matcher: "Read", hooks: [guard] }] } }),
+  );
+  const before = await run("run", ".holdfast/agents/helper.md", "Read.");
+  expect(before.stderr).toContain(".claude/settings.json is not used: you have not trusted this project");
+  expect(seen.at(-1)).toContain("canary");
+
+  await run("agents", "trust");
+  const checked = await run("agents", "check");
+  expect(checked.stdout).toContain(
+    "hooks.PreToolUse: mapped to holdfast.hooks.before_tool: read_file: echo notes",
+  );
+  expect((await run("run", "helper", "Read.")).code).toBe(0);
+  expect(seen.at(-1)).toContain("a hook blocked it. notes are private");
+  expect(seen.at(-1)).not.toContain("canary");
+});
+
+test("a script blocks a run as a hook, by the version that was pushed", async () => {
+  write("notes.txt", "x");
+  const manifest = { name: "guard", description: "Guards.", script_file: "guard.sh" };
+  write(".holdfast/scripts/guard/script.json", JSON.stringify(manifest));
+  write(".holdfast/scripts/guard/guard.sh", "grep -q forbidden && { echo frozen >&2; exit 2; }; exit 0\n");
+  writeAgent("on_run_start: { script: guard }");
+  await run("agents", "trust");
+  write(".holdfast/scripts/guard/guard.sh", "exit 0\n");
+  const blocked = await run("run", "helper", "Do the forbidden.", "--session", "b");
+  expect(blocked.code).toBe(12);
+  expect(blocked.stderr).toContain("Blocked by on_run_start hook: frozen");
+  expect(seen).toEqual([]);
+  expect((await run("run", "helper", "Do it.")).code).toBe(0);
+});
+
+test("a hook that a kill cut off is run again, and the session completes", async () => {
+  write("notes.txt", "x");
+  writeAgent("before_tool: { command: 'echo x >> hooked.txt; while [ ! -e go ]; do sleep 0.05; done' }");
+  await run("agents", "trust");
+  const hooked = (): string =>
+    existsSync(project.path("hooked.txt")) ? readFileSync(project.path("hooked.txt"), "utf8") : "";
+  const until = async (lines: string): Promise<void> => {
+    while (hooked() !== lines) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  const first = start("run", "helper", "Read.", "--session", "k");
+  await until("x\n");
+  first.kill("SIGKILL");
+  await first.finished;
+  const second = start("resume", "k");
+  await until("x\nx\n");
+  write("go", "");
+  const { code, stderr } = await second.finished;
+  expect(code, stderr).toBe(0);
+  expect(server.requests).toHaveLength(2);
+});
+
+test("hooks that cannot be run refuse the run before a session or a model call", async () => {
+  writeAgent("on_run_start: { command: 'true' }");
+  expectError(await run("run", ".holdfast/agents/helper.md", "x"), 12, "E_POLICY_DENIED", ["has hooks"]);
+  await run("agents", "trust");
+  const cases: readonly (readonly [string, string, string])[] = [
+    ["on_run_start: { script: guard }", "{}", 'the script "guard", which is not there'],
+    ["on_run_start: { agent: judge }", "{}", '"judge", and no agent file has this name'],
+    ["on_run_start: { agent: helper }", "{}", "start each other without end: helper → helper"],
+    ["on_run_strat: { command: x }", "{}", "on_run_strat"],
+    ["before_tool: { command: x, script: y }", "{}", "either `command`, `script` or `agent`"],
+    ["", "{", "settings.json is not JSON"],
+    ["", '{"hooks": []}', "hooks: it is no object"],
+    ["", '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}', "type command"],
+    ["", '{"hooks": {"PermissionRequest": []}}', "no such event"],
+  ];
+  for (const [hooks, settings, says] of cases) {
+    writeAgent(hooks);
+    write(".claude/settings.json", settings);
+    expectError(await run("run", "helper", "x"), 3, "E_AGENT_INVALID", [says]);
+  }
+  expect(server.requests).toHaveLength(0);
+  expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
+});

@@ -1,0 +1,75 @@
+// `holdfast script run`: one call of a script in the current folder, for a person.
+
+import {
+  checkCall,
+  contentOfVersion,
+  describeEnd,
+  findScripts,
+  openWorkspace,
+  runScript,
+  type AgentPlaces,
+  type Script,
+} from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
+import { readInput } from "../frame/input.ts";
+import { plain } from "../frame/plain-text.ts";
+import { agentPlaces } from "../agents/agent-places.ts";
+import { noteOf, pickScript } from "./show-scripts.ts";
+
+/** The exit code for a script that a process signal or its time limit ended. */
+const ENDED = 1;
+
+/** @returns the exit code of the script. */
+export async function callScript(name: string, given: string | undefined, io: Io): Promise<number> {
+  const places = agentPlaces(io);
+  const script = pickScript(name, findScripts(places));
+  const { manifest, content } = usable(script, places);
+  const args = checkCall(manifest, given === undefined ? {} : await readInput(given, io));
+  const note = noteOf(script);
+  if (note !== undefined) io.note(`${io.notes.symbols.warn} ${name}: ${note}`);
+  const stopped = new AbortController();
+  let signal: StopSignal | undefined;
+  const release = io.onStop((received) => {
+    signal = received;
+    stopped.abort();
+  });
+  const workspace = await openWorkspace({ root: io.cwd });
+  try {
+    const { end, stdout, stderr, isCut, durationMs } = await runScript(workspace, manifest, content, args, {
+      signal: stopped.signal,
+    });
+    if (stderr !== "" && !io.isJson) io.write(plain(stderr));
+    io.result({ end, stdout, stderr, isCut, durationMs }, plain(stdout).trimEnd());
+    if (signal !== undefined) return STOP_EXIT[signal];
+    if (end.type === "exit") return end.exitCode;
+    io.note(`${io.notes.symbols.warn} ${name}: ${describeEnd(end)}`);
+    return ENDED;
+  } finally {
+    release();
+    await workspace.dispose();
+  }
+}
+
+function usable({ name, status, current, manifest, path, problem }: Script, places: AgentPlaces) {
+  const content = current === null ? undefined : contentOfVersion(current, places);
+  if (status === "loaded" && manifest !== null && content !== undefined) return { manifest, content };
+  if (status === "untrusted")
+    throw new HoldfastError("policy_denied", "you have not trusted this project", {
+      at: path,
+      fix: "read the script, and then run `holdfast agents trust`",
+    });
+  throw new HoldfastError(
+    "agent_invalid",
+    status === "unpushed"
+      ? `the script ${name} has not been pushed`
+      : `the script ${name} is refused${problem === null ? "" : `: ${problem}`}`,
+    {
+      at: path,
+      fix:
+        status === "unpushed"
+          ? `read it, and then run \`holdfast script push ${name}\``
+          : "correct it, and push it",
+    },
+  );
+}

@@ -1,0 +1,107 @@
+// `holdfast script list`, `show` and `history`.
+
+import { contentOfVersion, findScripts, parametersOf, usageOf, type Script } from "@holdfast/agents";
+import { NotFoundError } from "@holdfast/core";
+import { didYouMean } from "@holdfast/core/internal";
+import type { Io } from "../frame/command.ts";
+import { count, cutTo, localTime, plain, plainLine, table } from "../frame/plain-text.ts";
+import { agentPlaces, shownPath } from "../agents/agent-places.ts";
+
+export const HASH_CHARS = 12;
+
+export function listScripts(io: Io): number {
+  const scripts = findScripts(agentPlaces(io));
+  const rows = scripts.map((script) => [
+    plainLine(script.name, 48),
+    script.status,
+    script.current?.slice(0, HASH_CHARS) ?? "-",
+    shownPath(script.path, io),
+    plainLine(script.problem ?? noteOf(script) ?? script.manifest?.description ?? "", 80),
+  ]);
+  const lines = table([["NAME", "STATUS", "VERSION", "FOLDER", ""], ...rows]);
+  io.show(
+    scripts.map(({ versions: _versions, ...script }) => script),
+    rows.length === 0
+      ? `no scripts: \`${io.call("script new NAME")}\` writes one`
+      : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n"),
+  );
+  const unpushed = scripts.filter(({ status }) => status === "unpushed").length;
+  if (unpushed > 0)
+    io.note(
+      `${io.notes.symbols.warn} agents cannot use ${count(unpushed, "script")} yet: read it, and then run \`${io.call("script push")}\``,
+    );
+  return 0;
+}
+
+/** Whether the folder has another content than the version that agents use. */
+export function noteOf({ status, current, folderHash }: Script): string | undefined {
+  return status === "loaded" && current !== folderHash
+    ? "the folder has another content than this version; push it to use it"
+    : undefined;
+}
+
+export function showScript(name: string, io: Io): number {
+  const places = agentPlaces(io);
+  const script = pickScript(name, findScripts(places));
+  const { manifest, status, current, path, problem, versions: _versions, ...rest } = script;
+  const content = current === null ? undefined : contentOfVersion(current, places);
+  const files = content?.files.map((file) => file.path) ?? [];
+  const text = content?.files.find((file) => file.path === manifest?.file)?.bytes.toString("utf8") ?? "";
+  const usage = manifest === null ? "" : usageOf(name, parametersOf(manifest.parameters));
+  const fields =
+    manifest === null
+      ? []
+      : [
+          ["description", manifest.description],
+          ["version", current ?? "none"],
+          ["effect", manifest.effect],
+          ["limits", `${manifest.timeoutMs} ms, ${manifest.outputBytes} bytes of output`],
+          ["runs with", manifest.interpreter.join(" ")],
+          ...(files.length === 0 ? [] : [["files", files.join(", ")]]),
+        ];
+  const note = problem ?? noteOf(script);
+  io.show(
+    { ...rest, status, current, path, problem, manifest, files, usage },
+    [
+      `${io.results.paint.bold(shownPath(path, io))}: ${plainLine(name, 48)} (script), ${status}`,
+      ...(note === undefined || note === null ? [] : [`  ${plain(note)}`]),
+      ...table(fields.map(([field = "", value = ""]) => [`  ${field}`, plain(value)])),
+      ...(usage === "" ? [] : ["", plain(usage)]),
+      ...(text === "" ? [] : ["", plain(text).trimEnd()]),
+    ].join("\n"),
+  );
+  return status === "refused" ? 3 : 0;
+}
+
+export function showVersions(name: string, io: Io): number {
+  const { versions, current } = pickScript(name, findScripts(agentPlaces(io)));
+  const shown = versions.toReversed();
+  const rows = shown.map(({ hash, at }) => [
+    hash.slice(0, HASH_CHARS),
+    localTime(at),
+    hash === current ? "current" : "",
+  ]);
+  io.show(
+    shown.map(({ hash, at }) => ({ hash, pushedAt: new Date(at).toISOString(), current: hash === current })),
+    rows.length === 0
+      ? `${name} has no version: \`${io.call(`script push ${name}`)}\` makes one`
+      : table([["VERSION", "PUSHED", ""], ...rows]).join("\n"),
+  );
+  return 0;
+}
+
+/** The script of this name that is used, or else the first one. */
+export function pickScript(name: string, scripts: readonly Script[]): Script {
+  const named = scripts.filter((script) => script.name === name);
+  const found = named.find(({ status }) => status === "loaded") ?? named[0];
+  if (found !== undefined) return found;
+  const names = [...new Set(scripts.map((script) => script.name))];
+  throw new NotFoundError(
+    "file_not_found",
+    `there is no script ${plainLine(name, 64)}${didYouMean(name, names)}`,
+    {
+      expected: names.length === 0 ? "a folder with script.json in .holdfast/scripts" : names.join(", "),
+      fix: "run `holdfast script list` to see all scripts",
+    },
+  );
+}
