@@ -238,6 +238,26 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
     expect(await failure(provider(wire))).toMatchObject({ code: "model_unavailable", retryAfterMs: 7_000 });
   });
 
+  test("a server that asks to wait for hours has reached a usage limit, and the session is paused for it", async () => {
+    server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 3_600 } });
+    const error = await failure(provider(wire), { ...INPUT, resumeAtReset: true });
+    expect(error).toMatchObject({
+      code: "quota_exceeded",
+      message: expect.stringContaining("the usage limit of the key in"),
+      fix: expect.stringContaining("wait for the reset"),
+      pause: { reason: "quota", pool: expect.stringContaining("/"), resumeAtReset: true },
+    });
+    const { pause } = error as { pause?: { resetsAt?: number } };
+    expect((pause?.resetsAt ?? 0) - Date.now()).toBeGreaterThan(3_500_000);
+  });
+
+  test("a caller that has another model gets a failure instead of a pause", async () => {
+    server.setFaults(() => ({ type: "rate_limited", retryAfterSeconds: 3_600 }));
+    const error = await failure(provider(wire), { ...INPUT, orFail: true });
+    expect(error).toMatchObject({ code: "quota_exceeded" });
+    expect(error).not.toHaveProperty("pause");
+  });
+
   test("aborting the task ends the call at once, with the reason of the abort", async () => {
     server.setFaults({ 1: { type: "hang", afterChunks: 4 } });
     const controller = new AbortController();
@@ -408,8 +428,8 @@ describe("servers that behave oddly", () => {
   test.each([
     [401, "{}", "model_auth"],
     [403, "{}", "model_auth"],
-    [402, "{}", "model_auth"],
-    [429, '{"error":{"message":"no money","code":"insufficient_quota"}}', "model_auth"],
+    [402, "{}", "quota_exceeded"],
+    [429, '{"error":{"message":"no money","code":"insufficient_quota"}}', "quota_exceeded"],
     [404, '{"error":{"message":"no such model"}}', "config_invalid"],
     [400, '{"error":{"message":"too long"}}', "invalid_input"],
     [413, "", "invalid_input"],

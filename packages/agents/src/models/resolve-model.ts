@@ -1,6 +1,6 @@
 // Which model, by the environment.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, PauseError } from "@holdfast/core";
 
 import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./ai-sdk-provider.ts";
 import type { ModelProvider } from "./model-provider.ts";
@@ -45,12 +45,10 @@ export function resolveModel(
   const kind = wanted.provider ?? kinds[0];
   if (kind === undefined) return undefined;
   if (!kinds.includes(kind)) {
-    throw new HoldfastError(
+    throw new PauseError(
       "config_invalid",
       `HOLDFAST_MODEL asks for a model of "${kind}", and ${NEEDS[kind]} is not set`,
-      {
-        fix: `set ${NEEDS[kind]}, or HOLDFAST_MODEL to another model`,
-      },
+      { fix: `set ${NEEDS[kind]}, or HOLDFAST_MODEL to another model`, pause: { reason: "auth_required" } },
     );
   }
   return MAKERS[kind](env, wanted.model, options);
@@ -202,13 +200,10 @@ function keyOf(name: KeyName, env: ModelEnvironment, { secrets = [] }: ResolveMo
 function requireKey(name: KeyName, text: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new HoldfastError(
-    "model_auth",
-    `${name} does not hold a key: it contains characters that no key has`,
-    {
-      fix: `set ${name} again, without blanks, line breaks and quotes`,
-    },
-  );
+  throw new PauseError("model_auth", `${name} does not hold a key: it contains characters that no key has`, {
+    fix: `set ${name} again, without blanks, line breaks and quotes`,
+    pause: { reason: "auth_required" },
+  });
 }
 
 function checkUrl(name: string, value: string): string {

@@ -31,7 +31,7 @@ import {
   type ModelProvider,
   type Skill,
 } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, PauseError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
@@ -45,11 +45,13 @@ export interface FileAgent {
   readonly notes: readonly string[];
 }
 
-interface LoadOptions {
+export interface LoadOptions {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
+  /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
+  readonly resumesAtReset?: boolean;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
@@ -57,14 +59,14 @@ export async function loadFileAgent(
   nameOrPath: string,
   places: AgentPlaces,
   cwd: string,
-  { isContinued = false, given }: LoadOptions = {},
+  { isContinued = false, given, resumesAtReset = false }: LoadOptions = {},
 ): Promise<FileAgent> {
   const record = findAgent(nameOrPath, places, cwd);
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
   const root = makeSandboxRoot({ cwd, env: places.env });
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
-  const tree = new AgentTree(places, isContinued ? undefined : skills, given);
+  const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset });
   const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-3.
   const unused = [
@@ -129,16 +131,23 @@ class AgentTree {
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
   readonly #given: GivenEnvironment | undefined;
+  readonly #resumesAtReset: boolean;
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    given: GivenEnvironment | undefined,
+    { given, resumesAtReset = false }: Pick<LoadOptions, "given" | "resumesAtReset">,
   ) {
     this.#places = places;
     this.skills = skills;
     this.#given = given;
+    this.#resumesAtReset = resumesAtReset;
+  }
+
+  /** The fields that the call which starts a session sets in place of the agent files. */
+  get overrides(): Pick<AgentRecord, "resumeAtReset"> {
+    return this.#resumesAtReset ? { resumeAtReset: true } : {};
   }
 
   /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
@@ -195,6 +204,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
+    ...tree.overrides,
   };
   return loop.agent(named, children);
 }
@@ -223,8 +233,9 @@ function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProv
   if (model !== undefined && (!isScripted || model.isScripted)) return model;
   const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
   // A failed task records the message alone, so the message says what to do.
-  throw new HoldfastError(
+  throw new PauseError(
     "model_auth",
     `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
+    { pause: { reason: "auth_required" } },
   );
 }

@@ -183,9 +183,22 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     },
   ),
   fallbackModels: field(
-    z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
+    z
+      .array(z.string().min(1))
+      .describe("models that are asked when the model cannot be reached or is over its usage limit"),
     (value, draft) => {
       draft.fallbackModels = value;
+      return HONOURED;
+    },
+  ),
+  resumeAtReset: field(
+    z
+      .boolean()
+      .describe(
+        "whether a session that a usage limit pauses continues without a person when the limit is reset",
+      ),
+    (value, draft) => {
+      draft.resumeAtReset = value;
       return HONOURED;
     },
   ),
