@@ -60,7 +60,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],
     ["place"],
-    ["secrets", "stack-log", "environments"],
+    ["secrets", "stack-log", "environments", "outside"],
     ["agents"],
     ["view"],
     ["typing"],

@@ -72,7 +72,7 @@ export {
   type ModelTimeouts,
 } from "./models/ai-sdk-provider.ts";
 export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
-export { modelPrices, type PriceList } from "./models/prices.ts";
+export { contextWindow, modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 
 export { ModelLoop, type ModelLoopOptions } from "./model-loop/model-loop.ts";

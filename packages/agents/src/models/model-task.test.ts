@@ -48,13 +48,15 @@ beforeEach(async () => {
 
 afterEach(() => server.close());
 
-const wires = ["anthropic", "openai", "compatible"] as const;
+const wires = ["anthropic", "openai", "compatible", "google"] as const;
 
-/** The same server, spoken to as each of the three. */
+/** The same server, spoken to as each of the four. */
 function provider(wire: (typeof wires)[number], key: string = CANARY, timeouts = PATIENT): ModelProvider {
   switch (wire) {
     case "anthropic":
       return found({ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url }, timeouts);
+    case "google":
+      return found({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: server.url }, timeouts);
     case "compatible":
       return found(
         {
@@ -211,7 +213,8 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
   test("a wrong key is an error that names the variable, not the key, and is final", async () => {
     const wrong = "wrong-key-canary-123456";
     const error = await failure(provider(wire, wrong));
-    const variable = wire === "anthropic" ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+    const variables = { anthropic: "ANTHROPIC_API_KEY", google: "GEMINI_API_KEY" } as const;
+    const variable = wire === "anthropic" || wire === "google" ? variables[wire] : "OPENAI_API_KEY";
     expect(error).toMatchObject({ code: "model_auth", message: expect.stringContaining(variable) });
     expect(inspect(recordError(error), { depth: 9 })).not.toContain(wrong);
   });

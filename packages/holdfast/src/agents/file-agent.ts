@@ -35,6 +35,7 @@ import { HoldfastError, PauseError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
+import { withLocalModel } from "./local-model.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
@@ -57,11 +58,13 @@ export interface LoadOptions {
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
 export async function loadFileAgent(
   nameOrPath: string,
-  places: AgentPlaces,
+  found: AgentPlaces,
   cwd: string,
   { isContinued = false, given, resumesAtReset = false }: LoadOptions = {},
 ): Promise<FileAgent> {
-  const record = findAgent(nameOrPath, places, cwd);
+  const record = findAgent(nameOrPath, found, cwd);
+  const local = record.model === null ? await withLocalModel(found.env) : undefined;
+  const places = local === undefined ? found : { ...found, env: local.env };
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
   const root = makeSandboxRoot({ cwd, env: places.env });
   const loop = loopFor(root, places, given);
@@ -73,7 +76,10 @@ export async function loadFileAgent(
     ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
   ];
-  const notes = unused.map(({ path, reason }) => `${path} is not used: ${reason}`);
+  const notes = [
+    ...(local === undefined ? [] : [local.note]),
+    ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
+  ];
   return { agent, record, notes };
 }
 

@@ -13,7 +13,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
-  ["Set up", ["agents", "rules", "skill", "env", "secret", "config", "doctor"]],
+  ["Set up", ["agents", "models", "rules", "skill", "env", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -52,6 +52,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   coordinator: async () => (await import("./coordinator.ts")).coordinator,
   token: async () => (await import("./token.ts")).token,
   agents: async () => (await import("./agents.ts")).agents,
+  models: async () => (await import("./library/models.ts")).models,
   env: async () => (await import("./library/env.ts")).env,
   skill: async () => (await import("./library/skill.ts")).skill,
   secret: async () => (await import("./secret.ts")).secret,

@@ -122,7 +122,8 @@ export class ModelTurn {
     ]);
     const instructions = offers.flatMap((offer) => offer.instructions ?? []);
     const reply = await askModel(this.#draft, agent, systemPrompt(agent, workspace, instructions), tools);
-    const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
+    const { text, toolCalls, thoughts } = reply;
+    const content: AssistantContent = { text, ...(thoughts === undefined ? {} : { thoughts }), toolCalls };
     this.#draft.append("assistant", content);
     if (reply.finishReason === "refusal")
       throw new HoldfastError("invalid_output", `the model ${reply.model} refused to continue`, {
