@@ -219,7 +219,6 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 function refuseUnsupported(record: AgentRecord): void {
   const fields = [
     [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
-    ["effect classes of tools", Object.keys(record.effects).length > 0],
   ] as const;
   const wanted = fields.filter(([, isWanted]) => isWanted).map(([name]) => name);
   if (wanted.length === 0) return;

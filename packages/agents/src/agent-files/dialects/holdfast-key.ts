@@ -166,6 +166,11 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       );
       if (unknown !== undefined)
         return refused(`there is no tool ${unknown}; name a tool of Holdfast or mcp__SERVER__TOOL`);
+      const keyed = Object.keys(value).find((tool) => value[tool] === "keyed" && !tool.startsWith("mcp__"));
+      if (keyed !== undefined)
+        return refused(
+          `nobody gives ${keyed} a key: keyed is for tools of MCP servers that remove duplicates`,
+        );
       draft.effects = value;
       return HONOURED;
     },

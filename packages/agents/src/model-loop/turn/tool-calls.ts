@@ -7,6 +7,7 @@ import { HoldfastError, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
+import { declaredEffect, withDeclaredEffect } from "../declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "../tool.ts";
@@ -77,7 +78,8 @@ export class ToolCalls {
     const refusal = await this.#whyRefused(tool, ready.subject, call);
     if (refusal !== undefined) return { text: refusal, isError: true };
     const { workspace, facts } = this.#draft.state;
-    return ready.schedule(this.#draft.ctx, addressOf(workspace), facts);
+    const ctx = withDeclaredEffect(this.#draft.ctx, declaredEffect(this.#agent, call.name));
+    return ready.schedule(ctx, addressOf(workspace), facts);
   }
 
   /** @returns why the call is refused. */
