@@ -140,6 +140,7 @@ export {
 } from "./agent-files/project-rules.ts";
 export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";

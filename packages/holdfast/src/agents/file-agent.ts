@@ -22,6 +22,7 @@ import {
   sessionEnvironment,
   skillsCapability,
   skillsOf,
+  webCapability,
   withMcpServers,
   withSkillTool,
   type AgentPlaces,
@@ -121,6 +122,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
       environmentCapability(environmentsBeside(places.trustFile), given),
+      webCapability(),
       mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
     ],
     projectRules: projectRulesOf(places),
@@ -217,9 +219,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
 
 /** file-agent-1. */
 function refuseUnsupported(record: AgentRecord): void {
-  const fields = [
-    [`a workspace of its own (${record.workspace})`, record.workspace !== "shared"],
-  ] as const;
+  const fields = [[`a workspace of its own (${record.workspace})`, record.workspace !== "shared"]] as const;
   const wanted = fields.filter(([, isWanted]) => isWanted).map(([name]) => name);
   if (wanted.length === 0) return;
   throw new HoldfastError(
