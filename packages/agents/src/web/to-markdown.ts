@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 
 /** The part of a page that is converted. */
 const HTML_CHARS_MAX = 1_000_000;
-const CONVERT_MS = 5_000;
+const CONVERT_MS = 20_000;
 const MEMORY_MIB = 256;
 
 export async function toMarkdown(html: string, signal: AbortSignal, ms = CONVERT_MS): Promise<string> {
