@@ -31,7 +31,7 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   holdfast: ["main"], // By `bin/holdfast.mjs`.
   // By `new Worker`.
-  "@holdfast/agents": ["sandboxes/virtual-thread"],
+  "@holdfast/agents": ["sandboxes/virtual-thread", "web/markdown-thread"],
   "@holdfast/runtime": ["isolation/watchdog-thread"],
 };
 

@@ -43,6 +43,14 @@ export const RUNNER_MUTANTS = [
     test: "a host that may only be private is not allowed by that",
   },
   {
+    name: "fetch-page-1: a page is fetched from a public address",
+    marker: "private-page-fetched",
+    part: "isRefused(address)",
+    becomes: "isRefused(address) && address === ''",
+    tests: ["packages/agents/src/web/fetch-page.test.ts"],
+    test: "a name with a private address is refused, also when only one of its addresses is private",
+  },
+  {
     name: "X16: a tunnel goes to a public address",
     marker: "private-address-dialled",
     part: "isAddressAllowed(candidate, target, this.#policy)",

@@ -6,7 +6,33 @@ const WINDOWS = "packages/core/src/budget/windows.test.ts";
 const MEMORY = "packages/runtime/src/memory/memory-storage.test.ts";
 const BEHAVIOUR = "packages/runtime/src/behaviour/budget-windows.test.ts";
 
+const QUOTA = "packages/runtime/src/behaviour/quota.test.ts";
+
 export const WINDOW_MUTANTS: readonly Mutant[] = [
+  {
+    name: "ST53: a usage limit that is reset resumes its session",
+    marker: "quota-never-reset",
+    part: "exhausted?.until ?? quota?.resumesAt",
+    becomes: "exhausted?.until",
+    tests: [QUOTA],
+    test: "it continues then, also in another process",
+  },
+  {
+    name: "attempts-7: a session does not wait for a usage limit without end",
+    marker: "quota-waits-unlimited",
+    part: " && waited < QUOTA_WAITS_MAX",
+    becomes: " && waited >= 0",
+    tests: [QUOTA],
+    test: "it waits for a person after its limit was not reset so many times in a row",
+  },
+  {
+    name: "attempts-7: a task whose effect happens once pauses nothing",
+    marker: "pause-of-once",
+    part: "!mayRetryLost(task, attempt - task.paused)",
+    becomes: "false",
+    tests: [QUOTA],
+    test: "a task whose effect happens once fails instead, because it may have no other attempt",
+  },
   {
     name: "B3: an amount rolls out of its window",
     marker: "rolled-out-counted",

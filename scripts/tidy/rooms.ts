@@ -48,7 +48,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
   ],
   agents: [
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
-    ["sandboxes", "agent-files/format", "mcp"],
+    ["sandboxes", "agent-files/format", "mcp", "web"],
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "contents", "environments", "worktrees"],
     ["coding-agent", "agent-files", "external-agents"],
@@ -61,7 +61,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["frame", "sdk"],
     ["tracing", "settings", "supervised", "executors"],
     ["place"],
-    ["secrets", "stack-log", "environments"],
+    ["secrets", "stack-log", "environments", "outside"],
     ["agents"],
     ["view", "scripts"],
     ["typing"],

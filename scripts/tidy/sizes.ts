@@ -17,7 +17,7 @@ const SLACK = 0.05;
 
 const LONG_FILES: LongFiles = {
   "packages/agents/src/models/model-task.test.ts": {
-    lines: 466,
+    lines: 490,
     why: "tests of one task against each kind of model server",
   },
   "packages/coordinator/src/api/rest.test.ts": {

@@ -72,7 +72,7 @@ export {
   type ModelTimeouts,
 } from "./models/ai-sdk-provider.ts";
 export { fullModelName, MODEL_ALIASES } from "./models/model-names.ts";
-export { modelPrices, type PriceList } from "./models/prices.ts";
+export { contextWindow, modelPrices, type PriceList } from "./models/prices.ts";
 export { entryTokens } from "./models/request-size.ts";
 
 export { ModelLoop, type ModelLoopOptions } from "./model-loop/model-loop.ts";
@@ -140,6 +140,7 @@ export {
 } from "./agent-files/project-rules.ts";
 export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
 export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";

@@ -29,6 +29,7 @@ export {
   type RecordedError,
   type RpcCode,
 } from "./errors/errors.ts";
+export { PauseError, type PauseRequest } from "./errors/pause-error.ts";
 export { decodedPlace, lineOf } from "./errors/author-line.ts";
 export { isName, isSessionId, mintId, positionId, type IdPrefix } from "./ids.ts";
 export { decodeJson, encodeJson, type Json, type JsonText } from "./json/json.ts";
@@ -111,6 +112,7 @@ export {
   type ParentNotice,
   type ParentRef,
   type PauseReason,
+  type QuotaWait,
   type Persistence,
   type Placement,
   type Session,

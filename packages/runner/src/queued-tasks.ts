@@ -355,12 +355,13 @@ class QueuedAttempt implements RunningAttempt {
         const output = decodeJson(result.output) as QueuedOutput;
         for (const usage of output.usage ?? []) this.#request.onDelta({ type: "usage", usage });
         if (output.status === "failed") {
-          const { error, retryable, retryAfterMs } = output;
+          const { error, retryable, retryAfterMs, pause: asked } = output;
           return {
             status: "failed",
             error,
             retryable,
             ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+            ...(asked === undefined ? {} : { pause: asked }),
           };
         }
         return { status: "completed", output: encodeJson(output.output, "output") };

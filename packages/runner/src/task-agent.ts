@@ -15,6 +15,7 @@ import {
   recordError,
   UsageError,
   type EffectClass,
+  type PauseRequest,
   type RecordedError,
   type TokenUsage,
 } from "@holdfast/core";
@@ -50,6 +51,7 @@ export type QueuedOutput = { readonly usage?: readonly TokenUsage[] } & (
       readonly error: RecordedError;
       readonly retryable: boolean;
       readonly retryAfterMs?: number;
+      readonly pause?: PauseRequest;
     }
 );
 

@@ -12,6 +12,7 @@ export {
   openPrivateAppend,
   replacePrivate,
 } from "./node/private-file.ts";
+export { isMetadataAddress, isReservedAddress } from "./node/reserved-addresses.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";

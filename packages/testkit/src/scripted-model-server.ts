@@ -38,6 +38,8 @@ export interface ScriptedModelServer {
   readonly anthropicBaseUrl: string;
   /** With `/v1`: what `createOpenAI`, `createOpenAICompatible` and OpenAI's own clients want. */
   readonly openaiBaseUrl: string;
+  /** With `/v1beta`: what `createGoogle` of the AI SDK wants. */
+  readonly googleBaseUrl: string;
   /** Everything received so far, in the order of arrival. Leaky: kept as long as the server object. */
   readonly requests: readonly RecordedRequest[];
   /** Replace the faults; their count starts at 1 again. Without an argument nothing goes wrong any more. */
@@ -117,6 +119,7 @@ export async function startScriptedModelServer(
     url,
     anthropicBaseUrl: `${url}/v1`,
     openaiBaseUrl: `${url}/v1`,
+    googleBaseUrl: `${url}/v1beta`,
     requests,
     setFaults(plan = {}) {
       faults = plan;

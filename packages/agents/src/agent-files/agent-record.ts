@@ -72,8 +72,10 @@ export interface AgentRecord {
   readonly prompt: string;
   /** `provider/model` or an alias; `null` for the model that the environment or configuration chooses. */
   readonly model: string | null;
-  /** Models that are asked in this order when the one before cannot be reached. */
+  /** Models that are asked in this order when the one before cannot be reached or is over its usage limit. */
   readonly fallbackModels: readonly string[];
+  /** A session that a usage limit pauses continues without a person when the limit is reset. Absent means no. */
+  readonly resumeAtReset?: boolean;
   /** The tools that are offered to the model, `null` for all built-in tools. `*` at the end of a name stands for any text. */
   readonly tools: readonly string[] | null;
   /** Tools that are not offered, although `tools` names them. */

@@ -15,6 +15,7 @@ import type { McpServers } from "../mcp/mcp-servers.ts";
 import { resultText } from "../mcp/result-text.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { Capability } from "../model-loop/capability.ts";
+import { declaredEffect } from "../model-loop/declared-effect.ts";
 import { cutText, renderResult, type Tool } from "../model-loop/tool.ts";
 
 type ServerFact = {
@@ -40,6 +41,9 @@ interface CallOutput {
   readonly isError: boolean;
 }
 
+/** The field of `_meta` by which a server can remove duplicates. */
+const IDEMPOTENCY_KEY = "dev.holdfast/idempotency-key";
+
 const UNCERTAIN =
   "The call was sent, and nobody knows whether it took effect. Find out before you repeat it.";
 
@@ -55,7 +59,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
             tool,
             args,
             signal: task.signal,
-            meta: {},
+            meta: effect === "keyed" ? { [IDEMPOTENCY_KEY]: task.idempotencyKey } : {},
             onProgress: (progress) => task.progress(redactor.value(progress)),
           });
           const text = cutText(resultText(result), MCP_LIMITS.resultChars);
@@ -88,6 +92,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
   const tasks = {
     read: taskOf("mcp_read", "read"),
     repeatable: taskOf("mcp_repeat", "repeatable"),
+    keyed: taskOf("mcp_keyed", "keyed"),
     once: taskOf("mcp_call", "once"),
   };
 
@@ -131,7 +136,11 @@ export function mcpCapability(servers: McpServers): Capability<any> {
           ...readTools(name, await connection.tools(), server.enabledTools),
           instructions: cutText(connection.instructions, MCP_LIMITS.instructionsChars),
         }));
-        facts.push({ name, server, folder, ...found });
+        const tools = found.tools.map((tool) => ({
+          ...tool,
+          effect: declaredEffect(agent, tool.offered) ?? tool.effect,
+        }));
+        facts.push({ name, server, folder, ...found, tools });
       }
       return facts.length === 0 ? null : facts;
     },

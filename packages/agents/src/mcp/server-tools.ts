@@ -3,6 +3,7 @@
 //   server-tools-1. The facts of one server have limits of number and size. A tool that exceeds one is left out by name.
 //   server-tools-2. A hint of the server chooses the effect class. Without a hint a call may happen once only.
 
+import type { EffectClass } from "@holdfast/core";
 import type { Tool } from "@modelcontextprotocol/client";
 
 import { MCP_LIMITS } from "./limits.ts";
@@ -14,7 +15,7 @@ export type McpToolFact = {
   readonly tool: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly effect: "read" | "repeatable" | "once";
+  readonly effect: EffectClass;
 };
 
 export interface ReadTools {

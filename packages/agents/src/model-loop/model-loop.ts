@@ -16,11 +16,11 @@ import { defineAgent, type Agent, type TaskContext, type TaskDefinition } from "
 import { z } from "zod";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { contextWindow } from "../models/context-window.ts";
 import { modelTask, type ModelSource } from "../models/model-task.ts";
 import { pickWorkspace, type WorkspaceSource } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks, type WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 import { conversationTail, earlierResult } from "./compaction/boundary-tasks.ts";
+import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
@@ -139,7 +139,7 @@ export class ModelLoop {
       capabilities,
       prepare,
       projectRules,
-      contextWindow: this.#options.contextWindow ?? contextWindow,
+      contextWindow: this.#options.contextWindow ?? windowOf,
     };
     const input: StandardSchemaV1<unknown, unknown> =
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);

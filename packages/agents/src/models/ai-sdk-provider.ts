@@ -21,6 +21,7 @@ import type {
   ModelRequest,
   ModelToolCall,
   ModelUsage,
+  ProviderData,
 } from "./model-provider.ts";
 import { costMicroUsd, isPriced, type PriceList } from "./prices.ts";
 import { MODEL_OUTPUT_TOKENS } from "./request-size.ts";
@@ -252,6 +253,8 @@ class ReplyCollector {
   readonly #onText: (text: string) => void;
   readonly #knownIds: Set<string>;
   readonly #toolCalls: ModelToolCall[] = [];
+  /** Thoughts by the id that the SDK gives them, in their order. */
+  readonly #thoughts = new Map<string, { text: string; data?: ProviderData }>();
   #text = "";
   /**
    * All characters received, thoughts and partial tool calls included, because the SDK keeps them as well.
@@ -271,11 +274,17 @@ class ReplyCollector {
         this.#text += part.text;
         if (part.text !== "") this.#onText(part.text);
         break;
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
+        this.#addThought(part);
+        break;
       case "tool-call":
         this.#toolCalls.push({
           id: this.#uniqueId(part.toolCallId),
           name: part.toolName,
           ...readInput(part.input),
+          ...(part.providerMetadata === undefined ? {} : { data: part.providerMetadata }),
         });
         break;
       case "finish":
@@ -285,8 +294,18 @@ class ReplyCollector {
         throw part.error;
       case "abort":
         throw new Error(part.reason ?? "the answer was broken off");
-      default: // Thoughts, sources, beginnings and ends: nothing of a reply.
+      default: // Sources, beginnings and ends: nothing of a reply.
     }
+  }
+
+  /** A signature comes with any of the parts of its thought, mostly the last. */
+  #addThought(
+    part: Extract<TextStreamPart<ToolSet>, { readonly type: `reasoning-${string}`; readonly id: string }>,
+  ): void {
+    const thought = this.#thoughts.get(part.id) ?? { text: "" };
+    if (part.type === "reasoning-delta") thought.text += part.text;
+    if (part.providerMetadata !== undefined) thought.data = part.providerMetadata;
+    this.#thoughts.set(part.id, thought);
   }
 
   #bound(part: object): void {
@@ -301,7 +320,11 @@ class ReplyCollector {
   reply(): Omit<ModelReply, "model"> {
     if (this.#finish === undefined) throw new Error("the answer ended before it was complete");
     const { reason, usage } = this.#finish;
-    return { text: this.#text, toolCalls: this.#toolCalls, finishReason: reason, usage };
+    const thoughts = [...this.#thoughts.values()].filter(
+      ({ text, data }) => text !== "" || data !== undefined,
+    );
+    const shown = thoughts.length === 0 ? {} : { thoughts };
+    return { text: this.#text, ...shown, toolCalls: this.#toolCalls, finishReason: reason, usage };
   }
 
   /** Some servers number the calls of every reply from the beginning, and others give calls no number. */

@@ -4,9 +4,12 @@
 // A key is never part of an error. Servers' texts are shown only where they help, with the key cut out. For a
 // refused key no text is shown, because servers quote parts of the key.
 
-import { HoldfastError, toError, UnavailableError } from "@holdfast/core";
+import { HoldfastError, PauseError, toError, UnavailableError } from "@holdfast/core";
 import { Redactor } from "@holdfast/runtime/internal";
 import type { APICallError } from "ai";
+
+import { retryAfterMs } from "./retry-after.ts";
+import { usageLimitOf, type UsageLimit } from "./usage-limit.ts";
 
 export interface ErrorSource {
   /** `anthropic/claude-…`. */
@@ -37,6 +40,10 @@ export function isUnbilled(error: unknown): boolean {
 
 function refusal(thrown: APICallError, status: number, source: ErrorSource): HoldfastError {
   const said = sayOf(thrown, source);
+  const { responseHeaders: headers, responseBody: body } = thrown;
+  const now = Date.now();
+  const limit = usageLimitOf({ status, headers, body }, now);
+  if (limit !== undefined) return limitReached(source, limit, said);
   switch (status) {
     case 401:
     case 403:
@@ -49,16 +56,9 @@ function refusal(thrown: APICallError, status: number, source: ErrorSource): Hol
           fix: "set HOLDFAST_MODEL to a model your key may use",
         },
       );
-    case 402:
-      return noCredit(source);
     default:
-      if (isOutOfQuota(thrown)) return noCredit(source);
       if (status >= 500 || status === 408 || status === 409 || status === 425 || status === 429) {
-        return unavailable(
-          source,
-          `it answered ${status}: ${said}`,
-          retryAfterMs(thrown.responseHeaders, Date.now()),
-        );
+        return unavailable(source, `it answered ${status}: ${said}`, retryAfterMs(headers, now));
       }
       return new HoldfastError("invalid_input", `${source.model} refused the request (${status}): ${said}`);
   }
@@ -74,45 +74,29 @@ export function unavailable(source: ErrorSource, why: string, afterMs?: number):
 function keyRefused({ model, keyVariable }: ErrorSource, status: number): HoldfastError {
   const named =
     keyVariable === undefined ? "the server wants a key" : `the key in ${keyVariable} was refused`;
-  return new HoldfastError(
-    "model_auth",
-    `${model}: ${named} (${status}). Set ${keyVariable ?? "OPENAI_API_KEY"} to a valid key`,
-    {
-      fix: "set it and resume the session",
-    },
-  );
+  const variable = keyVariable ?? "OPENAI_API_KEY";
+  return new PauseError("model_auth", `${model}: ${named} (${status}). Set ${variable} to a valid key`, {
+    fix: `set ${variable} to a valid key of this provider`,
+    pause: { reason: "auth_required" },
+  });
 }
 
-function noCredit({ model, keyVariable }: ErrorSource): HoldfastError {
-  const message = `${model}: the account behind ${keyVariable ?? "the key"} has no credit left`;
-  return new HoldfastError("model_auth", message, {
-    fix: "add credit or use another key, then resume the session",
+function limitReached(
+  { model, keyVariable }: ErrorSource,
+  { resetsAt }: UsageLimit,
+  said: string,
+): HoldfastError {
+  const until = resetsAt === undefined ? "" : ` until ${new Date(resetsAt).toISOString()}`;
+  const key = keyVariable === undefined ? "" : ` of the key in ${keyVariable}`;
+  return new PauseError("quota_exceeded", `${model}: the usage limit${key} is reached${until}: ${said}`, {
+    fix: `${resetsAt === undefined ? "add credit or raise the limit at the provider" : "wait for the reset"}, or set another key`,
+    pause: { reason: "quota", pool: model, ...(resetsAt === undefined ? {} : { resetsAt }) },
   });
 }
 
 /** By its name, because asking its class would load the SDK. */
 function isApiCallError(thrown: unknown): thrown is APICallError {
   return thrown instanceof Error && thrown.name === "AI_APICallError";
-}
-
-/** OpenAI reports an empty account as 429, which would be tried again for nothing. */
-function isOutOfQuota(error: APICallError): boolean {
-  return error.responseBody?.includes("insufficient_quota") === true;
-}
-
-/** `retry-after-ms`, or `retry-after` in seconds or as a date. */
-export function retryAfterMs(
-  headers: Readonly<Record<string, string>> | undefined,
-  now: number,
-): number | undefined {
-  const exact = Number(headers?.["retry-after-ms"] ?? Number.NaN);
-  if (exact >= 0) return exact;
-  const after = headers?.["retry-after"];
-  if (after === undefined || after.trim() === "") return undefined;
-  const seconds = Number(after);
-  if (seconds >= 0) return seconds * 1_000;
-  const date = Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
 function sayOf(thrown: unknown, { secrets }: ErrorSource): string {

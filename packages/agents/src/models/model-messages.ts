@@ -5,15 +5,18 @@
 // that servers accept.
 
 import { HoldfastError } from "@holdfast/core";
-import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
+import type { JSONValue, ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import {
   EVENT_ROLE,
   type AssistantContent,
   type ModelRequest,
+  type ModelThought,
   type ModelToolCall,
   type ToolContent,
 } from "./model-provider.ts";
+
+type ProviderOptions = Record<string, Record<string, JSONValue>>;
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Stands for a name that no server would accept. */
@@ -40,18 +43,29 @@ export function toModelMessages(all: ModelRequest["messages"]): ModelMessage[] {
   return messages;
 }
 
-function assistantMessage({ text, toolCalls }: AssistantContent): ModelMessage {
+function assistantMessage({ text, toolCalls, thoughts = [] }: AssistantContent): ModelMessage {
+  const reasoning = thoughts.map((thought) => ({
+    type: "reasoning" as const,
+    text: thought.text,
+    ...dataOf(thought),
+  }));
   const calls = toolCalls.map((call): ToolCallPart => ({
     type: "tool-call",
     toolCallId: call.id,
     toolName: toolName(call.name),
     input: call.input,
+    ...dataOf(call),
   }));
-  if (calls.length === 0) return { role: "assistant", content: notEmpty(text) };
+  if (calls.length === 0 && reasoning.length === 0) return { role: "assistant", content: notEmpty(text) };
   return {
     role: "assistant",
-    content: [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls],
+    content: [...reasoning, ...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls],
   };
+}
+
+/** The data of the provider that made a part; another provider does not read it. */
+function dataOf({ data }: Pick<ModelThought, "data">): { providerOptions?: ProviderOptions } {
+  return data === undefined ? {} : { providerOptions: data as ProviderOptions };
 }
 
 /** One result for each call, in the order of the calls. */
@@ -86,10 +100,15 @@ function readText(content: unknown): string {
 function readAssistant(content: unknown): AssistantContent {
   if (typeof content === "string") return { text: content, toolCalls: [] };
   if (!isObject(content)) throw invalid("an assistant entry", content, "{ text, toolCalls }");
-  const { text = "", toolCalls = [] } = content;
-  const isRight = typeof text === "string" && Array.isArray(toolCalls) && toolCalls.every(isToolCall);
+  const { text = "", toolCalls = [], thoughts = [] } = content;
+  const isRight =
+    typeof text === "string" &&
+    Array.isArray(toolCalls) &&
+    toolCalls.every(isToolCall) &&
+    Array.isArray(thoughts) &&
+    thoughts.every(isThought);
   if (!isRight) throw invalid("an assistant entry", content, "{ text, toolCalls: [{ id, name, input }] }");
-  return { text, toolCalls };
+  return { text, toolCalls, thoughts };
 }
 
 function readTool(content: unknown): ToolContent {
@@ -98,6 +117,10 @@ function readTool(content: unknown): ToolContent {
   if (!isRight) throw invalid("a tool entry", content, "{ toolCallId, name, text, isError }");
   const { toolCallId, name, text, isError } = content as unknown as ToolContent;
   return { toolCallId, name, text, isError };
+}
+
+function isThought(value: unknown): value is ModelThought {
+  return isObject(value) && typeof value["text"] === "string";
 }
 
 function isToolCall(value: unknown): value is ModelToolCall {

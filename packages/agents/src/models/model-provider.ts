@@ -24,9 +24,20 @@ export interface ModelRequest {
 /** The role of entries for people and programs alone, such as the start of a script. No model reads them. */
 export const EVENT_ROLE = "event";
 
+/** Data of a provider that belongs to a part of a reply and is sent back with it, such as a signature. By provider. */
+export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** A thought of a model. Its provider wants it back, unchanged, with the calls that followed from it. */
+export interface ModelThought {
+  readonly text: string;
+  readonly data?: ProviderData;
+}
+
 /** Content of an entry of role `assistant`. */
 export interface AssistantContent {
   readonly text: string;
+  /** Absent where the model showed none. */
+  readonly thoughts?: readonly ModelThought[];
   readonly toolCalls: readonly ModelToolCall[];
 }
 
@@ -46,6 +57,7 @@ export interface ModelToolCall {
   readonly input: Readonly<Record<string, unknown>>;
   /** The arguments were no JSON object; `input` is empty. */
   readonly problem?: string;
+  readonly data?: ProviderData;
 }
 
 /** Why a reply ended. `length`: it was cut off at `maxOutputTokens`. */
@@ -62,6 +74,7 @@ export interface ModelUsage {
 
 export interface ModelReply {
   readonly text: string;
+  readonly thoughts?: readonly ModelThought[];
   readonly toolCalls: readonly ModelToolCall[];
   readonly finishReason: FinishReason;
   readonly usage: ModelUsage;

@@ -48,13 +48,15 @@ beforeEach(async () => {
 
 afterEach(() => server.close());
 
-const wires = ["anthropic", "openai", "compatible"] as const;
+const wires = ["anthropic", "openai", "compatible", "google"] as const;
 
-/** The same server, spoken to as each of the three. */
+/** The same server, spoken to as each of the four. */
 function provider(wire: (typeof wires)[number], key: string = CANARY, timeouts = PATIENT): ModelProvider {
   switch (wire) {
     case "anthropic":
       return found({ ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url }, timeouts);
+    case "google":
+      return found({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: server.url }, timeouts);
     case "compatible":
       return found(
         {
@@ -211,7 +213,8 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
   test("a wrong key is an error that names the variable, not the key, and is final", async () => {
     const wrong = "wrong-key-canary-123456";
     const error = await failure(provider(wire, wrong));
-    const variable = wire === "anthropic" ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+    const variables = { anthropic: "ANTHROPIC_API_KEY", google: "GEMINI_API_KEY" } as const;
+    const variable = wire === "anthropic" || wire === "google" ? variables[wire] : "OPENAI_API_KEY";
     expect(error).toMatchObject({ code: "model_auth", message: expect.stringContaining(variable) });
     expect(inspect(recordError(error), { depth: 9 })).not.toContain(wrong);
   });
@@ -236,6 +239,26 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
   test("too many requests: the time the server names is honoured", async () => {
     server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7 } });
     expect(await failure(provider(wire))).toMatchObject({ code: "model_unavailable", retryAfterMs: 7_000 });
+  });
+
+  test("a server that asks to wait for hours has reached a usage limit, and the session is paused for it", async () => {
+    server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 3_600 } });
+    const error = await failure(provider(wire), { ...INPUT, resumeAtReset: true });
+    expect(error).toMatchObject({
+      code: "quota_exceeded",
+      message: expect.stringContaining("the usage limit of the key in"),
+      fix: expect.stringContaining("wait for the reset"),
+      pause: { reason: "quota", pool: expect.stringContaining("/"), resumeAtReset: true },
+    });
+    const { pause } = error as { pause?: { resetsAt?: number } };
+    expect((pause?.resetsAt ?? 0) - Date.now()).toBeGreaterThan(3_500_000);
+  });
+
+  test("a caller that has another model gets a failure instead of a pause", async () => {
+    server.setFaults(() => ({ type: "rate_limited", retryAfterSeconds: 3_600 }));
+    const error = await failure(provider(wire), { ...INPUT, orFail: true });
+    expect(error).toMatchObject({ code: "quota_exceeded" });
+    expect(error).not.toHaveProperty("pause");
   });
 
   test("aborting the task ends the call at once, with the reason of the abort", async () => {
@@ -408,8 +431,8 @@ describe("servers that behave oddly", () => {
   test.each([
     [401, "{}", "model_auth"],
     [403, "{}", "model_auth"],
-    [402, "{}", "model_auth"],
-    [429, '{"error":{"message":"no money","code":"insufficient_quota"}}', "model_auth"],
+    [402, "{}", "quota_exceeded"],
+    [429, '{"error":{"message":"no money","code":"insufficient_quota"}}', "quota_exceeded"],
     [404, '{"error":{"message":"no such model"}}', "config_invalid"],
     [400, '{"error":{"message":"too long"}}', "invalid_input"],
     [413, "", "invalid_input"],

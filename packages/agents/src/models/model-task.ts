@@ -1,6 +1,6 @@
 // The durable task that calls a model.
 
-import { HoldfastError, type RetryPolicy, type TaskCost } from "@holdfast/core";
+import { HoldfastError, PauseError, type RetryPolicy, type TaskCost } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
@@ -35,6 +35,10 @@ export const modelInput = z.strictObject({
   maxConversationTokens: z.int().min(1).default(MODEL_INPUT_TOKENS),
   /** The model of the session so far. */
   model: z.string().optional(),
+  /** A usage limit or refused credentials fail the task. Without it they pause the session. */
+  orFail: z.boolean().optional(),
+  /** A session that is paused for a usage limit continues without a person when the limit is reset. */
+  resumeAtReset: z.boolean().optional(),
 });
 
 /** The input of the task. `messages` may be a reference to the conversation. */
@@ -45,7 +49,7 @@ const RETRY: RetryPolicy = {
   maxAttempts: 10,
   initialDelayMs: 500,
   maxDelayMs: 30_000,
-  nonRetryable: ["model_auth", "config_invalid", "invalid_input", "policy_denied", "usage"],
+  nonRetryable: ["model_auth", "quota_exceeded", "config_invalid", "invalid_input", "policy_denied", "usage"],
 };
 
 export interface ModelTaskOptions {
@@ -62,13 +66,14 @@ export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
     secrets: options.secrets ?? own ?? [],
     description: "Ask a language model to continue a conversation",
     retry: { ...RETRY, ...options.retry },
-    cost: (given) => worstCase(given, findProvider(source, given.model)),
+    cost: (given) => worstCase(given, providerFor(source, given.model)),
     run: async (given, task) => {
-      const { model: wanted, maxConversationTokens, ...parsed } = parseInput(given);
+      const { model: wanted, maxConversationTokens, orFail, resumeAtReset, ...parsed } = parseInput(given);
       const request = { ...parsed, messages: parsed.messages.filter(({ role }) => role !== EVENT_ROLE) };
       refuseLonger(request.messages, maxConversationTokens);
-      const provider = findProvider(source, wanted);
+      let provider: ModelProvider | undefined;
       try {
+        provider = findProvider(source, wanted);
         const observer = {
           signal: task.signal,
           onText: (text: string) => task.streamToken(text),
@@ -78,12 +83,40 @@ export function modelTask(source: ModelSource, options: ModelTaskOptions = {}) {
         task.reportUsage({ model: reply.model, ...reply.usage });
         return reply;
       } catch (error) {
-        if (isUnbilled(error))
-          task.reportUsage({ model: nameOf(provider), inputTokens: 0, outputTokens: 0, costMicroUsd: 0 });
-        throw error;
+        if (provider === undefined || isUnbilled(error)) {
+          const model = provider === undefined ? (wanted ?? "") : nameOf(provider);
+          task.reportUsage({ model, inputTokens: 0, outputTokens: 0, costMicroUsd: 0 });
+        }
+        throw PauseError.is(error) ? asWanted(error, { orFail, resumeAtReset }) : error;
       }
     },
   });
+}
+
+interface AtPause {
+  readonly orFail: boolean | undefined;
+  readonly resumeAtReset: boolean | undefined;
+}
+
+/** A pause as the caller wants it: as a failure, or with what the user said of the reset. */
+function asWanted(
+  { code, message, fix, pause }: PauseError,
+  { orFail, resumeAtReset }: AtPause,
+): HoldfastError {
+  const details = fix === undefined ? {} : { fix };
+  if (orFail === true) return new HoldfastError(code, message, details);
+  if (pause.reason !== "quota" || resumeAtReset !== true)
+    return new PauseError(code, message, { ...details, pause });
+  return new PauseError(code, message, { ...details, pause: { ...pause, resumeAtReset } });
+}
+
+/** The provider for an estimate. An attempt that finds none costs nothing, and says itself what is missing. */
+function providerFor(source: ModelSource, wanted: string | undefined): ModelProvider | undefined {
+  try {
+    return findProvider(source, wanted);
+  } catch {
+    return undefined;
+  }
 }
 
 function findProvider(source: ModelSource, wanted: string | undefined): ModelProvider {
@@ -95,7 +128,8 @@ function nameOf({ provider, model }: ModelProvider): string {
 }
 
 /** The worst case of one attempt: the largest input, and the longest reply. */
-function worstCase(given: ModelTaskInput, provider: ModelProvider): TaskCost {
+function worstCase(given: ModelTaskInput, provider: ModelProvider | undefined): TaskCost {
+  if (provider === undefined) return { maxTokens: 0, maxCostMicroUsd: 0 };
   const { system, messages, tools = [], maxOutputTokens = MODEL_OUTPUT_TOKENS } = given;
   const { maxConversationTokens = MODEL_INPUT_TOKENS } = given;
   const conversation = Array.isArray(messages)

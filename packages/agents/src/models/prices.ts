@@ -30,13 +30,20 @@ export function costMicroUsd(
   return Math.ceil(Math.round(priced.total_price * 1e9) / 1e3);
 }
 
+/** The most tokens that a model named `provider/model` reads at once; `undefined` where the table does not know it. */
+export function contextWindow(name: string): number | undefined {
+  const [providerId = "", ...rest] = name.split("/");
+  if (!PROVIDERS.includes(providerId)) return undefined;
+  return calcPrice({ input_tokens: 1 }, rest.join("/"), { providerId })?.model.context_window;
+}
+
 export function isPriced(prices: PriceList, model: string): boolean {
   const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
   return costMicroUsd(prices, model, usage) !== undefined;
 }
 
 /** Names of our providers that the table knows, too. Behind other servers a name says nothing of a price. */
-const PROVIDERS = ["anthropic", "openai"];
+const PROVIDERS = ["anthropic", "openai", "google"];
 
 /**
  * Prices of models named `provider/model`, for `createRuntime({ prices })`.

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { recordError } from "@holdfast/core";
 import { describe, expect, test } from "vitest";
 
-import { retryAfterMs } from "./model-errors.ts";
+import { retryAfterMs } from "./retry-after.ts";
 import { costMicroUsd } from "./prices.ts";
 import { resolveModel, type ModelEnvironment } from "./resolve-model.ts";
 

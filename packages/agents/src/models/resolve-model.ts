@@ -1,6 +1,6 @@
 // Which model, by the environment.
 
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, PauseError } from "@holdfast/core";
 
 import { aiSdkProvider, type AiSdkProviderOptions, type ModelTimeouts } from "./ai-sdk-provider.ts";
 import type { ModelProvider } from "./model-provider.ts";
@@ -16,10 +16,11 @@ export interface ResolveModelOptions {
   readonly secrets?: readonly KeyName[];
 }
 
-export type KeyName = "ANTHROPIC_API_KEY" | "OPENAI_API_KEY";
+export type KeyName = "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" | "GEMINI_API_KEY";
 
 const ANTHROPIC_MODEL = "claude-sonnet-5";
 const OPENAI_MODEL = "gpt-5.5";
+const GOOGLE_MODEL = "gemini-3.8-flash";
 
 /**
  * The model that the environment names; `undefined` when it names none.
@@ -29,7 +30,9 @@ const OPENAI_MODEL = "gpt-5.5";
  *   OPENAI_BASE_URL               any server that speaks OpenAI's chat protocol (Ollama, vLLM, a gateway), with
  *                                 OPENAI_API_KEY if that is set
  *   OPENAI_API_KEY                OpenAI
- *   HOLDFAST_MODEL                which model of it; `anthropic/…`, `openai/…` and `compatible/…` also choose between several
+ *   GEMINI_API_KEY                Google, at GOOGLE_GEMINI_BASE_URL if that is set
+ *   HOLDFAST_MODEL                which model of it; `anthropic/…`, `openai/…`, `google/…` and `compatible/…` also choose
+ *                                 between several
  *
  * @throws HoldfastError `config_invalid` or `model_auth` for an environment that contradicts itself.
  */
@@ -45,12 +48,10 @@ export function resolveModel(
   const kind = wanted.provider ?? kinds[0];
   if (kind === undefined) return undefined;
   if (!kinds.includes(kind)) {
-    throw new HoldfastError(
+    throw new PauseError(
       "config_invalid",
       `HOLDFAST_MODEL asks for a model of "${kind}", and ${NEEDS[kind]} is not set`,
-      {
-        fix: `set ${NEEDS[kind]}, or HOLDFAST_MODEL to another model`,
-      },
+      { fix: `set ${NEEDS[kind]}, or HOLDFAST_MODEL to another model`, pause: { reason: "auth_required" } },
     );
   }
   return MAKERS[kind](env, wanted.model, options);
@@ -70,12 +71,13 @@ export function scriptedModel(url: string, options: ResolveModelOptions = {}): M
   });
 }
 
-type Kind = "anthropic" | "compatible" | "openai";
+type Kind = "anthropic" | "compatible" | "openai" | "google";
 
 const NEEDS: Readonly<Record<Kind, string>> = {
   anthropic: "ANTHROPIC_API_KEY",
   compatible: "OPENAI_BASE_URL",
   openai: "OPENAI_API_KEY",
+  google: "GEMINI_API_KEY",
 };
 
 type Maker = (
@@ -151,6 +153,27 @@ const MAKERS: Readonly<Record<Kind, Maker>> = {
         (await import("@ai-sdk/openai")).createOpenAI({ apiKey: key.read(secret) })(model),
     });
   },
+
+  google: (env, model = GOOGLE_MODEL, options) => {
+    const key = keyOf("GEMINI_API_KEY", env, options);
+    const url = read(env, "GOOGLE_GEMINI_BASE_URL");
+    const baseURL =
+      url === undefined
+        ? {}
+        : { baseURL: `${checkUrl("GOOGLE_GEMINI_BASE_URL", url).replace(/\/v1beta$/, "")}/v1beta` };
+    return aiSdkProvider({
+      ...options,
+      provider: "google",
+      model,
+      description: `${model} by Google (${key.from})`,
+      prices: { providerId: "google" },
+      ...key.options,
+      load: async (secret) => {
+        const { createGoogle } = await import("@ai-sdk/google");
+        return createGoogle({ apiKey: key.read(secret), ...baseURL })(model);
+      },
+    });
+  },
 };
 
 /** In the order of preference. A server of the user's own goes before OpenAI: its key may be for that server. */
@@ -159,12 +182,13 @@ function available(env: ModelEnvironment, options: ResolveModelOptions): readonl
   if (hasKey("ANTHROPIC_API_KEY", env, options)) kinds.push("anthropic");
   if (read(env, "OPENAI_BASE_URL") !== undefined) kinds.push("compatible");
   else if (hasKey("OPENAI_API_KEY", env, options)) kinds.push("openai");
+  if (hasKey("GEMINI_API_KEY", env, options)) kinds.push("google");
   return kinds;
 }
 
 /** Models of other servers have slashes in their names too; only our own prefixes are taken off. */
 function splitName(name: string | undefined): { readonly provider?: Kind; readonly model?: string } {
-  const match = /^(anthropic|openai|compatible)\/(.+)$/.exec(name ?? "");
+  const match = /^(anthropic|openai|google|compatible)\/(.+)$/.exec(name ?? "");
   if (match?.[1] !== undefined && match[2] !== undefined)
     return { provider: match[1] as Kind, model: match[2] };
   return name === undefined ? {} : { model: name };
@@ -202,13 +226,10 @@ function keyOf(name: KeyName, env: ModelEnvironment, { secrets = [] }: ResolveMo
 function requireKey(name: KeyName, text: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new HoldfastError(
-    "model_auth",
-    `${name} does not hold a key: it contains characters that no key has`,
-    {
-      fix: `set ${name} again, without blanks, line breaks and quotes`,
-    },
-  );
+  throw new PauseError("model_auth", `${name} does not hold a key: it contains characters that no key has`, {
+    fix: `set ${name} again, without blanks, line breaks and quotes`,
+    pause: { reason: "auth_required" },
+  });
 }
 
 function checkUrl(name: string, value: string): string {
@@ -217,7 +238,7 @@ function checkUrl(name: string, value: string): string {
   // address.
   if (url !== undefined && (url.username !== "" || url.password !== "")) {
     throw new HoldfastError("config_invalid", `${name} holds a user name or a password`, {
-      expected: "an address without them; a key goes into OPENAI_API_KEY or ANTHROPIC_API_KEY",
+      expected: "an address without them; a key goes into the variable of its provider",
     });
   }
   if (url !== undefined && (url.protocol === "http:" || url.protocol === "https:"))

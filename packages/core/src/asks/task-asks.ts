@@ -11,7 +11,7 @@ import { encodeJson, type JsonText } from "../json/json.ts";
 import { FORMAT_LIMITS } from "../limits.ts";
 import { keyOfAnother, unknownTaskKind } from "../replay/faults.ts";
 import { DurableFuture } from "../replay/future.ts";
-import type { OpenTask } from "../replay/open-items.ts";
+import { NEW_ATTEMPTS, type OpenTask } from "../replay/open-items.ts";
 import type { KernelParts } from "../replay/turn.ts";
 import { BEHAVIOUR } from "../session/session.ts";
 import { checkDeadline, checkRetry, checkTimeout, momentAfter, refuseUnlessText } from "./checks.ts";
@@ -51,7 +51,7 @@ export interface TaskRequest {
   readonly options: TaskOptions;
 }
 
-type AskedTask = Omit<OpenTask, "attempt" | "retryAt" | "lost" | "kept">;
+type AskedTask = Omit<OpenTask, keyof typeof NEW_ATTEMPTS>;
 
 export class TaskAsks {
   readonly #parts: KernelParts;
@@ -142,7 +142,7 @@ export class TaskAsks {
   /** The task is open from here on, and starts with the commit of its segment. */
   #add(asked: AskedTask, label: string): DurableFuture<unknown> {
     const { turn, open, cursor, segment } = this.#parts;
-    const task = { ...asked, attempt: 1, retryAt: undefined, lost: 0, kept: undefined };
+    const task: OpenTask = { ...asked, ...NEW_ATTEMPTS };
     const future = new DurableFuture<unknown>(turn, "task", task.id, label);
     open.add({ future, task });
     if (cursor.slice === "live") segment.addTask(task);

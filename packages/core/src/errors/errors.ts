@@ -93,6 +93,7 @@ export const ERROR_TABLE = {
   version_unsupported: { exit: 11, http: 409, rpc: "failed_precondition" },
   policy_denied: { exit: 12, http: 403, rpc: "permission_denied" },
   model_auth: { exit: 5, http: 502, rpc: "unavailable" },
+  quota_exceeded: { exit: 7, http: 429, rpc: "resource_exhausted" },
   model_unavailable: { exit: 7, http: 503, rpc: "unavailable" },
   // Errors by which the API of a coordinator refuses a call.
   validation: { exit: 2, http: 422, rpc: "invalid_argument" },
@@ -233,10 +234,7 @@ export class AttemptLostError extends TaskFailedError {
   override name = "AttemptLostError";
 }
 
-/**
- * The lost attempt was one of a task whose effect happens at most `once`. The effect may have happened, or
- * not. Look before doing it again.
- */
+/** The lost attempt was one of a task whose effect happens at most `once`. Look before doing it again. */
 export class UncertainEffectError extends AttemptLostError {
   override name = "UncertainEffectError";
 }

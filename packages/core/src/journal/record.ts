@@ -315,12 +315,16 @@ export type EventRecord =
 
 // ---- notes -------------------------------------------------------------------------------------------------------
 
-/** An attempt ended with an error and another follows, not before `retryAt`. `payload` is the `RecordedError`. */
+/**
+ * An attempt ended with an error and another follows, not before `retryAt`. `payload` is the `RecordedError`.
+ */
 export interface AttemptFailed extends Event {
   readonly type: "attempt_failed";
   readonly task: number;
   readonly attempt: number;
   readonly retryAt: number;
+  /** The session was paused for it. The next attempt begins when it resumes, and this one does not count. */
+  readonly paused?: true;
   readonly usage?: TokenUsage;
 }
 

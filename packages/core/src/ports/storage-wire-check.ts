@@ -136,6 +136,7 @@ const isExhausted = hasShape({
   until: optional(isTime),
   then: isOneOf("park", "cancel"),
 });
+const isQuota = hasShape({ pool: isText, resetsAt: optional(isTime), resumesAt: optional(isTime) });
 const isLedgerSum: Check = (value) =>
   Array.isArray(value) && value.length === 5 && isTime(value[0]) && value.slice(1).every(isCount);
 const isAccount = hasShape({
@@ -184,6 +185,7 @@ const isPatch = hasShape({
   status: isStatus,
   pauseReason: optional(isText),
   exhausted: optional(isExhausted),
+  quota: optional(isQuota),
   progress: optional(isJson),
   handedOffTo: optional(isText),
   persistence: optional(isOneOf("full")),
@@ -251,6 +253,7 @@ const isSession = hasShape({
   status: isStatus,
   pauseReason: optional(isText),
   exhausted: optional(isExhausted),
+  quota: optional(isQuota),
   waits: listOf(isWait),
   wakeAt: optional(isTime),
   nextSeq: isCount,

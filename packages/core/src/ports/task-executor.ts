@@ -2,6 +2,7 @@
 // decides about retries, because retries must be durable.
 
 import type { RecordedError } from "../errors/errors.ts";
+import type { PauseRequest } from "../errors/pause-error.ts";
 import type { JsonText } from "../json/json.ts";
 import type { EffectClass, RetryPolicy } from "../journal/task-policy.ts";
 import type { TokenUsage } from "../journal/record.ts";
@@ -147,6 +148,8 @@ export type AttemptOutcome =
       readonly error: RecordedError;
       readonly retryable: boolean;
       readonly retryAfterMs?: number;
+      /** The work cannot be done until a person or a time allows it: the session is to be paused. */
+      readonly pause?: PauseRequest;
     }
   /** `abort` took effect. */
   | { readonly status: "aborted" };

@@ -37,6 +37,10 @@ export interface OpenTask {
    * How many attempts died with their process. After one, the outcome is kept before it is delivered (K6).
    */
   lost: number;
+  /** How many attempts ended with a pause of the session. They count toward no limit. */
+  paused: number;
+  /** The last attempt ended so, and no process has recorded anything of the next one. */
+  isPaused: boolean;
   /** An outcome that is stored but not delivered. */
   kept:
     | {
@@ -50,6 +54,16 @@ export interface OpenTask {
   /** The child's request that the task handles: the task's outcome is the answer. */
   readonly request?: ChildRequest;
 }
+
+/** The attempts of a task that was asked for just now. */
+export const NEW_ATTEMPTS = {
+  attempt: 1,
+  retryAt: undefined,
+  lost: 0,
+  paused: 0,
+  isPaused: false,
+  kept: undefined,
+} as const satisfies Partial<OpenTask>;
 
 export interface OpenItem {
   readonly future: DurableFuture<unknown>;
@@ -245,7 +259,9 @@ export class OpenItems {
       return;
     }
     task.attempt = note.attempt + 1;
+    task.isPaused = note.type === "attempt_failed" && note.paused === true;
     if (note.type === "attempt_lost") task.lost++;
+    else if (task.isPaused) task.paused++;
     task.retryAt = note.type === "attempt_failed" ? note.retryAt : undefined;
   }
 
@@ -268,7 +284,7 @@ export class OpenItems {
     const again = this.tasks().filter((task) => !isDone(task));
     for (const task of again) {
       const deadlineAt = task.deadlineMs === undefined ? undefined : now + task.deadlineMs;
-      Object.assign(task, { attempt: 1, retryAt: undefined, lost: 0, kept: undefined, deadlineAt });
+      Object.assign(task, { ...NEW_ATTEMPTS, deadlineAt });
     }
     return again;
   }

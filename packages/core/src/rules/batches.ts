@@ -14,7 +14,13 @@
 //       session stays paused.
 
 import type { ChangeResult, CommitBatch, Effect, SessionPatch } from "../session/changes.ts";
-import { isEnded, mayBecome, type Session, type SessionStatus } from "../session/session.ts";
+import {
+  isEnded,
+  mayBecome,
+  type PauseReason,
+  type Session,
+  type SessionStatus,
+} from "../session/session.ts";
 import { NO_CLAIM, type Claim } from "./claims.ts";
 
 /** Reads for a batch. Each is made only if the result depends on it. */
@@ -137,8 +143,10 @@ function findPauseProblem(session: Session, patch: SessionPatch): string | undef
   const reason = patch.pauseReason ?? session.pauseReason;
   if (reason === undefined) return "cannot pause without a reason";
   const exhausted = patch.exhausted ?? session.exhausted;
-  return reason === "budget_exceeded" && exhausted === undefined
-    ? "cannot pause for want of a budget without naming the limit"
+  if (reason === "budget_exceeded" && exhausted === undefined)
+    return "cannot pause for want of a budget without naming the limit";
+  return reason === "quota" && patch.quota === undefined && session.quota === undefined
+    ? "cannot pause for a usage limit without naming what is limited"
     : undefined;
 }
 
@@ -173,10 +181,13 @@ function applyPatch(next: Mutable<Session>, patch: SessionPatch, now: number): v
   if (status !== "paused") {
     if (next.pauseReason !== undefined) delete next.pauseReason;
     if (next.exhausted !== undefined) delete next.exhausted;
+    if (next.quota !== undefined) delete next.quota;
   } else if (patch.pauseReason !== undefined) {
     next.pauseReason = patch.pauseReason;
     if (patch.exhausted !== undefined) next.exhausted = patch.exhausted;
     if (patch.pauseReason !== "budget_exceeded" && next.exhausted !== undefined) delete next.exhausted;
+    if (patch.quota !== undefined) next.quota = patch.quota;
+    if (patch.pauseReason !== "quota" && next.quota !== undefined) delete next.quota;
   }
   if (patch.turn !== undefined) next.turn = patch.turn;
   if (patch.output !== undefined) next.output = patch.output;
@@ -198,7 +209,7 @@ function statusAfter(session: Pick<Session, "status" | "cancel">, patch: Session
 
 /** batches-4. Whether the patch shows that the agent has not seen the cancel. */
 function hasNotSeenCancel({ status, pauseReason }: SessionPatch): boolean {
-  return ACTIVE.has(status) || pauseReason === "budget_exceeded" || pauseReason === "agent_fault";
+  return ACTIVE.has(status) || (pauseReason !== undefined && BEFORE_CANCEL.has(pauseReason));
 }
 
 /** Whether an effect creates a child of this session. */
@@ -206,6 +217,13 @@ function createsChild(effect: Effect, sessionId: string): boolean {
   return effect.type === "create_session" && effect.parent?.sessionId === sessionId;
 }
 
+/** Pauses that are decided before the agent sees a cancel that came meanwhile. */
+const BEFORE_CANCEL: ReadonlySet<PauseReason> = new Set([
+  "budget_exceeded",
+  "agent_fault",
+  "quota",
+  "auth_required",
+]);
 const ACTIVE: ReadonlySet<SessionStatus> = new Set(["submitted", "working", "waiting", "input_required"]);
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };

@@ -45,24 +45,29 @@ export function lookAt(session: Session, claim: Claim, answered: boolean): numbe
   return Math.min(dueAt(session, claim, answered), overdueAt(session));
 }
 
-type Timed = Pick<Session, "status" | "cancel" | "deadlineAt" | "move" | "exhausted">;
+type Timed = Pick<Session, "status" | "cancel" | "deadlineAt" | "move" | "exhausted" | "quota">;
 
 /**
  * The time at which the storage's owner acts on a session without its agent. It is the end of its cancel, its own
- * deadline, or the time when a window of its budget has rolled on.
+ * deadline, or the time when it resumes without a person.
  */
 export function overdueAt(session: Timed): number {
   // mutant: rolled-window-ignored
   return Math.min(endsAt(session), resumesAt(session) ?? Infinity);
 }
 
-/** When a paused session resumes without a person: a window of the budget for which it is paused rolls on. */
+/**
+ * When a paused session resumes without a person. A window of its budget then has rolled on, or a provider's usage
+ * limit is reset and the user asked for that.
+ */
 export function resumesAt({
   status,
   move,
   exhausted,
-}: Pick<Timed, "status" | "move" | "exhausted">): number | undefined {
-  return status === "paused" && move === undefined ? exhausted?.until : undefined;
+  quota,
+}: Pick<Timed, "status" | "move" | "exhausted" | "quota">): number | undefined {
+  // mutant: quota-never-reset
+  return status === "paused" && move === undefined ? (exhausted?.until ?? quota?.resumesAt) : undefined;
 }
 
 /** The end of a session's cancel, or its deadline. */

@@ -35,8 +35,19 @@ export function decideCancel(session: Session, request: RequestCancel, now: numb
   }
   if (session.cancel !== undefined) return { result: { status: "requested", sessionStatus: session.status } };
   const cancel: CancelRequest = { mode: "graceful", deadlineAt: now + request.graceMs, ...why };
-  const { wakeAt: _wakeAt, pauseReason: _pauseReason, exhausted: _exhausted, ...rest } = session;
+  const rest = withoutPause(session);
   return changed({ ...rest, status: "cancelling", waits: [], inbox, cancel, updatedAt: now });
+}
+
+/** The row without what says why it is paused, and until when. */
+function withoutPause({
+  wakeAt: _wakeAt,
+  pauseReason: _pauseReason,
+  exhausted: _exhausted,
+  quota: _quota,
+  ...rest
+}: Session): Omit<Session, "wakeAt" | "pauseReason" | "exhausted" | "quota"> {
+  return rest;
 }
 
 function changed(session: Session): RowDecision {
@@ -71,13 +82,14 @@ export function actOverdue(session: Session, now: number): Session | undefined {
 }
 
 function endSession(session: Session, now: number): Session {
-  const { wakeAt: _wakeAt, pauseReason: _pauseReason, exhausted: _exhausted, ...rest } = session;
+  const rest = withoutPause(session);
   return { ...rest, status: "cancelled", waits: [], endedAt: now, updatedAt: now };
 }
 
 /**
  * The row after a pause. A pause does not change a session that is being cancelled, because its deadline is
- * running. A session that is paused until its budget's window has rolled on then waits for a person.
+ * running. A session that is paused until its budget's window has rolled on, or until a usage limit is reset,
+ * then waits for a person.
  */
 export function decidePause(session: Session, now: number): RowDecision {
   const final = findFinal(session);
@@ -86,6 +98,10 @@ export function decidePause(session: Session, now: number): RowDecision {
   if (session.status === "paused" && exhausted?.until !== undefined) {
     const { until: _until, ...fixed } = exhausted;
     return changed({ ...session, exhausted: fixed, updatedAt: now });
+  }
+  if (session.status === "paused" && session.quota?.resumesAt !== undefined) {
+    const { resumesAt: _resumesAt, ...quota } = session.quota;
+    return changed({ ...session, quota, updatedAt: now });
   }
   if (session.cancel !== undefined || session.status === "paused")
     return { result: { status: "requested", sessionStatus: session.status } };
@@ -103,13 +119,7 @@ export function decideResume(session: Session, now: number): RowDecision {
   const final = findFinal(session);
   if (final !== undefined) return { result: final };
   if (session.status !== "paused") return { result: { status: "requested", sessionStatus: session.status } };
-  const {
-    wakeAt: _wakeAt,
-    pauseReason: _pauseReason,
-    exhausted: _exhausted,
-    error: _error,
-    ...rest
-  } = session;
+  const { error: _error, ...rest } = withoutPause(session);
   const resumed =
     session.cancel === undefined
       ? ({ status: "working" } as const)

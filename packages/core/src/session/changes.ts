@@ -14,6 +14,7 @@ import type {
   PauseReason,
   Persistence,
   Placement,
+  QuotaWait,
   Session,
   SessionStatus,
   SharedContext,
@@ -247,6 +248,7 @@ export interface SessionPatch {
   readonly status: SessionStatus;
   readonly pauseReason?: PauseReason;
   readonly exhausted?: Exhausted;
+  readonly quota?: QuotaWait;
   /** The waits that the session is blocked on; they replace the former ones. */
   readonly waits?: readonly Wait[];
   /** `undefined` clears it whenever `waits` is given. */

@@ -36,7 +36,8 @@ export type SessionStatus =
 
 /**
  * `agent_fault`: the agent broke a rule for agents, or its own code made a mistake. `restore_incomplete`: an
- * older Holdfast stored too little of the session to restart it.
+ * older Holdfast stored too little of the session to restart it. `quota`: a provider's usage limit is reached.
+ * `auth_required`: a server or provider refused the credentials that `error` names.
  */
 export type PauseReason =
   | "by_user"
@@ -45,7 +46,18 @@ export type PauseReason =
   | "budget_exceeded"
   | "poison"
   | "no_matching_runner"
-  | "restore_incomplete";
+  | "restore_incomplete"
+  | "quota"
+  | "auth_required";
+
+/** The usage limit that a session waits for. Times are epoch milliseconds. */
+export interface QuotaWait {
+  /** The name of what is limited, such as `anthropic/claude-sonnet-5`. */
+  readonly pool: string;
+  readonly resetsAt?: number;
+  /** When the session continues without a person, because the user asked for that. */
+  readonly resumesAt?: number;
+}
 
 /** The statuses that may follow for a session that has begun and has not ended. */
 const OPEN: readonly SessionStatus[] = [
@@ -346,6 +358,8 @@ export interface Session {
   readonly pauseReason?: PauseReason;
   /** The limit that `budget_exceeded` is about. */
   readonly exhausted?: Exhausted;
+  /** The usage limit that `quota` is about. */
+  readonly quota?: QuotaWait;
   readonly waits: readonly Wait[];
   /** The time at which the session wakes up even if nothing arrives. */
   readonly wakeAt?: number;

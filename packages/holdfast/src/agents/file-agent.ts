@@ -1,8 +1,7 @@
 // Makes agents of agent files for the commands that run agents.
 //
-//   file-agent-1. A field that this version cannot keep refuses the run, so no restriction of a file is dropped.
-//   file-agent-2. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
-//   file-agent-3. A session starts only on a machine that can run the sandboxes of its agent and of the agents that it may start.
+//   file-agent-1. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
+//   file-agent-2. A session starts only on a machine that can run the sandboxes of its agent and of the agents that it may start.
 //       An agent that names no sandbox has that of the agent which may start it.
 
 import {
@@ -28,6 +27,7 @@ import {
   siblingsCapability,
   skillsCapability,
   skillsOf,
+  webCapability,
   withHooks,
   withMcpServers,
   withScriptTools,
@@ -40,10 +40,11 @@ import {
   type ModelProvider,
   type Skill,
 } from "@holdfast/agents";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, PauseError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
+import { withLocalModel } from "./local-model.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -55,34 +56,41 @@ export interface FileAgent {
   readonly notes: readonly string[];
 }
 
-interface LoadOptions {
+export interface LoadOptions {
   /** The agent is for a session that has begun. It keeps the skills and variables of its start, whatever happened to their files. */
   readonly isContinued?: boolean;
   /** The environments and variables of the call that starts a session. */
   readonly given?: GivenEnvironment | undefined;
+  /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
+  readonly resumesAtReset?: boolean;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
 export async function loadFileAgent(
   nameOrPath: string,
-  places: AgentPlaces,
+  found: AgentPlaces,
   cwd: string,
-  { isContinued = false, given }: LoadOptions = {},
+  { isContinued = false, given, resumesAtReset = false }: LoadOptions = {},
 ): Promise<FileAgent> {
-  const record = findAgent(nameOrPath, places, cwd);
+  const record = findAgent(nameOrPath, found, cwd);
+  const local = record.model === null ? await withLocalModel(found.env) : undefined;
+  const places = local === undefined ? found : { ...found, env: local.env };
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
   const root = makeSandboxRoot({ cwd, env: places.env });
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
-  const tree = new AgentTree(places, isContinued ? undefined : skills, given);
+  const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset });
   const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
-  for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-3.
+  for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
     ...readHookFiles(places).flatMap(unusedHooks),
   ];
-  const notes = unused.map(({ path, reason }) => `${path} is not used: ${reason}`);
+  const notes = [
+    ...(local === undefined ? [] : [local.note]),
+    ...unused.map(({ path, reason }) => `${path} is not used: ${reason}`),
+  ];
   return { agent, record, notes };
 }
 
@@ -116,7 +124,7 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
 
 const sandboxes = new Sandboxes();
 
-// file-agent-2.
+// file-agent-1.
 const loops = new Map<string, ModelLoop>();
 
 function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): ModelLoop {
@@ -142,6 +150,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
       scriptsCapability({ places, workspace: sandboxes.open, secrets: commandSecrets }),
       environmentCapability(environmentsBeside(places.trustFile), given),
       siblingsCapability(),
+      webCapability(),
       mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
     ],
     projectRules: projectRulesOf(places),
@@ -158,16 +167,23 @@ class AgentTree {
   /** The sandboxes of the agents that were made. */
   readonly sandboxes = new Set<string>();
   readonly #given: GivenEnvironment | undefined;
+  readonly #resumesAtReset: boolean;
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    given: GivenEnvironment | undefined,
+    { given, resumesAtReset = false }: Pick<LoadOptions, "given" | "resumesAtReset">,
   ) {
     this.#places = places;
     this.skills = skills;
     this.#given = given;
+    this.#resumesAtReset = resumesAtReset;
+  }
+
+  /** The fields that the call which starts a session sets in place of the agent files. */
+  get overrides(): Pick<AgentRecord, "resumeAtReset"> {
+    return this.#resumesAtReset ? { resumeAtReset: true } : {};
   }
 
   /** The names of the secrets that its commands get. @throws HoldfastError for a missing key, unless the session has begun. */
@@ -224,14 +240,13 @@ class AgentTree {
 }
 
 function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
-  refuseUnsupported(record);
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
   tree.checkScripts(record);
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);
   const path = [...above, record.name];
   const hooked = tree.withHooks(record);
-  // file-agent-3.
+  // file-agent-2.
   const agentsOf = (agents: readonly string[]): readonly Agent[] =>
     tree
       .childrenOf({ agents, source: record.source }, path)
@@ -243,20 +258,9 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
     model: record.model === null ? null : fullModelName(record.model),
     fallbackModels: record.fallbackModels.map(fullModelName),
+    ...tree.overrides,
   };
   return loop.agent(named, children, hookAgents);
-}
-
-/** file-agent-1. */
-function refuseUnsupported(record: AgentRecord): void {
-  const fields = [["effect classes of tools", Object.keys(record.effects).length > 0]] as const;
-  const wanted = fields.filter(([, isWanted]) => isWanted).map(([name]) => name);
-  if (wanted.length === 0) return;
-  throw new HoldfastError(
-    "agent_invalid",
-    `agent "${record.name}" asks for ${wanted.join(", ")}, which this version cannot give it`,
-    { at: record.source.path, fix: "take these fields out of a copy of the file, and run the copy" },
-  );
 }
 
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
@@ -268,8 +272,9 @@ function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProv
   if (model !== undefined && (!isScripted || model.isScripted)) return model;
   const works = wanted === undefined ? "" : ` (the session works with ${wanted})`;
   // A failed task records the message alone, so the message says what to do.
-  throw new HoldfastError(
+  throw new PauseError(
     "model_auth",
     `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
+    { pause: { reason: "auth_required" } },
   );
 }

@@ -14,7 +14,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token", "mcp"]],
-  ["Set up", ["agents", "rules", "skill", "script", "env", "secret", "config", "doctor"]],
+  ["Set up", ["agents", "models", "rules", "skill", "script", "env", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -57,6 +57,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import("./token.ts")).token,
   agents: async () => (await import("./agents.ts")).agents,
   mcp: async () => (await import("./library/mcp.ts")).mcp,
+  models: async () => (await import("./library/models.ts")).models,
   env: async () => (await import("./library/env.ts")).env,
   skill: async () => (await import("./library/skill.ts")).skill,
   script: async () => (await import("./library/script.ts")).script,

@@ -28,7 +28,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset]",
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -86,6 +86,10 @@ export const run: Command = {
       help: "an environment, after those that the agent file names; may be given more than once (`holdfast env list`)",
       value: "NAME",
       repeats: true,
+      excludes: ["agent", "continue"],
+    },
+    "resume-at-reset": {
+      help: "for an agent file: when a model's usage limit pauses the session, it continues by itself at the reset",
       excludes: ["agent", "continue"],
     },
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
@@ -150,6 +154,7 @@ export const run: Command = {
       cwd: io.cwd,
       env: io.env,
       given: environment,
+      resumesAtReset: args.has("resume-at-reset"),
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
@@ -174,8 +179,12 @@ export const run: Command = {
         throw otherInput(found, given ?? text);
     }
 
-    if (environment !== undefined)
-      refuseEnvironment({ isFile: record !== undefined, isFound: found !== undefined });
+    const ofFiles = [
+      ...(environment === undefined ? [] : ["--env", "--env-ref"]),
+      ...(args.has("resume-at-reset") ? ["--resume-at-reset"] : []),
+    ].join(" and ");
+    if (ofFiles !== "")
+      refuseForFiles(ofFiles, { isFile: record !== undefined, isFound: found !== undefined });
     if (found !== undefined && isEnded(found.status)) {
       const { showEndedBefore } = await import("../view/session-end.ts");
       return showEndedBefore(found, io);
@@ -185,12 +194,12 @@ export const run: Command = {
       const followed = await followInStack(found, place, args, io);
       if (followed !== undefined) return followed;
     } else if (stackThatRuns(agent, file, database, args, io) !== undefined) {
-      if (environment !== undefined)
+      if (ofFiles !== "")
         throw refuse(
-          "the local stack would run this session, and does not get --env and --env-ref of this call",
+          `the local stack would run this session, and does not get ${ofFiles} of this call`,
           run.usage,
           {
-            fix: "give --local, or set the variables: `holdfast env set`",
+            fix: "give --local, or set the variables (`holdfast env set`) and the fields of the agent file",
           },
         );
       const { runByName } = await import("../run/run-by-name.ts");
@@ -236,21 +245,23 @@ async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefi
   return (await import("../environments/given-environment.ts")).givenEnvironment(args, run.usage);
 }
 
-function refuseEnvironment({
-  isFile,
-  isFound,
-}: {
-  readonly isFile: boolean;
-  readonly isFound: boolean;
-}): void {
+/** @param options the names of options that say something about an agent file. */
+function refuseForFiles(
+  options: string,
+  { isFile, isFound }: { readonly isFile: boolean; readonly isFound: boolean },
+): void {
   if (!isFile)
-    throw refuse("--env and --env-ref are for agent files, and this agent is code", run.usage, {
+    throw refuse(`${options}: for agent files, and this agent is code`, run.usage, {
       fix: "leave it out; an agent of code declares `secrets`, and has its own input",
     });
   if (isFound)
-    throw refuse("the session exists already, and keeps the variables of its start", run.usage, {
-      fix: "leave --env and --env-ref out, or start another session",
-    });
+    throw refuse(
+      "the session exists already, and keeps the variables and the agent of its start",
+      run.usage,
+      {
+        fix: `leave ${options} out, or start another session`,
+      },
+    );
 }
 
 interface Wanted {

@@ -14,7 +14,7 @@ import { findMode } from "../place/mode.ts";
 import { configFiles, findProject } from "../place/project.ts";
 import { readConfig } from "../settings/config.ts";
 import { readRunnerPolicy, policyPath } from "../settings/runner-policy-file.ts";
-import { tryProgram, type ProgramEnd } from "./bounded-calls.ts";
+import { tryProgram, type ProgramEnd } from "../outside/bounded-calls.ts";
 import type { Finding } from "./check.ts";
 
 const PROGRAM_MS = 3_000;

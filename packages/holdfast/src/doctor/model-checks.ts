@@ -6,13 +6,13 @@
 import { isLoopback } from "@holdfast/storage/coordinator-url";
 import type { Io } from "../frame/command.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
-import { askForJson, type Answer } from "./bounded-calls.ts";
+import { askForJson, type Answer } from "../outside/bounded-calls.ts";
 import { listed, type Finding } from "./check.ts";
+import { askOllama } from "../outside/ollama.ts";
 import type { SecretsFound } from "./secret-checks.ts";
 
 const LOCAL_MS = 1_000;
 const ONLINE_MS = 5_000;
-const OLLAMA_PORT = "11434";
 
 interface Provider {
   readonly name: string;
@@ -42,9 +42,17 @@ const PROVIDERS: readonly Provider[] = [
     listUrl: (base) => `${base}/models`,
     headers: (key) => ({ authorization: `Bearer ${key}` }),
   },
+  {
+    name: "Google",
+    key: "GEMINI_API_KEY",
+    variable: "GOOGLE_GEMINI_BASE_URL",
+    url: "https://generativelanguage.googleapis.com",
+    listUrl: (base) => `${base.replace(/\/v1beta$/, "")}/v1beta/models`,
+    headers: (key) => ({ "x-goog-api-key": key }),
+  },
 ];
 
-interface Reached {
+export interface Reached {
   readonly text: string;
   /** Whether an agent can use it, as far as is known. */
   readonly isUsable: boolean;
@@ -54,10 +62,7 @@ interface Reached {
 
 /** @param isOnline whether servers of other machines are asked (model-checks-1). */
 export async function checkModels(secrets: SecretsFound, isOnline: boolean, io: Io): Promise<Finding> {
-  const providers = PROVIDERS.map((provider) => reachProvider(provider, secrets, isOnline, io));
-  const reached = (await Promise.all([...providers, reachOllama(isOnline, io)])).filter(
-    (one) => one !== undefined,
-  );
+  const reached = await reachModels(secrets, isOnline, io);
   const found = reached.map(({ text }) => text).join("; ");
   const fix = reached.find((one) => one.fix !== undefined)?.fix;
   if (fix !== undefined) return { status: "warning", found, fix };
@@ -67,6 +72,17 @@ export async function checkModels(secrets: SecretsFound, isOnline: boolean, io: 
     found: found === "" ? "no provider has a key, and no Ollama answers" : found,
     fix: `agents that ask a model need one: ${io.call(`secret set ${PROVIDERS[0]!.key}`, "")}, or start Ollama`,
   };
+}
+
+/** The providers that have a key or an address, and the Ollama of this machine. @param isOnline as of `checkModels`. */
+export async function reachModels(
+  secrets: SecretsFound,
+  isOnline: boolean,
+  io: Io,
+): Promise<readonly Reached[]> {
+  const providers = PROVIDERS.map((provider) => reachProvider(provider, secrets, isOnline, io));
+  const reached = await Promise.all([...providers, reachOllama(isOnline, io)]);
+  return reached.filter((one) => one !== undefined);
 }
 
 async function reachProvider(
@@ -110,38 +126,25 @@ function reachedBy(known: string, answer: Answer, key: string): Reached {
     : { text: `${known}: HTTP ${code}`, isUsable: false, fix: "check the address" };
 }
 
-/** OLLAMA_HOST as Ollama reads it: a host, with or without a scheme and a port. */
 async function reachOllama(isOnline: boolean, { env }: Io): Promise<Reached | undefined> {
-  const given = env["OLLAMA_HOST"]?.trim() ?? "";
-  const url = ollamaUrl(given);
-  if (url === undefined)
+  const found = await askOllama(env, isOnline);
+  if (found.status === "no_address")
     return { text: "Ollama: OLLAMA_HOST is no address", isUsable: false, fix: "correct OLLAMA_HOST" };
-  const name = `Ollama (${plainLine(url.host, 60)})`;
-  if (!isOnline && !isLoopback(url.hostname))
-    return { text: `${name}: not asked without --online`, isUsable: true };
-  const answer = await askForJson(`${url.origin}/api/tags`, {
-    ms: isLoopback(url.hostname) ? LOCAL_MS : ONLINE_MS,
-  });
-  const { models } = ((answer.status === "answered" ? answer.body : undefined) ?? {}) as {
-    readonly models?: unknown;
-  };
-  if (!Array.isArray(models)) {
-    if (given === "") return undefined;
-    const why = answer.status === "silent" ? answer.reason : `HTTP ${answer.code}`;
-    return { text: `${name}: ${why}`, isUsable: false, fix: "start Ollama, or correct OLLAMA_HOST" };
+  const name = `Ollama (${plainLine(found.url.host, 60)})`;
+  switch (found.status) {
+    case "not_asked":
+      return { text: `${name}: not asked without --online`, isUsable: true };
+    case "silent":
+      if ((env["OLLAMA_HOST"]?.trim() ?? "") === "") return undefined;
+      return {
+        text: `${name}: ${found.reason}`,
+        isUsable: false,
+        fix: "start Ollama, or correct OLLAMA_HOST",
+      };
+    case "answers": {
+      const { models } = found;
+      const has = models.length === 0 ? "no model" : `${count(models.length, "model")}: ${listed(models)}`;
+      return { text: `${name}: answers, with ${has}`, isUsable: models.length > 0 };
+    }
   }
-  const names = models.map((model) => String((model as { name?: unknown } | null)?.name));
-  const has = names.length === 0 ? "no model" : `${count(names.length, "model")}: ${listed(names)}`;
-  return { text: `${name}: answers, with ${has}`, isUsable: names.length > 0 };
-}
-
-function ollamaUrl(given: string): URL | undefined {
-  const hasScheme = /^https?:\/\//.test(given);
-  const text = hasScheme ? given : `http://${given.startsWith(":") ? "127.0.0.1" : ""}${given}`;
-  const full = given === "" ? `http://127.0.0.1:${OLLAMA_PORT}` : text;
-  if (!URL.canParse(full)) return undefined;
-  const url = new URL(full);
-  if (url.port === "" && !hasScheme) url.port = OLLAMA_PORT;
-  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1"; // The address that a server binds, and no client calls.
-  return url;
 }

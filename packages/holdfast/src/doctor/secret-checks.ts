@@ -5,7 +5,7 @@ import { openKeychain, SecretPlaces, type Keychain, type SecretPlace } from "@ho
 import type { Io } from "../frame/command.ts";
 import { count } from "../frame/plain-text.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
-import { tryProgram } from "./bounded-calls.ts";
+import { tryProgram } from "../outside/bounded-calls.ts";
 import { problemOf, type Finding } from "./check.ts";
 
 const KEYCHAIN_MS = 3_000;

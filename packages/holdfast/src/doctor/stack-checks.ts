@@ -12,7 +12,7 @@ import { adminTokenFile, readToken } from "../place/admin-token.ts";
 import { coordinatorToken, namedCoordinator, URL_DEFAULT } from "../place/coordinator-access.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findRunningStack, readStackState, stackPaths } from "../place/local-stack.ts";
-import { askForJson } from "./bounded-calls.ts";
+import { askForJson } from "../outside/bounded-calls.ts";
 import { listed, problemOf, type Finding } from "./check.ts";
 import { portOwner } from "./port-owner.ts";
 

@@ -11,7 +11,7 @@ import { placeOf } from "../frame/error-place.ts";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
-import type { FileAgent } from "../agents/file-agent.ts";
+import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
@@ -40,6 +40,7 @@ export async function loadAgent(
     env = {},
     name,
     given,
+    resumesAtReset,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -49,6 +50,7 @@ export async function loadAgent(
     readonly name?: string;
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
+    readonly resumesAtReset?: boolean;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -60,7 +62,12 @@ export async function loadAgent(
     const agent = await loadExternalAgent(external, { cwd, env }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
-  const fileAgent = await asFileAgent(path, { cwd, env }, { isContinued: name !== undefined, given });
+  const options = {
+    isContinued: name !== undefined,
+    given,
+    ...(resumesAtReset === true ? { resumesAtReset } : {}),
+  };
+  const fileAgent = await asFileAgent(path, { cwd, env }, options);
   if (fileAgent !== undefined) {
     const { agent, record, notes } = fileAgent;
     if (name === undefined || name === agent.name) return { agent, record, notes, file: record.source.path };
@@ -77,7 +84,7 @@ export async function loadAgent(
 async function asFileAgent(
   path: string,
   io: Pick<Io, "cwd" | "env">,
-  options: { readonly isContinued?: boolean; readonly given?: GivenEnvironment | undefined } = {},
+  options: LoadOptionsOfFile = {},
 ): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { loadFileAgent } = await import("../agents/file-agent.ts");

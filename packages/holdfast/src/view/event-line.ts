@@ -26,6 +26,8 @@ export function eventLine(
     case "task_failed":
       return `${paint.red(symbols.failed)} ${kind}${paint.dim(took(event))}  ${paint.red(errorOf(event))}`;
     case "attempt_failed": {
+      if (event.paused === true)
+        return `${paint.yellow(symbols.wait)} ${kind}  ${paint.yellow("paused the session")}: ${errorOf(event)}`;
       const delay = duration(Math.max(0, (event.retryAt ?? 0) - (event.at ?? 0)));
       const again = `attempt ${event.attempt} failed, again in ${delay}`;
       return `${paint.yellow(symbols.again)} ${kind}  ${paint.yellow(again)}: ${errorOf(event)}`;

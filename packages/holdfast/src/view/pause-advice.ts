@@ -33,6 +33,8 @@ export function pauseAdvice(
   const advice: { readonly [reason in PauseReason]: () => PauseAdvice } = {
     by_user: () => ({ why: why("by_user"), commands: [unpause] }),
     budget_exceeded: () => budgetAdvice(session, io),
+    quota: () => ({ why: `${wantedBy(session)}${resetText(session)}`, commands: [continueCommand] }),
+    auth_required: () => ({ why: wantedBy(session), commands: [continueCommand] }),
     nondeterminism: () => ({
       why: why("nondeterminism"),
       commands: mayDrift ? [continueCommand, `${resume} --accept-drift`] : [continueCommand],
@@ -58,6 +60,21 @@ export function pauseAdvice(
     }),
   };
   return advice[pauseReason]();
+}
+
+/** The thing that is missing, and how it is supplied, in the words of the task that paused the session. */
+function wantedBy({ error, pauseReason }: Session): string {
+  if (error === undefined)
+    return pauseReason === "quota" ? "a usage limit is reached" : "credentials are missing";
+  return error.fix === undefined ? error.message : `${error.message.replace(/[.\s]+$/, "")}: ${error.fix}`;
+}
+
+function resetText(session: Session): string {
+  const now = Date.now();
+  const at = resumesAt(session);
+  if (at !== undefined) return `; it continues by itself ${moment(at, now)}`;
+  const resetsAt = session.quota?.resetsAt;
+  return resetsAt === undefined ? "" : `; the limit is reset ${moment(resetsAt, now)}`;
 }
 
 /** A limit that the command can be copied with: twice the old one, or twice what is spent if that is more. */

@@ -140,7 +140,8 @@ function withoutLedgers(account: Account): Omit<Account, "ledgers"> {
 
 /** The same for programs. */
 export function kinJson(session: Session): object {
-  const { parent, children, handedOffTo, progress, deadlineAt, account, payers, exhausted } = session;
+  const { parent, children, handedOffTo, progress, deadlineAt, account, payers } = session;
+  const { exhausted, quota } = session;
   return {
     ...(parent === undefined ? {} : { parent }),
     ...(children === 0 ? {} : { childCount: children }),
@@ -150,6 +151,7 @@ export function kinJson(session: Session): object {
     ...(account === undefined ? {} : { budget: withoutLedgers(account) }),
     ...(payers.length === 0 ? {} : { payers }),
     ...(exhausted === undefined ? {} : { exhausted }),
+    ...(quota === undefined ? {} : { quota }),
   };
 }
 

@@ -95,6 +95,7 @@ export interface PlainRecord {
   readonly reason: string;
   readonly request: number;
   readonly retryAt: number;
+  readonly paused?: true;
   readonly role: string;
   readonly targets: readonly number[];
   readonly task: number;
@@ -143,6 +144,7 @@ export interface JournalEvent {
   readonly payloads?: unknown;
   readonly state?: unknown;
   readonly retryAt?: number;
+  readonly paused?: true;
   readonly fireAt?: number;
   readonly deadlineAt?: number;
   readonly turn?: number;
@@ -219,6 +221,7 @@ export class EventReader {
           ...this.#task(record.task),
           attempt: record.attempt,
           retryAt: record.retryAt,
+          ...given(record, "paused"),
           ...given(record, "usage"),
           error: payload as PlainError,
         };

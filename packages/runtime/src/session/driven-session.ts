@@ -105,6 +105,13 @@ export class DrivenSession implements TaskSession {
     this.wake();
   }
 
+  pause(note: NoteDraft, patch: SessionPatch): boolean {
+    if (this.kernel.turn.cancel !== undefined) return false;
+    this.drainTo ??= patch; // session-driver-5.
+    this.note(note);
+    return true;
+  }
+
   wake(): void {
     this.#world.loop.wake(this.driver);
   }

@@ -240,9 +240,10 @@ export class SessionDriver implements DriverOfSession, InboxSession {
 
   /** After a standstill that ended nothing: more to deliver, or time to commit. */
   #continue(isBlockedOnNothing: boolean): void {
-    const { kernel, drainTo, openings } = this.#driven;
+    const { kernel, drainTo, openings, pending } = this.#driven;
     this.#watchNothing(isBlockedOnNothing && !kernel.cursor.replaying);
     if (drainTo !== undefined && !kernel.cursor.replaying) {
+      pending.keep(kernel); // The last attempt may have ended since the delivery.
       if (this.#isDrained) this.#commits.sealLast(drainTo);
       else if (!kernel.segment.isEmpty) this.#commits.seal(undefined);
       return;

@@ -1,7 +1,16 @@
 // The errors of a session that cannot be claimed, read or resumed: `sessionNotFound`, `sessionPaused` and
 // others.
 
-import { ConflictError, HoldfastError, NotFoundError, UnavailableError, type Session } from "@holdfast/core";
+import {
+  ConflictError,
+  ERROR_TABLE,
+  HoldfastError,
+  NotFoundError,
+  UnavailableError,
+  type ErrorCode,
+  type RecordedError,
+  type Session,
+} from "@holdfast/core";
 
 /** Whether an error is only about storage, which may work again later. */
 export function isStorageAway({ code }: HoldfastError): boolean {
@@ -61,6 +70,12 @@ export function storedTooShort(sessionId: string): HoldfastError {
   );
 }
 
+/** The code of a recorded error, if it is one of ours. */
+export function codeOf(error: RecordedError | undefined): ErrorCode | undefined {
+  const code = error?.code;
+  return code !== undefined && Object.hasOwn(ERROR_TABLE, code) ? (code as ErrorCode) : undefined;
+}
+
 /** The error of a paused session, unless its agent's code caused the pause. */
 export function sessionPaused({
   sessionId,
@@ -69,14 +84,18 @@ export function sessionPaused({
   error,
 }: Pick<Session, "sessionId" | "pauseReason" | "exhausted" | "error">): HoldfastError {
   const isBudget = pauseReason === "budget_exceeded";
+  const isWanting = pauseReason === "quota" || pauseReason === "auth_required";
   const why = error === undefined ? "" : `: ${error.message}`;
   const resume = `\`holdfast resume ${sessionId}\` resumes it where it stopped`;
   const grant = exhausted?.per === undefined ? "" : ` or grant it one more ${exhausted.per}`;
   const fix = isBudget
     ? `raise the budget of session ${exhausted?.payer ?? sessionId}${grant}, then ${resume}`
-    : resume;
+    : isWanting && error?.fix !== undefined
+      ? `${error.fix}. Then ${resume}`
+      : resume;
   const message = `session ${sessionId} is paused (${pauseReason})${why}`;
-  return new HoldfastError(isBudget ? "budget_exceeded" : "session_paused", message, { fix });
+  const code = isBudget ? "budget_exceeded" : isWanting ? codeOf(error) : undefined;
+  return new HoldfastError(code ?? "session_paused", message, { fix });
 }
 
 export function sessionMoved(sessionId: string, to: string): ConflictError {

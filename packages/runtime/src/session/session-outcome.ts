@@ -2,12 +2,10 @@
 
 import {
   decodeJson,
-  ERROR_TABLE,
   errorFrom,
   HoldfastError,
   isEnded,
   resumesAt,
-  type ErrorCode,
   type ErrorDetails,
   type RecordedError,
   type ReleaseClaim,
@@ -18,7 +16,7 @@ import {
   type PauseReason,
   type TraceBody,
 } from "@holdfast/core";
-import { sessionMoved, sessionNotFound, sessionPaused } from "./session-errors.ts";
+import { codeOf, sessionMoved, sessionNotFound, sessionPaused } from "./session-errors.ts";
 
 /** How a session left this process. */
 export type Departure =
@@ -90,13 +88,19 @@ export function settledAs(session: Session): Settled {
   return ended(session.status as "completed", session.output, error);
 }
 
+/** Pauses that a row describes with more than its error. */
+const ROW_PAUSES: ReadonlySet<PauseReason | undefined> = new Set([
+  "budget_exceeded",
+  "quota",
+  "auth_required",
+]);
+
 /** Why a session is paused. */
 function faultOf(session: Session): HoldfastError {
   const { pauseReason, error } = session;
-  if (error === undefined || pauseReason === "budget_exceeded") return sessionPaused(session);
-  const { code, message, ...details } = error;
-  const isOurs = code !== undefined && Object.hasOwn(ERROR_TABLE, code);
-  return new HoldfastError(isOurs ? (code as ErrorCode) : "session_paused", message, details);
+  if (error === undefined || ROW_PAUSES.has(pauseReason)) return sessionPaused(session);
+  const { code: _code, message, ...details } = error;
+  return new HoldfastError(codeOf(error) ?? "session_paused", message, details);
 }
 
 /** The outcome of a session that is not driven here; `undefined` while it may still continue. */

@@ -1,6 +1,6 @@
 // `attemptFailure`: a thrown value as the outcome of an attempt, and whether another attempt can help.
 
-import { recordError, type AttemptOutcome } from "@holdfast/core";
+import { PauseError, recordError, type AttemptOutcome, type PauseRequest } from "@holdfast/core";
 
 /** Codes of errors that a retry cannot fix. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
@@ -12,6 +12,7 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "usage",
   "policy_denied",
   "model_auth",
+  "quota_exceeded",
   "secret_missing",
 ]);
 
@@ -28,11 +29,13 @@ export function attemptFailure(
   const final =
     error.name === "NonRetryableError" || (error.code !== undefined && FINAL_CODES.has(error.code));
   const retryAfterMs = retryAfterOf(thrown);
+  const pause = pauseOf(thrown);
   return {
     status: "failed",
     error,
-    retryable: !final,
+    retryable: !final && pause === undefined,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(pause === undefined ? {} : { pause }),
   };
 }
 
@@ -44,4 +47,26 @@ function retryAfterOf(thrown: unknown): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The pause that a thrown value asks for. Never throws, whatever was thrown. */
+function pauseOf(thrown: unknown): PauseRequest | undefined {
+  try {
+    return PauseError.is(thrown) ? readPause(thrown.pause) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A copy of what is known of a request, because it may come from another copy of this package. */
+function readPause(pause: PauseRequest): PauseRequest | undefined {
+  if (pause.reason === "auth_required") return { reason: "auth_required" };
+  if (pause.reason !== "quota" || typeof pause.pool !== "string") return undefined;
+  const { pool, resetsAt, resumeAtReset } = pause;
+  return {
+    reason: "quota",
+    pool,
+    ...(Number.isSafeInteger(resetsAt) ? { resetsAt } : {}),
+    ...(resumeAtReset === true ? { resumeAtReset } : {}),
+  };
 }

@@ -8,6 +8,8 @@
 //       task is no longer open, even before the queue has answered whether it runs.
 //   attempts-6. No attempt begins after its task's deadline. At the deadline a running attempt is aborted and
 //       the task fails, also between attempts and after a restart.
+//   attempts-7. An attempt that asks for a pause of its session is recorded with the pause. It counts toward no
+//       limit, and the next attempt begins when the session resumes. A task that may have no other attempt fails.
 //
 // It knows no storage and no kernel: it gets the open tasks, and returns events to deliver and notes to add.
 
@@ -27,6 +29,9 @@ import { lossOf, type Spending } from "./spending.ts";
 import type { TaskSession, TaskWorld } from "./task-session.ts";
 import { TaskStarts } from "./task-starts.ts";
 import { TaskTimes } from "./task-times.ts";
+import { wantingPatch } from "./wanting-patch.ts";
+
+type FailedOutcome = Extract<AttemptOutcome, { readonly status: "failed" }>;
 
 const OUTCOMES: ReadonlySet<string> = new Set([
   "task_completed",
@@ -207,7 +212,7 @@ export class Attempts {
         this.#deliverKept(task);
       } else if (task.retryAt !== undefined && task.retryAt > at && wasBegun !== true) {
         this.#retryLater(task); // A retry never starts early. Leaky: unless the clock went back since.
-      } else if (wasBegun === false) {
+      } else if (wasBegun === false || (wasBegun === undefined && task.isPaused)) {
         fresh.push(task);
       } else {
         const taskId = positionId(this.#session.sessionId, id);
@@ -244,7 +249,7 @@ export class Attempts {
       attempt,
     });
     const isOver = isOverdue(task, at);
-    if (!isOver && mayRetryLost(task, attempt))
+    if (!isOver && mayRetryLost(task, attempt - task.paused))
       return this.#session.note({ type: "attempt_lost", task: id, attempt, at });
     this.#deadlines.forget(id); // It fails now, or once what it started has ended.
     const lost = lossOf(task);
@@ -293,6 +298,8 @@ export class Attempts {
           });
         return;
       case "failed": {
+        if (isNews && this.#pauses(running, outcome, at))
+          return running.traceEnded("retrying", { error: outcome.error });
         const random = this.#world.random() / 0x1_0000_0000;
         const backOffMs = isNews
           ? retryDelayMs(task.retry, countedAttempts(task), outcome, random)
@@ -317,6 +324,19 @@ export class Attempts {
         return;
       }
     }
+  }
+
+  /** attempts-7. Whether the session pauses for this outcome. */
+  #pauses({ task, attempt, usage }: StartedAttempt, { pause, error }: FailedOutcome, at: number): boolean {
+    // mutant: pause-of-once
+    if (pause === undefined || !mayRetryLost(task, attempt - task.paused)) return false;
+    const times = { at, retryAt: at, paused: true } as const;
+    const payload = JSON.stringify(error);
+    const used = usage === undefined ? {} : { usage };
+    return this.#session.pause(
+      { type: "attempt_failed", task: task.id, attempt, ...times, ...used, payload },
+      wantingPatch(pause, { error, waited: task.paused, now: at }),
+    );
   }
 
   #finish(task: OpenTask, event: OutcomeDraft): void {
@@ -354,7 +374,8 @@ function pastDeadline({ deadlineMs }: OpenTask): RecordedError {
 }
 
 /** The attempts that count toward the limit: lost ones only if the author set a limit (decision 0003). */
-function countedAttempts({ retry, attempt, lost }: OpenTask): number {
+function countedAttempts({ retry, attempt, lost, paused }: OpenTask): number {
+  const counted = attempt - paused; // attempts-7.
   // mutant: losses-as-failures
-  return retry?.maxAttempts === undefined ? attempt - lost : attempt;
+  return retry?.maxAttempts === undefined ? counted - lost : counted;
 }

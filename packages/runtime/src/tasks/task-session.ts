@@ -6,6 +6,7 @@ import type {
   OpenTask,
   Prices,
   Session,
+  SessionPatch,
   TaskExecutor,
   TraceEvent,
 } from "@holdfast/core";
@@ -54,6 +55,8 @@ export interface TaskSession {
   openTask(id: number): OpenTask | undefined;
   deliver(event: EventDraft): void;
   note(note: NoteDraft): void;
+  /** Add a note, and pause the session once all that runs has ended. @returns false when it is being cancelled. */
+  pause(note: NoteDraft, patch: SessionPatch): boolean;
   /** The next commit has an attempt to ask for. */
   wake(): void;
   /** Tasks were asked for. @param waits whether some of them wait until others have settled. */

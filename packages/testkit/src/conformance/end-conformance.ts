@@ -125,6 +125,7 @@ export function endConformance(fixture: Fixture): void {
     ["waiting", PATCH_TO.waiting],
     ["input_required", PATCH_TO.input_required],
     ["paused by its mistake", { ...paused, pauseReason: "agent_fault" }],
+    ["paused for a usage limit", { ...paused, pauseReason: "quota", quota: { pool: "m", resumesAt: 9_000 } }],
     ["paused for a budget", { ...paused, pauseReason: "budget_exceeded", exhausted }],
   ] as const) {
     test(`ST16: a batch that says ${says}, made before its agent heard of the cancel, is committed and leaves it due`, async () => {
@@ -137,7 +138,7 @@ export function endConformance(fixture: Fixture): void {
       });
       const row = await fixture.session("ses-1");
       expect(row).toMatchObject({ status: "cancelling", nextSeq: 2, entryCount: 1, waits: [] });
-      for (const none of ["wakeAt", "error", "pauseReason", "exhausted"])
+      for (const none of ["wakeAt", "error", "pauseReason", "exhausted", "quota"])
         expect(row).not.toHaveProperty(none);
       await claimant.release();
       expect((await fixture.storage.due({ now: 2, limit: 10 })).sessionIds).toEqual(["ses-1"]);

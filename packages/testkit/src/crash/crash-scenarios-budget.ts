@@ -1,6 +1,7 @@
 // Scenarios of decisions that people take: exhausted budgets and their raises, pauses, unanswered questions. Others are about the
 // persistence of a session.
 
+import { PauseError } from "@holdfast/core";
 import { defineAgent, defineTask, local } from "@holdfast/runtime";
 import type { CrashScenario, CrashWorld } from "./crash-everywhere.ts";
 import { effect, scenario, type Outside } from "./crash-scenario.ts";
@@ -106,6 +107,35 @@ export const budgetScenarios: readonly CrashScenario[] = [
         await runtime.pause(sessionId);
         await runtime.signal(sessionId, "go", 2, { dedupKey: "go" });
         await runtime.unpause(sessionId);
+      },
+    };
+  }),
+
+  scenario("a usage limit that pauses it twice, beside work that is done", (outside) => {
+    const step = effect(outside);
+    const provider = defineTask({
+      name: "provider",
+      run: (_: undefined, { attempt }) => {
+        if (attempt > 2) return "answer";
+        throw new PauseError("quota_exceeded", "used up", { pause: { reason: "quota", pool: "plan" } });
+      },
+    });
+    return {
+      parks: true,
+      agent: defineAgent({
+        name: "limited",
+        tasks: [step, provider],
+        run: async (ctx) => {
+          await ctx.scheduleTask(step, { value: 1 });
+          const both = [ctx.scheduleTask(provider, undefined), ctx.scheduleTask(step, { value: 2 })];
+          return [await Promise.all(both), await ctx.scheduleTask(step, { value: 3 })];
+        },
+      }),
+      world: async ({ runtime, sessionId, until }) => {
+        for (let n = 0; n < 2; n++) {
+          await until((session) => session?.endedAt !== undefined || session?.status === "paused");
+          await unlessEnded(runtime.unpause(sessionId));
+        }
       },
     };
   }),

@@ -7,6 +7,7 @@
 import { toError } from "@holdfast/core";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { refuseByFault, spoilDelivery, type Delivery, type ModelFault } from "./faults.ts";
+import { googleWire } from "./google-wire.ts";
 import { openaiChatWire } from "./openai-chat-wire.ts";
 import { openaiResponsesWire } from "./openai-responses-wire.ts";
 import { answerConversation, cutText, type Answer, type ModelScript } from "./script.ts";
@@ -39,12 +40,12 @@ export interface ExchangeRules {
   takeFault(request: RecordedRequest): ModelFault | undefined;
 }
 
-const WIRES: readonly Wire[] = [anthropicWire, openaiChatWire, openaiResponsesWire];
+const WIRES: readonly Wire[] = [anthropicWire, openaiChatWire, openaiResponsesWire, googleWire];
 const MODELS_PATH = "/v1/models";
 
 export function answerRequest(raw: RawRequest, rules: ExchangeRules): Delivery {
   const pathname = raw.path.split("?")[0] ?? "";
-  const wire = WIRES.find((candidate) => candidate.path === pathname) ?? guessWire(raw.headers);
+  const wire = WIRES.find((candidate) => serves(candidate, pathname)) ?? guessWire(raw.headers);
   const body = parseBody(raw.bodyText);
   const reading = attempt(() => readModelRequest(raw, pathname, wire, body));
   const conversation = reading.status === "done" ? reading.value?.conversation : undefined;
@@ -63,8 +64,13 @@ export function answerRequest(raw: RawRequest, rules: ExchangeRules): Delivery {
   return answering.status === "done" ? answering.value : deliverRefusal(wire, answering.refusal);
 }
 
+function serves({ path, readPath }: Wire, pathname: string): boolean {
+  return readPath === undefined ? path === pathname : readPath(pathname) !== undefined;
+}
+
 /** Errors have to be in the format of the client that made the mistake, also where the path does not tell. */
 function guessWire(headers: RequestHeaders): Wire {
+  if (headers["x-goog-api-key"] !== undefined) return googleWire;
   const isAnthropic = headers["anthropic-version"] !== undefined || headers["x-api-key"] !== undefined;
   return isAnthropic ? anthropicWire : openaiChatWire;
 }
@@ -86,12 +92,12 @@ function readModelRequest(
   body: unknown,
 ): ModelRequest | undefined {
   const method = pathname === MODELS_PATH ? "GET" : "POST";
-  const isKnown = pathname === MODELS_PATH || pathname === wire.path;
+  const isKnown = pathname === MODELS_PATH || serves(wire, pathname);
   if (!isKnown) refuse(`Invalid URL (${raw.method} ${pathname})`, { status: 404 });
   if (raw.method !== method) refuse(`Not allowed to ${raw.method} on ${pathname}`, { status: 405 });
   if (pathname === MODELS_PATH) return undefined;
   if (!isObject(body)) return refuse("The request body is not a JSON object");
-  return wire.readRequest(body, raw.headers);
+  return wire.readRequest({ ...body, ...wire.readPath?.(pathname) }, raw.headers);
 }
 
 function checkKey(headers: RequestHeaders, apiKeys: readonly string[] | undefined, wire: Wire): void {

@@ -7,6 +7,8 @@ import type { Answer } from "./script.ts";
 export interface Wire {
   /** The path of a POST, for example `/v1/messages`. */
   readonly path: string;
+  /** For a format whose paths name the model: the fields that such a path stands for, `undefined` for another path. */
+  readonly readPath?: (pathname: string) => JsonObject | undefined;
   /** The API key of a request, or undefined when there is none. */
   readKey(headers: RequestHeaders): string | undefined;
   /** @throws RequestRefused for what the real server refuses. */

@@ -167,6 +167,11 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       );
       if (unknown !== undefined)
         return refused(`there is no tool ${unknown}; name a tool of Holdfast or mcp__SERVER__TOOL`);
+      const keyed = Object.keys(value).find((tool) => value[tool] === "keyed" && !tool.startsWith("mcp__"));
+      if (keyed !== undefined)
+        return refused(
+          `nobody gives ${keyed} a key: keyed is for tools of MCP servers that remove duplicates`,
+        );
       draft.effects = value;
       return HONOURED;
     },
@@ -204,9 +209,22 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     return HONOURED;
   }),
   fallbackModels: field(
-    z.array(z.string().min(1)).describe("models that are asked when the model cannot be reached"),
+    z
+      .array(z.string().min(1))
+      .describe("models that are asked when the model cannot be reached or is over its usage limit"),
     (value, draft) => {
       draft.fallbackModels = value;
+      return HONOURED;
+    },
+  ),
+  resumeAtReset: field(
+    z
+      .boolean()
+      .describe(
+        "whether a session that a usage limit pauses continues without a person when the limit is reset",
+      ),
+    (value, draft) => {
+      draft.resumeAtReset = value;
       return HONOURED;
     },
   ),

@@ -65,6 +65,8 @@ export function hostPattern(pattern: string, isAllow: boolean): MappedPattern {
     .replace(/^domain:/, "")
     .toLowerCase();
   if (host === "*") return "whole tool";
-  if (!/^[a-z0-9.-]+(:\d+)?$/.test(host)) return isAllow ? [] : "whole tool";
-  return isAllow ? [host] : [host, `*.${host}`];
+  const [, name, port] = /^([a-z0-9.-]+)(:\d+)?$/.exec(host) ?? [];
+  if (name === undefined) return isAllow ? [] : "whole tool";
+  if (!isAllow) return [name, `*.${name}`];
+  return port === undefined ? [name] : []; // Rules look at the host alone.
 }

@@ -3,6 +3,8 @@
 //   context-size-1. The model itself counts the tokens of each request. Only what was added since is estimated.
 //   context-size-2. The next request and its reply must fit. A part of the model's window is therefore kept free.
 
+import { contextWindow } from "../../models/prices.ts";
+
 /** The size of the conversation that the model reads, as far as it is known. */
 export interface ContextSize {
   /** The tokens that the model counted in its last request and reply; 0 before the first reply of this conversation. */
@@ -13,6 +15,8 @@ export interface ContextSize {
 
 export const NO_CONTEXT: ContextSize = { counted: 0, addedBytes: 0 };
 
+/** For a model that the table of prices does not know. Most models of today read more. */
+const UNKNOWN_TOKENS = 128_000;
 /** Code and JSON have about three bytes a token, and prose has more. */
 const BYTES_PER_TOKEN = 3;
 /** For the reply, and for the error of the estimate. */
@@ -21,6 +25,11 @@ const RESERVE_PART = 0.3;
 /** The part of the window that is kept word for word by a boundary. */
 const TAIL_TOKENS = 8_000;
 const TAIL_PART = 0.15;
+
+/** @param model `provider/model`, or `null` for one that is not known yet. */
+export function windowOf(model: string | null): number {
+  return (model === null ? undefined : contextWindow(model)) ?? UNKNOWN_TOKENS;
+}
 
 /** @param frameBytes the size of the system prompt and the tools. They are in what the model counted. */
 export function contextTokens({ counted, addedBytes }: ContextSize, frameBytes: number): number {

@@ -4,6 +4,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelReply } from "../../models/model-provider.ts";
+import type { ModelTaskInput } from "../../models/model-task.ts";
 import type { Tool } from "../tool.ts";
 import type { TurnDraft } from "./turn-draft.ts";
 
@@ -19,22 +20,34 @@ export async function askModel(
   const last = models.findIndex((model) => model !== null && model === draft.state.model);
   const candidates =
     last < 0 ? [draft.state.model ?? agent.model, ...agent.fallbackModels] : models.slice(last);
+  const request = {
+    system,
+    messages: draft.ctx.conversation(),
+    tools: [...tools.values()].map(({ offered }) => offered),
+    maxConversationTokens: Math.max(1, draft.state.conversationTokens),
+    ...(agent.resumeAtReset === true ? { resumeAtReset: true } : {}),
+  };
+  let limited: string | null | undefined;
   for (const [at, model] of candidates.entries()) {
+    const isLast = at === candidates.length - 1;
+    // The wait is for the first model that is only over its limit. The last of the list need not be reached again for that.
+    const orFail = !isLast || limited !== undefined ? { orFail: true } : {};
     try {
-      const reply = await draft.ctx.scheduleTask(draft.parts.model, {
-        system,
-        messages: draft.ctx.conversation(),
-        tools: [...tools.values()].map(({ offered }) => offered),
-        maxConversationTokens: Math.max(1, draft.state.conversationTokens),
-        ...(model === null ? {} : { model }),
-      });
-      noteReply(draft, reply);
-      return reply;
+      return await ask(draft, { ...request, ...(model === null ? {} : { model }), ...orFail });
     } catch (error) {
-      if (at === candidates.length - 1 || !isUnreachable(error)) throw error;
+      if (!isUnreachable(error)) throw error;
+      if (limited === undefined && isPausing(error)) limited = model;
+      if (isLast && limited === undefined) throw error;
     }
   }
-  throw new Error("unreachable: the last candidate returns or throws");
+  // Each model of the list is out of reach. The session pauses for the first that a person or time can bring back.
+  return ask(draft, { ...request, ...(limited == null ? {} : { model: limited }) });
+}
+
+async function ask(draft: TurnDraft, request: ModelTaskInput): Promise<ModelReply> {
+  const reply = await draft.ctx.scheduleTask(draft.parts.model, request);
+  noteReply(draft, reply);
+  return reply;
 }
 
 function noteReply(draft: TurnDraft, { model, usage }: ModelReply): void {
@@ -51,9 +64,19 @@ function noteReply(draft: TurnDraft, { model, usage }: ModelReply): void {
   });
 }
 
-/** The model cannot be reached, or not with what this process knows. */
+/** The model cannot be reached, not with what this process knows, or not before its usage limit is reset. */
 function isUnreachable(error: unknown): boolean {
-  if (!HoldfastError.is(error) || error.code !== "task_failed") return false;
-  const { code } = (error.cause ?? {}) as { readonly code?: unknown };
-  return code === "model_unavailable" || code === "model_auth" || code === "config_invalid";
+  const code = causeOf(error);
+  return code === "model_unavailable" || code === "config_invalid" || isPausing(error);
+}
+
+/** The model can be reached again once a limit is reset, or a key is valid. */
+function isPausing(error: unknown): boolean {
+  const code = causeOf(error);
+  return code === "quota_exceeded" || code === "model_auth";
+}
+
+function causeOf(error: unknown): unknown {
+  if (!HoldfastError.is(error) || error.code !== "task_failed") return undefined;
+  return ((error.cause ?? {}) as { readonly code?: unknown }).code;
 }

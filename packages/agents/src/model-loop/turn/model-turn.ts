@@ -152,7 +152,8 @@ export class ModelTurn {
       if (again !== undefined) return again;
       throw error;
     }
-    const content: AssistantContent = { text: reply.text, toolCalls: reply.toolCalls };
+    const { text, toolCalls, thoughts } = reply;
+    const content: AssistantContent = { text, ...(thoughts === undefined ? {} : { thoughts }), toolCalls };
     this.#draft.append("assistant", content);
     if (reply.finishReason === "refusal")
       throw new HoldfastError("invalid_output", `the model ${reply.model} refused to continue`, {

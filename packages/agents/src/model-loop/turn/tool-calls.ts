@@ -8,6 +8,7 @@ import { HoldfastError, type Json } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
 import { Hooks } from "../hooks/hooks.ts";
+import { declaredEffect, withDeclaredEffect } from "../declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "../tool.ts";
@@ -82,7 +83,8 @@ export class ToolCalls {
     const refusal = await this.#whyRefused(tool, ready.subject, call, action === "ask");
     if (refusal !== undefined) return { text: refusal, isError: true };
     const { workspace, facts } = this.#draft.state;
-    const outcome = await ready.schedule(this.#draft.ctx, addressOf(workspace), facts, call.id);
+    const ctx = withDeclaredEffect(this.#draft.ctx, declaredEffect(this.#agent, call.name));
+    const outcome = await ready.schedule(ctx, addressOf(workspace), facts, call.id);
     const added = await this.#hooks.afterTool(call, outcome);
     return added.length === 0 ? outcome : { ...outcome, text: [outcome.text, ...added].join("\n") };
   }

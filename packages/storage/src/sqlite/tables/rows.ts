@@ -144,6 +144,7 @@ function originOf({
 /** Fields that only some sessions acquire later, and that may change. */
 function restOf({
   exhausted,
+  quota,
   children,
   handedOffTo,
   persistence,
@@ -153,6 +154,7 @@ function restOf({
 }: Session): string | null {
   return objectColumn({
     exhausted,
+    quota,
     children: children === 0 ? undefined : children,
     handedOffTo,
     persistence,

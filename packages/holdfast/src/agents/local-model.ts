@@ -1,0 +1,36 @@
+// `withLocalModel`: the environment for a run without a key, where an Ollama of this machine answers.
+//
+//   local-model-1. An Ollama takes the place of no model that somebody named, and of no provider that has a key.
+
+import { resolveModel } from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import { askOllama } from "../outside/ollama.ts";
+import type { Io } from "../frame/command.ts";
+
+export interface FoundModel {
+  readonly env: Io["env"];
+  /** For the person who starts the run. */
+  readonly note: string;
+}
+
+/** @returns `undefined` where the environment names a model, or no Ollama answers with one. */
+export async function withLocalModel(env: Io["env"]): Promise<FoundModel | undefined> {
+  if (namesModel(env)) return undefined; // local-model-1.
+  const found = await askOllama(env, false);
+  const [model] = found.status === "answers" ? found.models : [];
+  if (found.status !== "answers" || model === undefined) return undefined;
+  return {
+    env: { ...env, OPENAI_BASE_URL: `${found.url.origin}/v1`, HOLDFAST_MODEL: `compatible/${model}` },
+    note: `no provider has a key here: the model is ${model} of the Ollama at ${found.url.host}`,
+  };
+}
+
+function namesModel(env: Io["env"]): boolean {
+  if ((env["HOLDFAST_MODEL"] ?? "") !== "") return true;
+  try {
+    return resolveModel(env) !== undefined;
+  } catch (error) {
+    if (HoldfastError.is(error)) return true; // The environment is wrong, and the run says so itself.
+    throw error;
+  }
+}
