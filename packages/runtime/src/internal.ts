@@ -4,6 +4,7 @@ export { checkBounds } from "./agents/bounds.ts";
 export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
+export { addressKind, type AddressKind } from "./node/address-kind.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
 export {
   createPrivate,

@@ -201,7 +201,12 @@ describe("before a session starts", () => {
       /secret written into its settings: API_KEY/,
     ],
     ["a sandbox", program(), { sandbox: "virtual" }, /would run outside of the sandbox/],
-    ["an address", { type: "http", url: "https://a.example", headers: {} }, {}, /at an address/],
+    [
+      "a literal secret in a header",
+      { type: "http", url: "https://a.example", headers: { Authorization: "Bearer k" } },
+      {},
+      /secret written into its settings: Authorization/,
+    ],
   ])("%s refuses the agent", (_name, server, change, message) => {
     expect(() => check({ source: inProject, mcpServers: { test: server }, ...change })).toThrow(message);
   });

@@ -3,13 +3,14 @@
 //   mcp-capability-1. A session keeps the servers and the tools of its start. A server that changes its tools later changes no offer.
 //   mcp-capability-2. The annotations of a tool are hints for the effect class alone. They permit nothing: without a rule each call asks.
 //   mcp-capability-3. A call that neither only reads nor may be repeated is sent once. When its answer is lost, the model is told so.
+//       A call that the server has not begun is sent again, like every failed task.
 //   mcp-capability-4. State and journal have the settings of a server as they were written, with placeholders instead of values.
 
 import { type EffectClass, HoldfastError } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
-import { CallLostError, ServerFailedError } from "../mcp/connection.ts";
+import { CallLostError, saysSignIn, ServerFailedError, signInAdvice } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers } from "../mcp/mcp-servers.ts";
 import { resultText } from "../mcp/result-text.ts";
@@ -58,8 +59,10 @@ export function mcpCapability(servers: McpServers): Capability<any> {
             meta: {},
             onProgress: (progress) => task.progress(redactor.value(progress)),
           });
-          const text = cutText(resultText(result), MCP_LIMITS.resultChars);
-          return { text: redactor.text(text), isError: result.isError === true };
+          const text = redactor.text(cutText(resultText(result), MCP_LIMITS.resultChars));
+          const isError = result.isError === true;
+          // Some servers say in a result that the sign-in has expired.
+          return { text: isError && saysSignIn(text) ? `${text}\n${signInAdvice(name)}` : text, isError };
         } catch (error) {
           if (error instanceof ServerFailedError && connection.hasNewTools)
             throw new ServerFailedError(

@@ -1,8 +1,8 @@
 // `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session starts.
 //
-//   session-servers-1. A server is a program to start. Settings from a folder that the user has not trusted are not used.
+//   session-servers-1. A server is a program to start, or an address that learns what a session does. Settings from a folder that the user has not trusted are not used.
 //   session-servers-2. A placeholder without a value, and a literal secret, refuse the session before anything starts.
-//   session-servers-3. A server would run outside of a sandbox. An agent in a sandbox has none.
+//   session-servers-3. A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
 
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -72,14 +72,8 @@ function checkServer(
   places: AgentPlaces,
 ): void {
   const at = source.path;
-  if (server.type === "http")
-    throw new HoldfastError(
-      "agent_invalid",
-      `agent "${agent}" asks for the MCP server ${name} at an address, and this version uses servers that are programs`,
-      { at, fix: "use a program (`command`) in a copy of the file, and run the copy" },
-    );
   // session-servers-3.
-  if (sandbox !== null && sandbox !== filesystemSandbox.name)
+  if (server.type === "stdio" && sandbox !== null && sandbox !== filesystemSandbox.name)
     throw new HoldfastError(
       "agent_invalid",
       `agent "${agent}" has the sandbox "${sandbox}" and the MCP server ${name}, which would run outside of the sandbox`,
@@ -91,13 +85,21 @@ function checkServer(
     sessionId: "session",
     folder: places.project,
   };
-  for (const [variable, value] of Object.entries(server.env))
+  const settings = server.type === "http" ? server.headers : server.env;
+  for (const [variable, value] of Object.entries(settings))
     if (SECRET_NAME.test(variable) && value !== "" && !value.includes("${"))
       throw new HoldfastError(
         "config_invalid",
         `the MCP server ${name} has a secret written into its settings: ${variable}`,
-        { at, fix: `set the variable ${variable}, and write \${${variable}} in its place` },
+        { at, fix: secretFix(server, variable) },
       );
-  for (const text of [server.command, ...server.args, ...Object.values(server.env)])
+  const texts = server.type === "http" ? [server.url] : [server.command, ...server.args];
+  for (const text of [...texts, ...Object.values(settings)])
     fillPlaceholders(text, values, `the MCP server ${name}`);
+}
+
+function secretFix({ type }: McpServer, name: string): string {
+  return type === "http"
+    ? "set a variable such as MCP_TOKEN, and write ${MCP_TOKEN} in its place"
+    : `set the variable ${name}, and write \${${name}} in its place`;
 }

@@ -2,7 +2,7 @@
 //
 //   connection-1. Every wait has a limit, and a server that reaches it is ended: a silent server is no server for the next call either.
 //   connection-2. An error names the server, says what the server did, and has the text that its process printed.
-//   connection-3. `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took effect.
+//   connection-3. The class of an error says what a caller can do about it (`call-errors.ts`).
 //   connection-4. The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
 
 import { toError } from "@holdfast/core";
@@ -16,23 +16,23 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 
+import {
+  CallLostError,
+  classOf,
+  ENDED,
+  ServerFailedError,
+  signInAdvice,
+  SignInNeededError,
+} from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
 
 /** A transport that can say why it is closed. */
 export interface ServerTransport extends Transport {
   readonly isClosed: boolean;
+  /** Completes "the server did not answer: …". */
   whyClosed(): string | undefined;
+  /** The output of the server beside its messages. */
   printed(): string;
-}
-
-/** A call was sent and its answer was lost (connection-3). */
-export class CallLostError extends Error {
-  override name = "McpCallLostError";
-}
-
-/** A server that cannot be reached, or does not speak MCP. */
-export class ServerFailedError extends Error {
-  override name = "McpServerError";
 }
 
 /** A call, and the person or process that wants it. */
@@ -67,11 +67,11 @@ export class McpConnection {
    */
   static async open(name: string, open: () => ServerTransport): Promise<McpConnection> {
     const first = await connect(name, open(), "auto");
-    if (!(first instanceof ServerFailedError)) return first;
+    if (first instanceof McpConnection) return first;
     if (!first.message.includes(ENDED)) throw first;
     const second = await connect(name, open(), "legacy");
-    if (second instanceof ServerFailedError) throw second;
-    return second;
+    if (second instanceof McpConnection) return second;
+    throw second;
   }
 
   /** @internal For `connect`. */
@@ -92,7 +92,12 @@ export class McpConnection {
     return this.#client.getInstructions() ?? "";
   }
 
-  /** @throws ServerFailedError */
+  /** The version of MCP that both sides speak. */
+  get version(): string {
+    return this.#client.getNegotiatedProtocolVersion() ?? "";
+  }
+
+  /** @throws ServerFailedError, or another error of `call-errors.ts` */
   async tools(): Promise<readonly Tool[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     try {
@@ -100,11 +105,11 @@ export class McpConnection {
     } catch (error) {
       const why = this.#explain(error, "did not list its tools");
       await this.close();
-      throw new ServerFailedError(why);
+      throw failureOf(this.#name, error, why);
     }
   }
 
-  /** @throws CallLostError, ServerFailedError, or the reason of the signal */
+  /** @throws an error of `call-errors.ts`, or the reason of the signal */
   async call({ tool, args, signal, meta, onProgress }: ServerCall): Promise<CallToolResult> {
     try {
       return await this.#client.callTool(
@@ -119,10 +124,12 @@ export class McpConnection {
       );
     } catch (error) {
       signal.throwIfAborted();
-      const why = this.#explain(error, `did not answer the call of ${tool}`);
-      if (!isLoss(error)) throw new ServerFailedError(why);
-      await this.close(); // connection-1.
-      throw new CallLostError(why);
+      const kind = classOf(error);
+      const what =
+        kind === ServerFailedError ? `refused the call of ${tool}` : `did not answer the call of ${tool}`;
+      const why = this.#explain(error, what);
+      if (kind !== ServerFailedError) await this.close(); // connection-1.
+      throw new kind(advised(this.#name, kind, why));
     }
   }
 
@@ -137,13 +144,11 @@ export class McpConnection {
   }
 }
 
-const ENDED = "its process ended";
-
 async function connect(
   name: string,
   transport: ServerTransport,
   mode: "auto" | "legacy",
-): Promise<McpConnection | ServerFailedError> {
+): Promise<McpConnection | Error> {
   const client = new Client(
     { name: "holdfast", version: "1" },
     {
@@ -163,7 +168,7 @@ async function connect(
     return McpConnection.of(name, client, transport);
   } catch (error) {
     await transport.close().catch(() => {});
-    return new ServerFailedError(explain(name, transport, error, "did not answer when it was started"));
+    return failureOf(name, error, explain(name, transport, error, "did not answer when it was started"));
   }
 }
 
@@ -173,16 +178,23 @@ function explain(name: string, transport: ServerTransport, error: unknown, what:
 }
 
 function causeOf(transport: ServerTransport, error: unknown): string {
-  const why = transport.whyClosed();
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
     return "it was silent for too long";
-  if (why !== undefined) return `${ENDED}, ${why}`;
-  return toError(error).message;
+  const cause = toError(error);
+  return transport.whyClosed() ?? cutText(cause.message);
 }
 
-function isLoss(error: unknown): boolean {
-  if (!(error instanceof SdkError)) return false;
-  return [SdkErrorCode.RequestTimeout, SdkErrorCode.ConnectionClosed, SdkErrorCode.SendFailed].includes(
-    error.code,
-  );
+/** An answer that is no message may be a whole page. */
+function cutText(text: string): string {
+  return text.length > MCP_LIMITS.reasonChars ? `${text.slice(0, MCP_LIMITS.reasonChars)}…` : text;
+}
+
+/** Nothing was called, so nothing is lost. */
+function failureOf(name: string, error: unknown, why: string): Error {
+  const kind = classOf(error);
+  return kind === CallLostError ? new ServerFailedError(why) : new kind(advised(name, kind, why));
+}
+
+function advised(name: string, kind: unknown, why: string): string {
+  return kind === SignInNeededError ? `${why}. ${signInAdvice(name)}` : why;
 }

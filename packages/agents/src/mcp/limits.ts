@@ -13,12 +13,24 @@ export const MCP_LIMITS = {
   idleMs: 60_000,
   /** A server may take this long to end when its input is closed, and again after SIGTERM. */
   endMs: 2_000,
+  /** The connection of a request to a server at an address, with TLS. */
+  connectMs: 10_000,
+  headerBytes: 64 * 1024,
+  /** A server of an older version may continue a stream that was cut off. Nothing is sent to it again. */
+  reconnection: {
+    initialReconnectionDelay: 500,
+    maxReconnectionDelay: 5_000,
+    reconnectionDelayGrowFactor: 2,
+    maxRetries: 3,
+  },
   /** One message of a server. */
   messageChars: 16 * 1024 * 1024,
   /** All messages of a server between two of ours. */
   burstChars: 64 * 1024 * 1024,
   /** Lines on standard output that are no messages. Some servers print a greeting there. */
   strayLines: 100,
+  /** The words of a server in an error. */
+  reasonChars: 1_000,
   toolsPerServer: 200,
   pages: 20,
   toolDescriptionChars: 2_000,

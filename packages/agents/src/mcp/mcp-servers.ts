@@ -12,7 +12,9 @@ import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment } from "@holdf
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
-import { CallLostError, McpConnection, ServerFailedError, type ServerTransport } from "./connection.ts";
+import { redactedError } from "./call-errors.ts";
+import { McpConnection, type ServerTransport } from "./connection.ts";
+import { HttpTransport } from "./http-transport.ts";
 import { MCP_LIMITS } from "./limits.ts";
 import { fillPlaceholders, type PlaceholderValues } from "./placeholders.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -61,7 +63,7 @@ export class McpServers {
   /**
    * Uses the connection of a session to a server, and opens it when there is none.
    *
-   * @throws ServerFailedError, HoldfastError `config_invalid` for a placeholder without a value, and the errors of `use`.
+   * @throws errors of `call-errors.ts`, HoldfastError `config_invalid` for a placeholder without a value, and the errors of `use`.
    */
   async with<T>(wanted: SessionServer, use: (open: OpenServer) => Promise<T>): Promise<T> {
     const held = this.#hold(wanted);
@@ -69,10 +71,7 @@ export class McpServers {
     try {
       return await use(await held.opening);
     } catch (error) {
-      // The output of a process may have the values that it was given.
-      if (error instanceof CallLostError) throw new CallLostError(held.redactor.text(error.message));
-      if (error instanceof ServerFailedError) throw new ServerFailedError(held.redactor.text(error.message));
-      throw error;
+      throw redactedError(error, held.redactor);
     } finally {
       held.calls--;
       held.usedAt = performance.now();
@@ -153,24 +152,48 @@ interface Opener {
 
 /** @throws HoldfastError `config_invalid` */
 function openerOf({ name, server, values, redactor, key, supervisor }: Opener): () => ServerTransport {
-  const at = `the MCP server ${name}`;
+  // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
+  const noted: PlaceholderValues = {
+    ...values,
+    variable: (variable) => {
+      const value = values.variable(variable);
+      if (value !== undefined) redactor.add(value);
+      return value;
+    },
+  };
   const fill = (text: string): string => {
-    const filled = fillPlaceholders(text, values, at);
+    const filled = fillPlaceholders(text, noted, `the MCP server ${name}`);
     if (filled !== text) redactor.add(filled);
     return filled;
   };
-  if (server.type === "http")
-    throw new HoldfastError("config_invalid", `${at}: servers at an address are not supported yet`);
-  const env = Object.fromEntries(
-    Object.entries(server.env).map(([variable, value]) => [variable, fill(value)]),
-  );
+  const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
+  if (server.type === "http") {
+    const address = {
+      url: checkedUrl(fill(server.url), name),
+      headers: fillAll(server.headers),
+      allowsPrivate: server.isUsers === true,
+    };
+    return () => new HttpTransport(address);
+  }
   const program = {
     argv: [fill(server.command), ...server.args.map(fill)] as const,
-    env: scrubEnvironment(hostEnvironment, env),
+    env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
     cwd: values.folder,
     tag: key,
   };
   return () => new StdioTransport(supervisor, program);
+}
+
+/** @throws HoldfastError `config_invalid`. The text is not shown, as it may have values. */
+function checkedUrl(text: string, name: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "")
+    return text;
+  throw new HoldfastError(
+    "config_invalid",
+    `the MCP server ${name}: its address is no URL of http or https without a user name; correct its settings`,
+  );
 }
 
 /** Also the tag of the process tree. It has the definition, so that a changed one is a server of its own. */

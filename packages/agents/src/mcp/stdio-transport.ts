@@ -18,6 +18,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { MCP_LIMITS } from "./limits.ts";
+import { ENDED } from "./call-errors.ts";
 
 export interface StdioProgram {
   readonly argv: readonly [string, ...string[]];
@@ -98,8 +99,8 @@ export class StdioTransport implements Transport {
 
   /** stdio-transport-3. */
   whyClosed(): string | undefined {
-    const end = this.#report === undefined ? undefined : describeProcessEnd(this.#report.end);
-    return this.#offence ?? end;
+    if (this.#offence !== undefined) return `${ENDED}, ${this.#offence}`;
+    return this.#report === undefined ? undefined : `${ENDED}, ${describeProcessEnd(this.#report.end)}`;
   }
 
   /** The output of the process that was no message, for errors. */

@@ -16,7 +16,10 @@ const stdio = z.strictObject({
 });
 const http = z.strictObject({
   type: z.enum(["http", "streamable-http", "remote"]).optional(),
-  url: z.url({ protocol: /^https?$/ }),
+  // A part of it may be a placeholder.
+  url: z.union([z.url({ protocol: /^https?$/ }), z.string().regex(/\$\{[^}]+\}/)], {
+    error: "it is no URL of http or https",
+  }),
   headers: texts.default({}),
   enabledTools: z.array(z.string()).optional(),
 });
