@@ -87,6 +87,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       retry: { nonRetryable: ["config_invalid"] },
       guardRepeats: true,
       run: (input, task) => call(input, task, effect),
+      ...(effect === "once" ? { sessionLeft: (sessionId) => servers.leave(sessionId) } : {}),
     });
   const tasks = {
     read: taskOf("mcp_read", "read"),

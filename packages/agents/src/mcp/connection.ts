@@ -44,14 +44,25 @@ export interface ServerCall {
   readonly onProgress: (progress: unknown) => void;
 }
 
+export interface NewConnection {
+  /** The name of the server. */
+  readonly name: string;
+  /** A call without any progress may take this long. */
+  readonly callMs: number;
+  /** Makes a transport that is not started. */
+  readonly open: () => ServerTransport;
+}
+
 export class McpConnection {
   readonly #name: string;
+  readonly #callMs: number;
   readonly #client: Client;
   readonly #transport: ServerTransport;
   #hasNewTools = false;
 
-  private constructor(name: string, client: Client, transport: ServerTransport) {
+  private constructor({ name, callMs }: NewConnection, client: Client, transport: ServerTransport) {
     this.#name = name;
+    this.#callMs = callMs;
     this.#client = client;
     this.#transport = transport;
     client.setNotificationHandler("notifications/tools/list_changed", () => {
@@ -60,23 +71,23 @@ export class McpConnection {
   }
 
   /**
-   * Connects by the newest version of MCP that the server speaks.
+   * Connects by the newest version of MCP that the server speaks. Some older servers end at a question of the newest version; they
+   * are started again.
    *
-   * @param open makes a transport that is not started. Some older servers end at a question of the newest version; they are started again.
-   * @throws ServerFailedError
+   * @throws an error of `call-errors.ts`
    */
-  static async open(name: string, open: () => ServerTransport): Promise<McpConnection> {
-    const first = await connect(name, open(), "auto");
+  static async open(wanted: NewConnection): Promise<McpConnection> {
+    const first = await connect(wanted, "auto");
     if (first instanceof McpConnection) return first;
     if (!first.message.includes(ENDED)) throw first;
-    const second = await connect(name, open(), "legacy");
+    const second = await connect(wanted, "legacy");
     if (second instanceof McpConnection) return second;
     throw second;
   }
 
   /** @internal For `connect`. */
-  static of(name: string, client: Client, transport: ServerTransport): McpConnection {
-    return new McpConnection(name, client, transport);
+  static of(wanted: NewConnection, client: Client, transport: ServerTransport): McpConnection {
+    return new McpConnection(wanted, client, transport);
   }
 
   get isClosed(): boolean {
@@ -116,7 +127,7 @@ export class McpConnection {
         { name: tool, arguments: { ...args }, _meta: meta },
         {
           signal,
-          timeout: MCP_LIMITS.callMs,
+          timeout: this.#callMs,
           maxTotalTimeout: MCP_LIMITS.callTotalMs,
           resetTimeoutOnProgress: true,
           onprogress: onProgress,
@@ -144,11 +155,9 @@ export class McpConnection {
   }
 }
 
-async function connect(
-  name: string,
-  transport: ServerTransport,
-  mode: "auto" | "legacy",
-): Promise<McpConnection | Error> {
+async function connect(wanted: NewConnection, mode: "auto" | "legacy"): Promise<McpConnection | Error> {
+  const { name } = wanted;
+  const transport = wanted.open();
   const client = new Client(
     { name: "holdfast", version: "1" },
     {
@@ -165,7 +174,7 @@ async function connect(
   );
   try {
     await client.connect(transport, { timeout: MCP_LIMITS.startMs });
-    return McpConnection.of(name, client, transport);
+    return McpConnection.of(wanted, client, transport);
   } catch (error) {
     await transport.close().catch(() => {});
     return failureOf(name, error, explain(name, transport, error, "did not answer when it was started"));

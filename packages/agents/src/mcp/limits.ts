@@ -9,8 +9,11 @@ export const MCP_LIMITS = {
   callMs: 300_000,
   /** A call, whatever progress the server reports. */
   callTotalMs: 1_800_000,
-  /** A connection that no call has used is closed; the next call opens it again. */
-  idleMs: 60_000,
+  /** A connection that no call has used is closed, for sessions whose end this process does not see. The next call opens it again. */
+  idleMs: 1_800_000,
+  /** A program that failed so often in this time is not started again before its end. */
+  failures: 5,
+  failuresMs: 600_000,
   /** A server may take this long to end when its input is closed, and again after SIGTERM. */
   endMs: 2_000,
   /** The connection of a request to a server at an address, with TLS. */

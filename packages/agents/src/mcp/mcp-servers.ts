@@ -3,8 +3,9 @@
 //   mcp-servers-1. A server belongs to one session, so that no session sees the state or the files of another one.
 //   mcp-servers-2. A connection that was lost, or that no call has used for some time, is opened again by the next call.
 //       The same happens in the process that a session was moved to.
-//   mcp-servers-3. A server ends when no call has used it for a minute, and with this process. A process that was killed leaves its
-//       server to the next start of the same server, which ends what it finds.
+//   mcp-servers-3. A server ends when its session leaves the memory of this process, and with the process. A process that was killed
+//       leaves its servers to the next process with the session, which ends them before it starts one.
+//   mcp-servers-4. A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
 import { HoldfastError } from "@holdfast/core";
@@ -12,7 +13,7 @@ import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment } from "@holdf
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
-import { redactedError } from "./call-errors.ts";
+import { redactedError, ServerFailedError } from "./call-errors.ts";
 import { McpConnection, type ServerTransport } from "./connection.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { MCP_LIMITS } from "./limits.ts";
@@ -31,12 +32,21 @@ export interface SessionServer {
 export interface McpServersOptions {
   /** The values of placeholders. Must not throw. */
   readonly variable: (name: string, sessionId: string) => string | undefined;
+  /** A call without any progress may take this long. */
+  readonly callMs?: number;
 }
 
 /** A connection with the values that must not be shown. */
 export interface OpenServer {
   readonly connection: McpConnection;
   readonly redactor: Redactor;
+}
+
+interface SessionServers {
+  /** Servers of an earlier process have ended (mcp-servers-3). */
+  readonly cleaned: Promise<void>;
+  /** When a program failed, by its key (mcp-servers-4). */
+  readonly failures: Map<string, number[]>;
 }
 
 interface Held {
@@ -49,15 +59,19 @@ interface Held {
 
 export class McpServers {
   readonly #variable: McpServersOptions["variable"];
+  readonly #callMs: number;
   readonly #supervisor = new ProcessSupervisor({
     environment: hostEnvironment,
     namespaces: "if_available",
   });
   readonly #held = new Map<string, Held>();
+  /** The sessions of this process that have used a server. */
+  readonly #sessions = new Map<string, SessionServers>();
   #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: McpServersOptions) {
     this.#variable = options.variable;
+    this.#callMs = options.callMs ?? MCP_LIMITS.callMs;
   }
 
   /**
@@ -78,6 +92,13 @@ export class McpServers {
     }
   }
 
+  /** mcp-servers-3. */
+  async leave(sessionId: string): Promise<void> {
+    this.#sessions.delete(sessionId);
+    const own = [...this.#held].filter(([key]) => key.startsWith(`${tagOf(sessionId)}/`));
+    await Promise.all(own.map(([key, held]) => this.#close(key, held)));
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#held].map(([key, held]) => this.#close(key, held)));
     await this.#supervisor.close("the process ends");
@@ -87,18 +108,23 @@ export class McpServers {
     const key = keyOf(wanted);
     const known = this.#held.get(key);
     if (known !== undefined && known.connection?.isClosed !== true) return known; // mcp-servers-2.
+    const session = this.#sessionOf(wanted.sessionId);
+    if (known !== undefined) noteFailure(session, key);
     const redactor = new Redactor();
     const held: Held = {
       redactor,
       connection: undefined,
-      opening: this.#open(wanted, key, redactor),
+      opening: this.#open(wanted, key, redactor, session),
       usedAt: performance.now(),
       calls: 0,
     };
     this.#held.set(key, held);
     held.opening.then(
       ({ connection }) => (held.connection = connection),
-      () => this.#forget(key, held),
+      () => {
+        noteFailure(session, key);
+        this.#forget(key, held);
+      },
     );
     this.#sweeping ??= setInterval(() => this.#sweep(), MCP_LIMITS.idleMs / 10).unref();
     return held;
@@ -108,6 +134,7 @@ export class McpServers {
     { sessionId, name, server, folder }: SessionServer,
     key: string,
     redactor: Redactor,
+    session: SessionServers,
   ): Promise<OpenServer> {
     const values: PlaceholderValues = {
       variable: (variable) => this.#variable(variable, sessionId),
@@ -115,8 +142,18 @@ export class McpServers {
       folder,
     };
     const open = openerOf({ name, server, values, redactor, key, supervisor: this.#supervisor });
-    await endTagged(key); // mcp-servers-3.
-    return { connection: await McpConnection.open(name, open), redactor };
+    if (server.type === "stdio") refuseFailing(name, session, key);
+    await session.cleaned;
+    return { connection: await McpConnection.open({ name, callMs: this.#callMs, open }), redactor };
+  }
+
+  #sessionOf(sessionId: string): SessionServers {
+    const known = this.#sessions.get(sessionId);
+    if (known !== undefined) return known;
+    const cleaned = endTagged(tagOf(sessionId)).then(() => {});
+    const session: SessionServers = { cleaned, failures: new Map() };
+    this.#sessions.set(sessionId, session);
+    return session;
   }
 
   #sweep(): void {
@@ -139,6 +176,21 @@ export class McpServers {
     clearInterval(this.#sweeping);
     this.#sweeping = undefined;
   }
+}
+
+function noteFailure({ failures }: SessionServers, key: string): void {
+  failures.set(key, [...(failures.get(key) ?? []), performance.now()].slice(-MCP_LIMITS.failures));
+}
+
+/** mcp-servers-4. @throws ServerFailedError */
+function refuseFailing(name: string, { failures }: SessionServers, key: string): void {
+  const times = failures.get(key) ?? [];
+  const [first = -Infinity] = times;
+  const leftMs = first + MCP_LIMITS.failuresMs - performance.now();
+  if (times.length < MCP_LIMITS.failures || leftMs <= 0) return;
+  throw new ServerFailedError(
+    `the MCP server ${name} failed ${times.length} times and is not started again for ${Math.ceil(leftMs / 60_000)} minutes`,
+  );
 }
 
 interface Opener {
@@ -202,5 +254,10 @@ function keyOf({ sessionId, name, server, folder }: SessionServer): string {
     .update(JSON.stringify([server, folder]))
     .digest("hex")
     .slice(0, 16);
-  return `mcp/${sessionId}/${name}/${hash}`;
+  return `${tagOf(sessionId)}/${name}/${hash}`;
+}
+
+/** The tag of all servers of a session. */
+function tagOf(sessionId: string): string {
+  return `mcp/${sessionId}`;
 }

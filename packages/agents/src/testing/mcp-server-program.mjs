@@ -24,6 +24,7 @@ const TOOLS = [
   tool("flood"),
   tool("large"),
   tool("change"),
+  tool("wait"),
   tool("environment", { readOnlyHint: true }),
 ];
 if (mode === "mute") setInterval(() => {}, 1_000);
@@ -57,6 +58,8 @@ input.on("line", (line) => {
     case "die":
     case "die_reading":
       return exit(7);
+    case "wait":
+      return;
     case "flood":
       return void stdout.write("x".repeat(20 * 1024 * 1024));
     case "large":
