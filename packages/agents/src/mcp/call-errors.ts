@@ -62,6 +62,7 @@ type ErrorClass = new (message: string) => Error;
 
 /** The class of an error of the SDK or of a transport. */
 export function classOf(error: unknown): ErrorClass {
+  if (error instanceof ServerFailedError) return ServerFailedError;
   if (error instanceof NotConnectedError) return CallUnsentError;
   if (error instanceof UnauthorizedError) return SignInNeededError;
   if (error instanceof SdkHttpError) return classOfStatus(error.status);

@@ -10,7 +10,7 @@ import {
   Client,
   SdkError,
   SdkErrorCode,
-  type CallToolResult,
+  UrlElicitationRequiredError,
   type JsonSchemaValidator,
   type Tool,
   type Transport,
@@ -25,6 +25,8 @@ import {
   SignInNeededError,
 } from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
+import { OpenCall, type CallStep, type StepContext } from "./open-call.ts";
+import { questionOf, type Elicitation, type ServerAnswer } from "./server-questions.ts";
 
 /** A transport that can say why it is closed. */
 export interface ServerTransport extends Transport {
@@ -35,13 +37,19 @@ export interface ServerTransport extends Transport {
   printed(): string;
 }
 
-/** A call, and the person or process that wants it. */
-export interface ServerCall {
+/** A call, or the continuation of one. */
+export interface ServerCall extends StepContext {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
   readonly meta: Readonly<Record<string, unknown>>;
-  readonly onProgress: (progress: unknown) => void;
+  /** Finds the call again while it is open. */
+  readonly id: string;
+  /** Answers to the questions of an earlier step, by their keys. */
+  readonly answers: Readonly<Record<string, ServerAnswer>>;
+  /** The server's note of an earlier step. */
+  readonly state?: string | undefined;
+  /** Answers by `questionHash`. */
+  readonly known: Readonly<Record<string, ServerAnswer>>;
 }
 
 export interface NewConnection {
@@ -58,6 +66,8 @@ export class McpConnection {
   readonly #callMs: number;
   readonly #client: Client;
   readonly #transport: ServerTransport;
+  /** Calls that have no result yet, by their ids. */
+  readonly #calls = new Map<string, OpenCall>();
   #hasNewTools = false;
 
   private constructor({ name, callMs }: NewConnection, client: Client, transport: ServerTransport) {
@@ -67,6 +77,10 @@ export class McpConnection {
     this.#transport = transport;
     client.setNotificationHandler("notifications/tools/list_changed", () => {
       this.#hasNewTools = true;
+    });
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      const { action, ...rest } = await this.#answer(params);
+      return { action, ...rest };
     });
   }
 
@@ -120,31 +134,68 @@ export class McpConnection {
     }
   }
 
-  /** @throws an error of `call-errors.ts`, or the reason of the signal */
-  async call({ tool, args, signal, meta, onProgress }: ServerCall): Promise<CallToolResult> {
+  /** A call waits for an answer. */
+  get hasOpenCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  hasOpenCall(id: string): boolean {
+    return this.#calls.has(id);
+  }
+
+  /**
+   * Begins a call or continues the open one of this id.
+   *
+   * @throws an error of `call-errors.ts`, or the reason of the signal
+   */
+  async call(wanted: ServerCall): Promise<CallStep> {
+    const { id, tool, signal } = wanted;
+    const open = this.#calls.get(id) ?? this.#begin(wanted);
+    this.#calls.set(id, open);
     try {
-      return await this.#client.callTool(
-        { name: tool, arguments: { ...args }, _meta: meta },
-        {
-          signal,
-          timeout: this.#callMs,
-          maxTotalTimeout: MCP_LIMITS.callTotalMs,
-          resetTimeoutOnProgress: true,
-          onprogress: onProgress,
-        },
-      );
+      return await open.next(wanted.answers, wanted);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof UrlElicitationRequiredError) return asksToOpen(error);
       const kind = classOf(error);
       const what =
         kind === ServerFailedError ? `refused the call of ${tool}` : `did not answer the call of ${tool}`;
       const why = this.#explain(error, what);
       if (kind !== ServerFailedError) await this.close(); // connection-1.
       throw new kind(advised(this.#name, kind, why));
+    } finally {
+      if (open.isOver || signal.aborted) this.#calls.delete(id);
     }
   }
 
+  #begin({ tool, args, meta, answers, state, known }: ServerCall): OpenCall {
+    const retry = {
+      ...(Object.keys(answers).length === 0 ? {} : { inputResponses: answers }),
+      ...(state === undefined ? {} : { requestState: state }),
+    };
+    const params = { name: tool, arguments: { ...args }, _meta: { ...meta }, ...retry };
+    return new OpenCall({
+      known,
+      callMs: this.#callMs,
+      send: (signal, onprogress) =>
+        this.#client.callTool(params, {
+          signal,
+          onprogress,
+          timeout: NEVER_MS, // `OpenCall` has the time-outs.
+          allowInputRequired: true,
+        }),
+    });
+  }
+
+  /** Servers before 2026-07-28 do not say which call a question is for. Calls of one session follow each other. */
+  #answer(elicitation: Elicitation): Promise<ServerAnswer> | ServerAnswer {
+    const call = [...this.#calls.values()].find(({ isOver }) => !isOver);
+    return call?.ask(elicitation) ?? { action: "cancel" };
+  }
+
   async close(): Promise<void> {
+    for (const call of this.#calls.values()) call.end(new CallLostError("the connection was closed"));
+    this.#calls.clear();
     await this.#client.close().catch(() => {});
     await this.#transport.close().catch(() => {});
   }
@@ -155,13 +206,23 @@ export class McpConnection {
   }
 }
 
+/** The longest time of a timer. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/** A server before 2026-07-28 refuses a call until a person has opened an address. The call then begins again. */
+function asksToOpen({ elicitations }: UrlElicitationRequiredError): CallStep {
+  const questions = elicitations.slice(0, MCP_LIMITS.questions).map((one, at) => questionOf(String(at), one));
+  return { type: "asks", questions, isOpen: false };
+}
+
 async function connect(wanted: NewConnection, mode: "auto" | "legacy"): Promise<McpConnection | Error> {
   const { name } = wanted;
   const transport = wanted.open();
   const client = new Client(
     { name: "holdfast", version: "1" },
     {
-      capabilities: {},
+      capabilities: { elicitation: { form: {}, url: {} } },
+      inputRequired: { autoFulfill: false },
       versionNegotiation: { mode, probe: { timeoutMs: MCP_LIMITS.probeMs } },
       listMaxPages: MCP_LIMITS.pages,
       // connection-4.

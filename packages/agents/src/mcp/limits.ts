@@ -32,6 +32,13 @@ export const MCP_LIMITS = {
   burstChars: 64 * 1024 * 1024,
   /** Lines on standard output that are no messages. Some servers print a greeting there. */
   strayLines: 100,
+  /** Questions of a server in one call. */
+  questions: 10,
+  questionChars: 4_000,
+  /** How often a person is asked for one form. */
+  answersPerForm: 5,
+  /** A call stays open in this process until its question has an answer, and no longer than this. */
+  answerMs: 3_600_000,
   /** The words of a server in an error. */
   reasonChars: 1_000,
   toolsPerServer: 200,

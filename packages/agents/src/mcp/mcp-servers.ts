@@ -93,9 +93,12 @@ export class McpServers {
   }
 
   /** mcp-servers-3. */
-  async leave(sessionId: string): Promise<void> {
-    this.#sessions.delete(sessionId);
-    const own = [...this.#held].filter(([key]) => key.startsWith(`${tagOf(sessionId)}/`));
+  async leave(sessionId: string, { isWaiting }: { readonly isWaiting: boolean }): Promise<void> {
+    if (!isWaiting) this.#sessions.delete(sessionId);
+    const own = [...this.#held].filter(
+      ([key, held]) =>
+        key.startsWith(`${tagOf(sessionId)}/`) && !(isWaiting && held.connection?.hasOpenCalls === true),
+    );
     await Promise.all(own.map(([key, held]) => this.#close(key, held)));
   }
 
@@ -159,7 +162,8 @@ export class McpServers {
   #sweep(): void {
     const before = performance.now() - MCP_LIMITS.idleMs;
     for (const [key, held] of this.#held)
-      if (held.calls === 0 && held.usedAt < before) void this.#close(key, held);
+      if (held.calls === 0 && held.usedAt < before && held.connection?.hasOpenCalls !== true)
+        void this.#close(key, held);
   }
 
   async #close(key: string, held: Held): Promise<void> {
