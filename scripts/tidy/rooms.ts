@@ -52,6 +52,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "environments"],
     ["coding-agent", "agent-files", "external-agents"],
+    ["agent-files/servers"],
     ["capabilities"],
   ],
   coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page"]],

@@ -143,7 +143,9 @@ export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-fo
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
-export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
+export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
+export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
+export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
 export { readSkillContent } from "./skills/skill-content.ts";
 export {

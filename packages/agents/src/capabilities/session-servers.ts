@@ -10,12 +10,11 @@ import { dirname } from "node:path";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
-import { readMcpFiles } from "../agent-files/mcp-files.ts";
+import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
+import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isTrusted } from "../agent-files/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
-
-const SECRET_NAME = /token|secret|passw|api_?key|credential|authorization/i;
 
 /**
  * The record with settings in the place of each name of a server. Servers of the project that its `tools` name are added.
@@ -45,7 +44,7 @@ export function withMcpServers(record: AgentRecord, places: AgentPlaces): AgentR
         at: record.source.path,
         fix:
           untrusted === undefined
-            ? "add it to `.mcp.json` of the project, or write its settings into the agent's file"
+            ? "add it (`holdfast mcp add`), or write its settings into the agent's file"
             : `read ${untrusted.path}, and then run \`holdfast agents trust\``,
       },
     );
@@ -86,20 +85,20 @@ function checkServer(
     folder: places.project,
   };
   const settings = server.type === "http" ? server.headers : server.env;
-  for (const [variable, value] of Object.entries(settings))
-    if (SECRET_NAME.test(variable) && value !== "" && !value.includes("${"))
-      throw new HoldfastError(
-        "config_invalid",
-        `the MCP server ${name} has a secret written into its settings: ${variable}`,
-        { at, fix: secretFix(server, variable) },
-      );
+  const secret = literalSecret(server);
+  if (secret !== undefined)
+    throw new HoldfastError(
+      "config_invalid",
+      `the MCP server ${name} has a secret written into its settings: ${secret}`,
+      { at, fix: secretFix(server, secret) },
+    );
   const texts = server.type === "http" ? [server.url] : [server.command, ...server.args];
   for (const text of [...texts, ...Object.values(settings)])
     fillPlaceholders(text, values, `the MCP server ${name}`);
 }
 
 function secretFix({ type }: McpServer, name: string): string {
-  return type === "http"
+  return type === "http" || !/^\w+$/.test(name)
     ? "set a variable such as MCP_TOKEN, and write ${MCP_TOKEN} in its place"
     : `set the variable ${name}, and write \${${name}} in its place`;
 }

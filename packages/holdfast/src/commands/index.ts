@@ -13,7 +13,7 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
   ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
-  ["Set up", ["agents", "rules", "skill", "env", "secret", "config", "doctor"]],
+  ["Set up", ["agents", "rules", "mcp", "skill", "env", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -53,6 +53,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import("./token.ts")).token,
   agents: async () => (await import("./agents.ts")).agents,
   env: async () => (await import("./library/env.ts")).env,
+  mcp: async () => (await import("./library/mcp.ts")).mcp,
   skill: async () => (await import("./library/skill.ts")).skill,
   secret: async () => (await import("./secret.ts")).secret,
   config: async () => (await import("./config.ts")).config,

@@ -1,0 +1,67 @@
+import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
+import type { Command } from "../../frame/command.ts";
+
+/** The options of each action. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  list: ["check"],
+  show: ["check"],
+  add: ["url", "header", "env", "user"],
+  remove: ["user"],
+};
+
+export const mcp: Command = {
+  name: "mcp",
+  summary: "List, check, add and remove MCP servers",
+  usage:
+    "mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user]",
+  description:
+    "An MCP server gives agent files its tools, as mcp__SERVER__TOOL (docs/mcp.md). An agent file names it in `mcpServers` or one of its tools in `tools`. " +
+    "The servers of a project are in .mcp.json and count once you have trusted it; with --user a server is yours, for all projects. No secret is " +
+    "written into a file: write '${NAME}' for the value of a variable. Exit codes: 1 a checked server failed, 2 a name or an option is wrong, 3 a file " +
+    "cannot be used, 4 there is no such server.",
+  options: {
+    check: { help: "start the servers and list their tools" },
+    user: { help: "your own file, for all projects" },
+    url: { help: "the address of a server that is no program", value: "URL" },
+    header: {
+      help: "a header of each request to the address; may be given more than once",
+      value: "N=V",
+      repeats: true,
+    },
+    env: { help: "a variable of the program; may be given more than once", value: "N=V", repeats: true },
+  },
+  examples: [
+    ["mcp list --check", "all servers, and whether they answer"],
+    [
+      "mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+      "a program, in .mcp.json of the project",
+    ],
+    [
+      "mcp add issues --user --url https://mcp.example.org/mcp --header 'Authorization=Bearer ${ISSUES_TOKEN}'",
+      "an address, for all projects",
+    ],
+    ["mcp show files --check", "its settings, its tools and their effects"],
+  ],
+
+  async run(args, io) {
+    const [action, ...rest] = args.positionals;
+    refuseForeignOptions(mcp, OPTIONS_OF, args);
+    const calls = await import("../../agents/show-mcp-servers.ts");
+    switch (action) {
+      case "list":
+        takeNothing(rest, mcp.usage);
+        return calls.listServers(args, io);
+      case "show":
+        return calls.showServer(takeOnly(rest, "the name", mcp.usage), args, io);
+      case "add": {
+        const [name, ...command] = rest;
+        if (name === undefined) throw refuse("the name is missing", mcp.usage);
+        return calls.addServer(name, command, args, io, mcp.usage);
+      }
+      case "remove":
+        return calls.removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
+      default:
+        throw refuseAction("mcp", action, Object.keys(OPTIONS_OF), mcp.usage);
+    }
+  },
+};
