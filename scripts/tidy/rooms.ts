@@ -72,7 +72,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["commands"],
   ],
   testkit: [
-    ["canary-scan.ts", "faulty-storage.ts", "test-runtime.ts", "scripted-model", "conformance"],
+    ["canary-scan.ts", "faulty-storage.ts", "test-runtime.ts", "scripted-model", "mcp-server", "conformance"],
     ["crash"],
   ],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

@@ -143,6 +143,9 @@ export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-fo
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
+export { fillPlaceholders } from "./mcp/placeholders.ts";
+export { signInToServer } from "./mcp/sign-in/sign-in-to-server.ts";
+export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";

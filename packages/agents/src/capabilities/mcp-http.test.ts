@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
+import { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
@@ -14,7 +15,6 @@ import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel } from "../testing/fake-model.ts";
-import { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "../testing/mcp-http-server.ts";
 import { mcpCapability } from "./mcp-capability.ts";
 
 let folder: string;

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
+import { startMcpHttpServer, type McpHttpServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
@@ -14,7 +15,6 @@ import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";
 import { fakeModel } from "../testing/fake-model.ts";
-import { startMcpHttpServer, type McpHttpServer } from "../testing/mcp-http-server.ts";
 import { mcpCapability } from "./mcp-capability.ts";
 
 const PROGRAM = fileURLToPath(new URL("../testing/mcp-server-program.mjs", import.meta.url));

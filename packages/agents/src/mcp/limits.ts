@@ -39,6 +39,10 @@ export const MCP_LIMITS = {
   answersPerForm: 5,
   /** A call stays open in this process until its question has an answer, and no longer than this. */
   answerMs: 3_600_000,
+  /** A person signs in within this time. */
+  signInMs: 300_000,
+  /** A token is renewed this long before its end. */
+  renewAheadMs: 60_000,
   /** The words of a server in an error. */
   reasonChars: 1_000,
   toolsPerServer: 200,

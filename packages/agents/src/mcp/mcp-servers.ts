@@ -18,6 +18,9 @@ import { McpConnection, type ServerTransport } from "./connection.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { MCP_LIMITS } from "./limits.ts";
 import { fillPlaceholders, type PlaceholderValues } from "./placeholders.ts";
+import { serverFetch } from "./server-fetch.ts";
+import { serverTokens, type ServerTokensOptions } from "./sign-in/server-tokens.ts";
+import { signInKey, type SignInStore } from "./sign-in/sign-in-record.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** A server of a session, with the placeholders as they were written. */
@@ -32,6 +35,8 @@ export interface SessionServer {
 export interface McpServersOptions {
   /** The values of placeholders. Must not throw. */
   readonly variable: (name: string, sessionId: string) => string | undefined;
+  /** The sign-ins of the user; none by default. */
+  readonly signIns?: SignInStore;
   /** A call without any progress may take this long. */
   readonly callMs?: number;
 }
@@ -60,6 +65,7 @@ interface Held {
 export class McpServers {
   readonly #variable: McpServersOptions["variable"];
   readonly #callMs: number;
+  readonly #signIns: SignIns | undefined;
   readonly #supervisor = new ProcessSupervisor({
     environment: hostEnvironment,
     namespaces: "if_available",
@@ -71,6 +77,8 @@ export class McpServers {
 
   constructor(options: McpServersOptions) {
     this.#variable = options.variable;
+    this.#signIns =
+      options.signIns === undefined ? undefined : { store: options.signIns, renewals: new Map() };
     this.#callMs = options.callMs ?? MCP_LIMITS.callMs;
   }
 
@@ -144,7 +152,15 @@ export class McpServers {
       sessionId,
       folder,
     };
-    const open = openerOf({ name, server, values, redactor, key, supervisor: this.#supervisor });
+    const open = openerOf({
+      name,
+      server,
+      values,
+      redactor,
+      key,
+      supervisor: this.#supervisor,
+      signIns: this.#signIns,
+    });
     if (server.type === "stdio") refuseFailing(name, session, key);
     await session.cleaned;
     return { connection: await McpConnection.open({ name, callMs: this.#callMs, open }), redactor };
@@ -204,10 +220,21 @@ interface Opener {
   readonly redactor: Redactor;
   readonly key: string;
   readonly supervisor: ProcessSupervisor;
+  readonly signIns: SignIns | undefined;
 }
 
+type SignIns = Pick<ServerTokensOptions, "store" | "renewals">;
+
 /** @throws HoldfastError `config_invalid` */
-function openerOf({ name, server, values, redactor, key, supervisor }: Opener): () => ServerTransport {
+function openerOf({
+  name,
+  server,
+  values,
+  redactor,
+  key,
+  supervisor,
+  signIns,
+}: Opener): () => ServerTransport {
   // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
   const noted: PlaceholderValues = {
     ...values,
@@ -225,12 +252,21 @@ function openerOf({ name, server, values, redactor, key, supervisor }: Opener): 
   const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
     Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
   if (server.type === "http") {
-    const address = {
-      url: checkedUrl(fill(server.url), name),
-      headers: fillAll(server.headers),
-      allowsPrivate: server.isUsers === true,
-    };
-    return () => new HttpTransport(address);
+    const url = checkedUrl(fill(server.url), name);
+    const headers = fillAll(server.headers);
+    const allowsPrivate = server.isUsers === true;
+    // A header of the settings is another way to sign in.
+    const hasOwn = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
+    const tokens =
+      signIns === undefined || hasOwn
+        ? undefined
+        : serverTokens({
+            ...signIns,
+            key: signInKey(name, url),
+            fetch: serverFetch({ allowsPrivate, refused: () => {} }),
+            hide: (secret) => redactor.add(secret),
+          });
+    return () => new HttpTransport({ url, headers, allowsPrivate, tokens });
   }
   const program = {
     argv: [fill(server.command), ...server.args.map(fill)] as const,

@@ -31,10 +31,12 @@ import {
   type ModelProvider,
   type Skill,
 } from "@holdfast/agents";
+import { dirname } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
+import { signInStore } from "../secrets/sign-in-store.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
 
@@ -113,7 +115,12 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
       environmentCapability(environmentsBeside(places.trustFile), given),
-      mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
+      mcpCapability(
+        new McpServers({
+          variable: (name) => places.env[name],
+          signIns: signInStore(dirname(places.trustFile), { env: places.env }),
+        }),
+      ),
     ],
     projectRules: projectRulesOf(places),
   });

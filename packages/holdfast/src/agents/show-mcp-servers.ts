@@ -1,5 +1,6 @@
 // `holdfast mcp list`, `show`, `add` and `remove`. No command takes or shows the value of a secret.
 
+import { dirname } from "node:path";
 import {
   addMcpServer,
   describeServer,
@@ -7,6 +8,7 @@ import {
   McpServers,
   readMcpFiles,
   removeMcpServer,
+  signInKey,
   type AgentPlaces,
   type DescribedServer,
   type McpFile,
@@ -16,6 +18,8 @@ import { didYouMean } from "@holdfast/core/internal";
 import { refuse } from "../frame/arguments.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
+import { signInStore } from "../secrets/sign-in-store.ts";
+import { signedIn } from "./mcp-sign-in.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 
 const REASON_CHARS = 300;
@@ -35,14 +39,18 @@ export async function listServers(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io);
   const listed = listedServers(places);
   const checked = args.has("check") ? await checkAll(listed, places) : new Map<string, DescribedServer>();
+  const signIns = listed.some(({ server }) => server?.type === "http")
+    ? await signedIn(places)
+    : new Set<string>();
   const rows = listed.map(({ name, status, reason, file, server }) => [
     plainLine(name, 40),
     stateText(checked.get(name), status),
     server === undefined ? "" : server.type === "http" ? "address" : "program",
+    isSignedIn(name, server, signIns) ? "signed in" : "",
     shownPath(file.path, io),
     plainLine(checkedReason(checked.get(name)) ?? reason, REASON_CHARS),
   ]);
-  const lines = table([["NAME", "STATUS", "KIND", "FILE", ""], ...rows]);
+  const lines = table([["NAME", "STATUS", "KIND", "SIGN-IN", "FILE", ""], ...rows]);
   const text =
     rows.length === 0
       ? "no MCP servers: `holdfast mcp add NAME -- COMMAND` adds one"
@@ -50,6 +58,7 @@ export async function listServers(args: Arguments, io: Io): Promise<number> {
   io.show(
     listed.map((one) => ({
       ...jsonOf(one),
+      isSignedIn: isSignedIn(one.name, one.server, signIns),
       ...(args.has("check") ? { check: checked.get(one.name) ?? null } : {}),
     })),
     text,
@@ -182,7 +191,10 @@ async function checkAll(
   listed: readonly ListedServer[],
   places: AgentPlaces,
 ): Promise<ReadonlyMap<string, DescribedServer>> {
-  const servers = new McpServers({ variable: (name) => places.env[name] });
+  const servers = new McpServers({
+    variable: (name) => places.env[name],
+    signIns: signInStore(dirname(places.trustFile), { env: places.env }),
+  });
   try {
     const found = listed.flatMap(({ name, server, status }) =>
       server === undefined || status !== "usable" ? [] : [{ name, server, folder: places.project }],
@@ -194,6 +206,10 @@ async function checkAll(
   } finally {
     await servers.close();
   }
+}
+
+function isSignedIn(name: string, server: Settings | undefined, signIns: ReadonlySet<string>): boolean {
+  return server?.type === "http" && signIns.has(signInKey(name, server.url));
 }
 
 function stateText(checked: DescribedServer | undefined, status: ListedServer["status"]): string {

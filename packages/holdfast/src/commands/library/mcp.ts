@@ -7,13 +7,15 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   show: ["check"],
   add: ["url", "header", "env", "user"],
   remove: ["user"],
+  login: ["no-browser", "client-id"],
+  logout: [],
 };
 
 export const mcp: Command = {
   name: "mcp",
-  summary: "List, check, add and remove MCP servers",
+  summary: "List, check, add and remove MCP servers, and sign in to them",
   usage:
-    "mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user]",
+    "mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
   description:
     "An MCP server gives agent files its tools, as mcp__SERVER__TOOL (docs/mcp.md). An agent file names it in `mcpServers` or one of its tools in `tools`. " +
     "The servers of a project are in .mcp.json and count once you have trusted it; with --user a server is yours, for all projects. No secret is " +
@@ -23,6 +25,8 @@ export const mcp: Command = {
     check: { help: "start the servers and list their tools" },
     user: { help: "your own file, for all projects" },
     url: { help: "the address of a server that is no program", value: "URL" },
+    "no-browser": { help: "only print the address that a person opens to sign in" },
+    "client-id": { help: "a client that the issuer knows, where it registers none by itself", value: "ID" },
     header: {
       help: "a header of each request to the address; may be given more than once",
       value: "N=V",
@@ -40,6 +44,7 @@ export const mcp: Command = {
       "mcp add issues --user --url https://mcp.example.org/mcp --header 'Authorization=Bearer ${ISSUES_TOKEN}'",
       "an address, for all projects",
     ],
+    ["mcp login issues", "sign in by OAuth in a browser; the tokens are kept among your secrets"],
     ["mcp show files --check", "its settings, its tools and their effects"],
   ],
 
@@ -60,6 +65,17 @@ export const mcp: Command = {
       }
       case "remove":
         return calls.removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
+      case "login":
+        return (await import("../../agents/mcp-sign-in.ts")).login(
+          takeOnly(rest, "the name", mcp.usage),
+          args,
+          io,
+        );
+      case "logout":
+        return (await import("../../agents/mcp-sign-in.ts")).logout(
+          takeOnly(rest, "the name", mcp.usage),
+          io,
+        );
       default:
         throw refuseAction("mcp", action, Object.keys(OPTIONS_OF), mcp.usage);
     }

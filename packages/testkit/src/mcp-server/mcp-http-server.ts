@@ -26,7 +26,9 @@ export interface McpHttpServer {
 export interface McpHttpOptions {
   readonly version?: "2026-07-28" | "2025-11-25";
   /** Refuses every request whose Authorization header is another one. */
-  readonly authorization?: string;
+  readonly authorization?: string | (() => string);
+  /** The issuer that a refusal names. */
+  readonly issuer?: string;
   /** Takes every request away from the server. */
   readonly intercept?: (response: ServerResponse, url: string) => boolean;
   /** Answers a call in the place of the server. */
@@ -50,16 +52,23 @@ const NAMES: readonly (readonly [name: string, annotations: object])[] = [
 ];
 
 export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<McpHttpServer> {
-  const { version = "2026-07-28", authorization, intercept, call } = options;
+  const { version = "2026-07-28", authorization, issuer, intercept, call } = options;
   const log: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
   let busy = 0;
   const server = createServer((request, response) => {
     headers.push(request.headers);
     if (intercept?.(response, request.url ?? "") === true) return;
-    if (request.method !== "POST") return void response.writeHead(405).end();
-    if (authorization !== undefined && request.headers.authorization !== authorization)
+    if (request.url?.startsWith("/.well-known/oauth-protected-resource") === true) {
+      const found =
+        issuer === undefined ? {} : { resource: `${origin()}/mcp`, authorization_servers: [issuer] };
+      response.writeHead(issuer === undefined ? 404 : 200, { "content-type": "application/json" });
+      return void response.end(JSON.stringify(found));
+    }
+    const expected = typeof authorization === "function" ? authorization() : authorization;
+    if (expected !== undefined && request.headers.authorization !== expected)
       return void response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+    if (request.method !== "POST") return void response.writeHead(405).end();
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
@@ -132,9 +141,10 @@ export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<
       }
     });
   });
+  const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    url: `${origin()}/mcp`,
     log,
     headers,
     close: async () => {
