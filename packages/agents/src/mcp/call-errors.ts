@@ -17,7 +17,7 @@ export class CallLostError extends Error {
   override name = "McpCallLostError";
 }
 
-export class CallUnsentError extends Error {
+class CallUnsentError extends Error {
   override name = "McpCallUnsentError";
 }
 
