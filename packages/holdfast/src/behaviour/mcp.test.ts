@@ -105,7 +105,7 @@ test("a run that is killed in the middle of a call leaves no server, and repeats
     TEST_TOKEN: "t",
   };
   const killed = project.start(["run", "helper", "Greet.", "--session", "s3"], { stdin: "", env });
-  await killed.until(() => logged().includes("call wait"), "the call has begun");
+  await expect.poll(logged, { timeout: 50_000 }).toContain("call wait");
   killed.kill("SIGKILL");
   await killed.finished;
   const resumed = await run(["resume", "s3"], { TEST_TOKEN: "t" });
