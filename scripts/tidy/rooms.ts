@@ -52,6 +52,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["tasks"],
     ["model-loop", "agent-files/dialects", "skills", "contents", "environments", "worktrees"],
     ["coding-agent", "agent-files", "external-agents"],
+    ["agent-files/servers"],
     ["scripts", "hook-files"],
     ["capabilities"],
   ],
@@ -72,7 +73,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["commands"],
   ],
   testkit: [
-    ["canary-scan.ts", "faulty-storage.ts", "test-runtime.ts", "scripted-model", "conformance"],
+    ["canary-scan.ts", "faulty-storage.ts", "test-runtime.ts", "scripted-model", "mcp-server", "conformance"],
     ["crash"],
   ],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

@@ -144,7 +144,12 @@ export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
-export { readMcpFiles, type McpFile } from "./agent-files/mcp-files.ts";
+export { fillPlaceholders } from "./mcp/placeholders.ts";
+export { signInToServer } from "./mcp/sign-in/sign-in-to-server.ts";
+export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
+export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
+export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
+export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
 export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
 export { readFolderContent } from "./contents/folder-content.ts";
 export {

@@ -162,7 +162,9 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     left: (sessionId) => {
       due.forget(sessionId);
       trials.over(sessionId);
+      local?.sessionLeft(sessionId, { isWaiting: false });
     },
+    released: (sessionId) => local?.sessionLeft(sessionId, { isWaiting: true }),
     warn,
   });
   const due: DueSessions = new DueSessions({

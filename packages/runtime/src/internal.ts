@@ -4,6 +4,7 @@ export { checkBounds } from "./agents/bounds.ts";
 export { requestsOver, SessionRequests } from "./requests/session-requests.ts";
 export { vanishRuntime } from "./runtime.ts";
 export { readCron } from "./schedules/cron.ts";
+export { addressKind, type AddressKind } from "./node/address-kind.ts";
 export { firingName } from "./schedules/schedule-keeper.ts";
 export {
   createPrivate,
@@ -12,7 +13,6 @@ export {
   openPrivateAppend,
   replacePrivate,
 } from "./node/private-file.ts";
-export { isMetadataAddress, isReservedAddress } from "./node/reserved-addresses.ts";
 export { isSecretName } from "./secrets/declared-secrets.ts";
 export { secretForms } from "./secrets/secret-forms.ts";
 export { Redactor, type RedactedStream } from "./secrets/redactor.ts";

@@ -49,3 +49,5 @@ export {
   type StopReason,
 } from "./scripted-model/script.ts";
 export type { RecordedRequest, RequestHeaders } from "./scripted-model/wire.ts";
+export { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "./mcp-server/mcp-http-server.ts";
+export { startOauthServer, type OauthOptions, type OauthServer } from "./mcp-server/oauth-server.ts";

@@ -42,7 +42,13 @@ type McpServerAddress =
       readonly args: readonly string[];
       readonly env: Readonly<Record<string, string>>;
     }
-  | { readonly type: "http"; readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  | {
+      readonly type: "http";
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The user's own settings name it, so its address may be a private one. No file of a project can say so. */
+      readonly isUsers?: true;
+    };
 
 /** The points of a session that hooks see. */
 export type HookPoint = "on_run_start" | "on_run_finish" | "before_tool" | "after_tool";

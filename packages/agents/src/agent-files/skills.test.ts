@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentPlaces } from "./agent-places.ts";
-import { readMcpFiles } from "./mcp-files.ts";
+import { readMcpFiles } from "./servers/mcp-files.ts";
 import { approveSkills, findSkills } from "./skills.ts";
 import { trustFolder } from "./trusted-folders.ts";
 

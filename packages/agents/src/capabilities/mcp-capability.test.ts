@@ -61,7 +61,9 @@ function program(mode = "good", change: object = {}): McpServer {
 async function run(server: McpServer, calls: readonly string[], change: Partial<AgentRecord> = {}) {
   const model = fakeModel((_request, number) => {
     const name = calls[number];
-    return name === undefined ? { text: "Done." } : { calls: [[`mcp__test__${name}`, { text: "you" }]] };
+    return name === undefined
+      ? { text: "Done." }
+      : { calls: [[`mcp__test__${name}`, { text: "you", at: number }]] };
   });
   const loop = new ModelLoop({
     model,
@@ -89,14 +91,24 @@ test("tools appear by server and name, and one process of a session answers its 
   expect(starts()).toBe(1);
 });
 
-test("a server ends with the connections of its process", async () => {
+test("a server ends with its session, and each session has its own", async () => {
   await run(program(), ["greet"]);
-  expect(logged()).not.toContain("end");
-  await servers.close();
+  await runtime?.close();
   expect(logged()).toContain("end");
   const again = await run(program(), ["greet"]);
   expect(again.results[0]?.isError).toBe(false);
   expect(starts()).toBe(2);
+});
+
+test("a server that fails again and again is not started without end", async () => {
+  const { results } = await run(
+    program(),
+    Array.from({ length: 7 }, () => "die"),
+  );
+  expect(results.at(-1)?.text).toMatch(
+    /MCP server test failed 5 times and is not started again for 10 minutes/,
+  );
+  expect(starts()).toBe(5);
 });
 
 test("enabled tools and denied tools limit the offer", async () => {
@@ -135,6 +147,16 @@ test("a reading call whose answer is lost is sent again to a new process", async
   const { results } = await run(program(), ["die_reading"]);
   expect(results[0]?.isError).toBe(true);
   expect(logged().filter((line) => line === "call die_reading").length).toBeGreaterThan(1);
+});
+
+test("a call that hangs ends by its time-out, with the server, and is reported as uncertain", async () => {
+  servers = new McpServers({ variable: () => undefined, callMs: 200 });
+  const { results } = await run(program(), ["wait", "greet"]);
+  expect(results[0]?.text).toMatch(
+    /did not answer the call of wait: it was silent for too long.*nobody knows/,
+  );
+  expect(results[1]?.text).toBe("Hello you, no token.");
+  expect(starts()).toBe(2);
 });
 
 test("a result that is too large is cut with a note", async () => {
@@ -201,7 +223,12 @@ describe("before a session starts", () => {
       /secret written into its settings: API_KEY/,
     ],
     ["a sandbox", program(), { sandbox: "virtual" }, /would run outside of the sandbox/],
-    ["an address", { type: "http", url: "https://a.example", headers: {} }, {}, /at an address/],
+    [
+      "a literal secret in a header",
+      { type: "http", url: "https://a.example", headers: { Authorization: "Bearer k" } },
+      {},
+      /secret written into its settings: Authorization/,
+    ],
   ])("%s refuses the agent", (_name, server, change, message) => {
     expect(() => check({ source: inProject, mcpServers: { test: server }, ...change })).toThrow(message);
   });

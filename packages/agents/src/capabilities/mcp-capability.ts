@@ -3,20 +3,32 @@
 //   mcp-capability-1. A session keeps the servers and the tools of its start. A server that changes its tools later changes no offer.
 //   mcp-capability-2. The annotations of a tool are hints for the effect class alone. They permit nothing: without a rule each call asks.
 //   mcp-capability-3. A call that neither only reads nor may be repeated is sent once. When its answer is lost, the model is told so.
+//       A call that the server has not begun is sent again, like every failed task.
+//       A question of the server during a call ends the task. The answer is the input of the next one, which continues the call. When the
+//       process that held the call has ended, a call that may be repeated begins again with the same answers.
 //   mcp-capability-4. State and journal have the settings of a server as they were written, with placeholders instead of values.
 
-import { type EffectClass, HoldfastError } from "@holdfast/core";
-import { defineTask, type TaskContext } from "@holdfast/runtime";
+import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
+import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
-import { CallLostError, ServerFailedError } from "../mcp/connection.ts";
+import {
+  CallLostError,
+  saysSignIn,
+  ServerFailedError,
+  signInAdvice,
+  SignInNeededError,
+} from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
-import type { McpServers } from "../mcp/mcp-servers.ts";
+import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
+import { questionHash } from "../mcp/open-call.ts";
 import { resultText } from "../mcp/result-text.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
+import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/declared-effect.ts";
-import { cutText, renderResult, type Tool } from "../model-loop/tool.ts";
+import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tool.ts";
+import { askForServer } from "./server-dialog.ts";
 
 type ServerFact = {
   readonly name: string;
@@ -34,11 +46,30 @@ interface CallInput {
   readonly folder: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
+  /** The call continues after questions of the server. */
+  readonly resumed?: Resumed;
+}
+
+interface Resumed {
+  /** The task that began the call. */
+  readonly call: string;
+  readonly answers: Readonly<Record<string, ServerAnswer>>;
+  /** The call is open in the process that asked. */
+  readonly isOpen: boolean;
+  readonly state?: string;
+  /** Every answer of this call by the hash of its question. */
+  readonly known: Readonly<Record<string, ServerAnswer>>;
 }
 
 interface CallOutput {
   readonly text: string;
   readonly isError: boolean;
+  readonly asks?: Asks;
+}
+
+/** Questions of the server. `text` says that they are open. */
+interface Asks extends Pick<Resumed, "call" | "isOpen" | "state"> {
+  readonly questions: readonly ServerQuestion[];
 }
 
 /** The field of `_meta` by which a server can remove duplicates. */
@@ -50,28 +81,11 @@ const UNCERTAIN =
 // oxlint-disable-next-line typescript/no-explicit-any -- facts are JSON, and the type of a server is a union.
 export function mcpCapability(servers: McpServers): Capability<any> {
   const call = async (input: CallInput, task: TaskContext, effect: EffectClass): Promise<CallOutput> => {
-    const { name, server, folder, tool, args } = input;
-    const session = { sessionId: task.sessionId, name, server, folder };
+    const { name, server, folder } = input;
     try {
-      return await servers.with(session, async ({ connection, redactor }) => {
-        try {
-          const result = await connection.call({
-            tool,
-            args,
-            signal: task.signal,
-            meta: effect === "keyed" ? { [IDEMPOTENCY_KEY]: task.idempotencyKey } : {},
-            onProgress: (progress) => task.progress(redactor.value(progress)),
-          });
-          const text = cutText(resultText(result), MCP_LIMITS.resultChars);
-          return { text: redactor.text(text), isError: result.isError === true };
-        } catch (error) {
-          if (error instanceof ServerFailedError && connection.hasNewTools)
-            throw new ServerFailedError(
-              `${error.message}. The server has changed its tools since this session began.`,
-            );
-          throw error;
-        }
-      });
+      return await servers.with({ sessionId: task.sessionId, name, server, folder }, (open) =>
+        takeStep(open, input, task, effect),
+      );
     } catch (error) {
       if (error instanceof ServerFailedError) return { text: error.message, isError: true };
       // mcp-capability-3.
@@ -88,6 +102,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       retry: { nonRetryable: ["config_invalid"] },
       guardRepeats: true,
       run: (input, task) => call(input, task, effect),
+      ...(effect === "once" ? { sessionLeft: (sessionId, how) => servers.leave(sessionId, how) } : {}),
     });
   const tasks = {
     read: taskOf("mcp_read", "read"),
@@ -112,7 +127,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
         schedule: async (ctx) => {
           let isError = false;
           const outcome = await renderResult(async () => {
-            const result = await ctx.scheduleTask(tasks[effect], input);
+            const result = await callWithAnswers(ctx, tasks[effect], input);
             ({ isError } = result);
             return result.text;
           });
@@ -132,10 +147,14 @@ export function mcpCapability(servers: McpServers): Capability<any> {
           throw new HoldfastError("agent_invalid", `there are no settings for the MCP server "${server}"`);
         const folder = workspace.root;
         const session = { sessionId: task.sessionId, name, server, folder };
-        const found = await servers.with(session, async ({ connection }) => ({
-          ...readTools(name, await connection.tools(), server.enabledTools),
-          instructions: cutText(connection.instructions, MCP_LIMITS.instructionsChars),
-        }));
+        const found = await servers
+          .with(session, async ({ connection }) => ({
+            ...readTools(name, await connection.tools(), server.enabledTools),
+            instructions: cutText(connection.instructions, MCP_LIMITS.instructionsChars),
+          }))
+          .catch((error: unknown) => {
+            throw error instanceof SignInNeededError ? signInPause(error) : error;
+          });
         const tools = found.tools.map((tool) => ({
           ...tool,
           effect: declaredEffect(agent, tool.offered) ?? tool.effect,
@@ -149,6 +168,80 @@ export function mcpCapability(servers: McpServers): Capability<any> {
       tools: facts.flatMap((fact) => fact.tools.map((tool) => toolOf(fact, tool))),
     }),
   };
+}
+
+/** The session waits for the sign-in. Nothing was done before. */
+function signInPause({ message }: SignInNeededError): PauseError {
+  return new PauseError("unauthenticated", message, { pause: { reason: "auth_required" } });
+}
+
+/** One step of a call: until its result or until a question. */
+async function takeStep(
+  { connection, redactor }: OpenServer,
+  { name, tool, args, resumed }: CallInput,
+  task: TaskContext,
+  effect: EffectClass,
+): Promise<CallOutput> {
+  const id = resumed?.call ?? task.taskId;
+  const isGone = resumed?.isOpen === true && !connection.hasOpenCall(id);
+  if (isGone && effect === "once")
+    throw new CallLostError(
+      `the call of ${tool} of the MCP server ${name} was cut off while it waited for an answer`,
+    );
+  try {
+    const step = await connection.call({
+      id,
+      tool,
+      args,
+      signal: task.signal,
+      meta: effect === "keyed" ? { [IDEMPOTENCY_KEY]: task.idempotencyKey } : {},
+      answers: isGone ? {} : (resumed?.answers ?? {}),
+      state: resumed?.state,
+      known: resumed?.known ?? {},
+      onProgress: (progress) => task.progress(redactor.value(progress)),
+    });
+    if (step.type === "asks") {
+      const { isOpen, state } = step;
+      const questions = redactor.value(step.questions) as readonly ServerQuestion[];
+      const asks: Asks = { call: id, questions, isOpen, ...(state === undefined ? {} : { state }) };
+      return { text: "The server asks a person.", isError: false, asks };
+    }
+    const text = redactor.text(cutText(resultText(step.result), MCP_LIMITS.resultChars));
+    const isError = step.result.isError === true;
+    // Some servers say in a result that the sign-in has expired.
+    return { text: isError && saysSignIn(text) ? `${text}\n${signInAdvice(name)}` : text, isError };
+  } catch (error) {
+    if (error instanceof ServerFailedError && connection.hasNewTools)
+      throw new ServerFailedError(
+        `${error.message}. The server has changed its tools since this session began.`,
+      );
+    throw error;
+  }
+}
+
+/** Steps of a call with the questions of the server in between. Schedules the first step at once. */
+async function callWithAnswers(
+  ctx: ToolContext,
+  task: TaskDefinition<CallInput, CallOutput>,
+  first: CallInput,
+): Promise<CallOutput> {
+  let known: Resumed["known"] = {};
+  let asked = 0;
+  for (let input = first; ;) {
+    const output = await ctx.scheduleTask(task, input);
+    if (output.asks === undefined) return output;
+    const { questions, ...open } = output.asks;
+    asked += Math.max(1, questions.length);
+    if (asked > MCP_LIMITS.questions) return { text: askedTooOften(input), isError: true };
+    const answers = await askForServer(ctx, { server: input.name, tool: input.tool }, questions);
+    for (const one of questions)
+      known = { ...known, [questionHash(one)]: answers[one.key] ?? { action: "cancel" } };
+    input = { ...first, resumed: { ...open, answers, known } };
+  }
+}
+
+function askedTooOften({ name, tool }: CallInput): string {
+  return `The call of ${tool} was given up: the MCP server ${name} asked more than ${MCP_LIMITS.questions} questions. ${UNCERTAIN}`;
 }
 
 function promptPart({ name, tools, instructions, leftOut }: ServerFact): string {

@@ -1,8 +1,8 @@
 // `withMcpServers`: the record of an agent with the settings of its MCP servers, checked before a session starts.
 //
-//   session-servers-1. A server is a program to start. Settings from a folder that the user has not trusted are not used.
+//   session-servers-1. A server is a program to start, or an address that learns what a session does. Settings from a folder that the user has not trusted are not used.
 //   session-servers-2. A placeholder without a value, and a literal secret, refuse the session before anything starts.
-//   session-servers-3. A server would run outside of a sandbox. An agent in a sandbox has none.
+//   session-servers-3. A program would run outside of a sandbox. An agent in a sandbox has servers at an address alone.
 
 import { HoldfastError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
@@ -10,12 +10,11 @@ import { dirname } from "node:path";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
-import { readMcpFiles } from "../agent-files/mcp-files.ts";
+import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
+import { literalSecret } from "../agent-files/format/literal-secret.ts";
 import { isTrusted } from "../agent-files/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
-
-const SECRET_NAME = /token|secret|passw|api_?key|credential|authorization/i;
 
 /**
  * The record with settings in the place of each name of a server. Servers of the project that its `tools` name are added.
@@ -45,7 +44,7 @@ export function withMcpServers(record: AgentRecord, places: AgentPlaces): AgentR
         at: record.source.path,
         fix:
           untrusted === undefined
-            ? "add it to `.mcp.json` of the project, or write its settings into the agent's file"
+            ? "add it (`holdfast mcp add`), or write its settings into the agent's file"
             : `read ${untrusted.path}, and then run \`holdfast agents trust\``,
       },
     );
@@ -72,14 +71,8 @@ function checkServer(
   places: AgentPlaces,
 ): void {
   const at = source.path;
-  if (server.type === "http")
-    throw new HoldfastError(
-      "agent_invalid",
-      `agent "${agent}" asks for the MCP server ${name} at an address, and this version uses servers that are programs`,
-      { at, fix: "use a program (`command`) in a copy of the file, and run the copy" },
-    );
   // session-servers-3.
-  if (sandbox !== null && sandbox !== filesystemSandbox.name)
+  if (server.type === "stdio" && sandbox !== null && sandbox !== filesystemSandbox.name)
     throw new HoldfastError(
       "agent_invalid",
       `agent "${agent}" has the sandbox "${sandbox}" and the MCP server ${name}, which would run outside of the sandbox`,
@@ -91,13 +84,21 @@ function checkServer(
     sessionId: "session",
     folder: places.project,
   };
-  for (const [variable, value] of Object.entries(server.env))
-    if (SECRET_NAME.test(variable) && value !== "" && !value.includes("${"))
-      throw new HoldfastError(
-        "config_invalid",
-        `the MCP server ${name} has a secret written into its settings: ${variable}`,
-        { at, fix: `set the variable ${variable}, and write \${${variable}} in its place` },
-      );
-  for (const text of [server.command, ...server.args, ...Object.values(server.env)])
+  const settings = server.type === "http" ? server.headers : server.env;
+  const secret = literalSecret(server);
+  if (secret !== undefined)
+    throw new HoldfastError(
+      "config_invalid",
+      `the MCP server ${name} has a secret written into its settings: ${secret}`,
+      { at, fix: secretFix(server, secret) },
+    );
+  const texts = server.type === "http" ? [server.url] : [server.command, ...server.args];
+  for (const text of [...texts, ...Object.values(settings)])
     fillPlaceholders(text, values, `the MCP server ${name}`);
+}
+
+function secretFix({ type }: McpServer, name: string): string {
+  return type === "http" || !/^\w+$/.test(name)
+    ? "set a variable such as MCP_TOKEN, and write ${MCP_TOKEN} in its place"
+    : `set the variable ${name}, and write \${${name}} in its place`;
 }

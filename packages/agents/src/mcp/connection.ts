@@ -2,7 +2,7 @@
 //
 //   connection-1. Every wait has a limit, and a server that reaches it is ended: a silent server is no server for the next call either.
 //   connection-2. An error names the server, says what the server did, and has the text that its process printed.
-//   connection-3. `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took effect.
+//   connection-3. The class of an error says what a caller can do about it (`call-errors.ts`).
 //   connection-4. The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
 
 import { toError } from "@holdfast/core";
@@ -10,73 +10,98 @@ import {
   Client,
   SdkError,
   SdkErrorCode,
-  type CallToolResult,
+  UrlElicitationRequiredError,
   type JsonSchemaValidator,
   type Tool,
   type Transport,
 } from "@modelcontextprotocol/client";
 
+import {
+  CallLostError,
+  classOf,
+  ENDED,
+  ServerFailedError,
+  signInAdvice,
+  SignInNeededError,
+} from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
+import { OpenCall, type CallStep, type StepContext } from "./open-call.ts";
+import { questionOf, type Elicitation, type ServerAnswer } from "./server-questions.ts";
 
 /** A transport that can say why it is closed. */
 export interface ServerTransport extends Transport {
   readonly isClosed: boolean;
+  /** Completes "the server did not answer: …". */
   whyClosed(): string | undefined;
+  /** The output of the server beside its messages. */
   printed(): string;
 }
 
-/** A call was sent and its answer was lost (connection-3). */
-export class CallLostError extends Error {
-  override name = "McpCallLostError";
-}
-
-/** A server that cannot be reached, or does not speak MCP. */
-export class ServerFailedError extends Error {
-  override name = "McpServerError";
-}
-
-/** A call, and the person or process that wants it. */
-export interface ServerCall {
+/** A call, or the continuation of one. */
+export interface ServerCall extends StepContext {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
   readonly meta: Readonly<Record<string, unknown>>;
-  readonly onProgress: (progress: unknown) => void;
+  /** Finds the call again while it is open. */
+  readonly id: string;
+  /** Answers to the questions of an earlier step, by their keys. */
+  readonly answers: Readonly<Record<string, ServerAnswer>>;
+  /** The server's note of an earlier step. */
+  readonly state?: string | undefined;
+  /** Answers by `questionHash`. */
+  readonly known: Readonly<Record<string, ServerAnswer>>;
+}
+
+export interface NewConnection {
+  /** The name of the server. */
+  readonly name: string;
+  /** A call without any progress may take this long. */
+  readonly callMs: number;
+  /** Makes a transport that is not started. */
+  readonly open: () => ServerTransport;
 }
 
 export class McpConnection {
   readonly #name: string;
+  readonly #callMs: number;
   readonly #client: Client;
   readonly #transport: ServerTransport;
+  /** Calls that have no result yet, by their ids. */
+  readonly #calls = new Map<string, OpenCall>();
   #hasNewTools = false;
 
-  private constructor(name: string, client: Client, transport: ServerTransport) {
+  private constructor({ name, callMs }: NewConnection, client: Client, transport: ServerTransport) {
     this.#name = name;
+    this.#callMs = callMs;
     this.#client = client;
     this.#transport = transport;
     client.setNotificationHandler("notifications/tools/list_changed", () => {
       this.#hasNewTools = true;
     });
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      const { action, ...rest } = await this.#answer(params);
+      return { action, ...rest };
+    });
   }
 
   /**
-   * Connects by the newest version of MCP that the server speaks.
+   * Connects by the newest version of MCP that the server speaks. Some older servers end at a question of the newest version; they
+   * are started again.
    *
-   * @param open makes a transport that is not started. Some older servers end at a question of the newest version; they are started again.
-   * @throws ServerFailedError
+   * @throws an error of `call-errors.ts`
    */
-  static async open(name: string, open: () => ServerTransport): Promise<McpConnection> {
-    const first = await connect(name, open(), "auto");
-    if (!(first instanceof ServerFailedError)) return first;
+  static async open(wanted: NewConnection): Promise<McpConnection> {
+    const first = await connect(wanted, "auto");
+    if (first instanceof McpConnection) return first;
     if (!first.message.includes(ENDED)) throw first;
-    const second = await connect(name, open(), "legacy");
-    if (second instanceof ServerFailedError) throw second;
-    return second;
+    const second = await connect(wanted, "legacy");
+    if (second instanceof McpConnection) return second;
+    throw second;
   }
 
   /** @internal For `connect`. */
-  static of(name: string, client: Client, transport: ServerTransport): McpConnection {
-    return new McpConnection(name, client, transport);
+  static of(wanted: NewConnection, client: Client, transport: ServerTransport): McpConnection {
+    return new McpConnection(wanted, client, transport);
   }
 
   get isClosed(): boolean {
@@ -92,7 +117,12 @@ export class McpConnection {
     return this.#client.getInstructions() ?? "";
   }
 
-  /** @throws ServerFailedError */
+  /** The version of MCP that both sides speak. */
+  get version(): string {
+    return this.#client.getNegotiatedProtocolVersion() ?? "";
+  }
+
+  /** @throws ServerFailedError, or another error of `call-errors.ts` */
   async tools(): Promise<readonly Tool[]> {
     if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     try {
@@ -100,33 +130,72 @@ export class McpConnection {
     } catch (error) {
       const why = this.#explain(error, "did not list its tools");
       await this.close();
-      throw new ServerFailedError(why);
+      throw failureOf(this.#name, error, why);
     }
   }
 
-  /** @throws CallLostError, ServerFailedError, or the reason of the signal */
-  async call({ tool, args, signal, meta, onProgress }: ServerCall): Promise<CallToolResult> {
+  /** A call waits for an answer. */
+  get hasOpenCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  hasOpenCall(id: string): boolean {
+    return this.#calls.has(id);
+  }
+
+  /**
+   * Begins a call or continues the open one of this id.
+   *
+   * @throws an error of `call-errors.ts`, or the reason of the signal
+   */
+  async call(wanted: ServerCall): Promise<CallStep> {
+    const { id, tool, signal } = wanted;
+    const open = this.#calls.get(id) ?? this.#begin(wanted);
+    this.#calls.set(id, open);
     try {
-      return await this.#client.callTool(
-        { name: tool, arguments: { ...args }, _meta: meta },
-        {
-          signal,
-          timeout: MCP_LIMITS.callMs,
-          maxTotalTimeout: MCP_LIMITS.callTotalMs,
-          resetTimeoutOnProgress: true,
-          onprogress: onProgress,
-        },
-      );
+      return await open.next(wanted.answers, wanted);
     } catch (error) {
       signal.throwIfAborted();
-      const why = this.#explain(error, `did not answer the call of ${tool}`);
-      if (!isLoss(error)) throw new ServerFailedError(why);
-      await this.close(); // connection-1.
-      throw new CallLostError(why);
+      if (error instanceof UrlElicitationRequiredError) return asksToOpen(error);
+      const kind = classOf(error);
+      const what =
+        kind === ServerFailedError ? `refused the call of ${tool}` : `did not answer the call of ${tool}`;
+      const why = this.#explain(error, what);
+      if (kind !== ServerFailedError) await this.close(); // connection-1.
+      throw new kind(advised(this.#name, kind, why));
+    } finally {
+      if (open.isOver || signal.aborted) this.#calls.delete(id);
     }
+  }
+
+  #begin({ tool, args, meta, answers, state, known }: ServerCall): OpenCall {
+    const retry = {
+      ...(Object.keys(answers).length === 0 ? {} : { inputResponses: answers }),
+      ...(state === undefined ? {} : { requestState: state }),
+    };
+    const params = { name: tool, arguments: { ...args }, _meta: { ...meta }, ...retry };
+    return new OpenCall({
+      known,
+      callMs: this.#callMs,
+      send: (signal, onprogress) =>
+        this.#client.callTool(params, {
+          signal,
+          onprogress,
+          timeout: NEVER_MS, // `OpenCall` has the time-outs.
+          allowInputRequired: true,
+        }),
+    });
+  }
+
+  /** Servers before 2026-07-28 do not say which call a question is for. Calls of one session follow each other. */
+  #answer(elicitation: Elicitation): Promise<ServerAnswer> | ServerAnswer {
+    const call = [...this.#calls.values()].find(({ isOver }) => !isOver);
+    return call?.ask(elicitation) ?? { action: "cancel" };
   }
 
   async close(): Promise<void> {
+    for (const call of this.#calls.values()) call.end(new CallLostError("the connection was closed"));
+    this.#calls.clear();
     await this.#client.close().catch(() => {});
     await this.#transport.close().catch(() => {});
   }
@@ -137,17 +206,23 @@ export class McpConnection {
   }
 }
 
-const ENDED = "its process ended";
+/** The longest time of a timer. */
+const NEVER_MS = 2 ** 31 - 1;
 
-async function connect(
-  name: string,
-  transport: ServerTransport,
-  mode: "auto" | "legacy",
-): Promise<McpConnection | ServerFailedError> {
+/** A server before 2026-07-28 refuses a call until a person has opened an address. The call then begins again. */
+function asksToOpen({ elicitations }: UrlElicitationRequiredError): CallStep {
+  const questions = elicitations.slice(0, MCP_LIMITS.questions).map((one, at) => questionOf(String(at), one));
+  return { type: "asks", questions, isOpen: false };
+}
+
+async function connect(wanted: NewConnection, mode: "auto" | "legacy"): Promise<McpConnection | Error> {
+  const { name } = wanted;
+  const transport = wanted.open();
   const client = new Client(
     { name: "holdfast", version: "1" },
     {
-      capabilities: {},
+      capabilities: { elicitation: { form: {}, url: {} } },
+      inputRequired: { autoFulfill: false },
       versionNegotiation: { mode, probe: { timeoutMs: MCP_LIMITS.probeMs } },
       listMaxPages: MCP_LIMITS.pages,
       // connection-4.
@@ -160,10 +235,10 @@ async function connect(
   );
   try {
     await client.connect(transport, { timeout: MCP_LIMITS.startMs });
-    return McpConnection.of(name, client, transport);
+    return McpConnection.of(wanted, client, transport);
   } catch (error) {
     await transport.close().catch(() => {});
-    return new ServerFailedError(explain(name, transport, error, "did not answer when it was started"));
+    return failureOf(name, error, explain(name, transport, error, "did not answer when it was started"));
   }
 }
 
@@ -173,16 +248,23 @@ function explain(name: string, transport: ServerTransport, error: unknown, what:
 }
 
 function causeOf(transport: ServerTransport, error: unknown): string {
-  const why = transport.whyClosed();
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
     return "it was silent for too long";
-  if (why !== undefined) return `${ENDED}, ${why}`;
-  return toError(error).message;
+  const cause = toError(error);
+  return transport.whyClosed() ?? cutText(cause.message);
 }
 
-function isLoss(error: unknown): boolean {
-  if (!(error instanceof SdkError)) return false;
-  return [SdkErrorCode.RequestTimeout, SdkErrorCode.ConnectionClosed, SdkErrorCode.SendFailed].includes(
-    error.code,
-  );
+/** An answer that is no message may be a whole page. */
+function cutText(text: string): string {
+  return text.length > MCP_LIMITS.reasonChars ? `${text.slice(0, MCP_LIMITS.reasonChars)}…` : text;
+}
+
+/** Nothing was called, so nothing is lost. */
+function failureOf(name: string, error: unknown, why: string): Error {
+  const kind = classOf(error);
+  return kind === CallLostError ? new ServerFailedError(why) : new kind(advised(name, kind, why));
+}
+
+function advised(name: string, kind: unknown, why: string): string {
+  return kind === SignInNeededError ? `${why}. ${signInAdvice(name)}` : why;
 }

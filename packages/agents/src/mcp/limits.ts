@@ -9,16 +9,42 @@ export const MCP_LIMITS = {
   callMs: 300_000,
   /** A call, whatever progress the server reports. */
   callTotalMs: 1_800_000,
-  /** A connection that no call has used is closed; the next call opens it again. */
-  idleMs: 60_000,
+  /** A connection that no call has used is closed, for sessions whose end this process does not see. The next call opens it again. */
+  idleMs: 1_800_000,
+  /** A program that failed so often in this time is not started again before its end. */
+  failures: 5,
+  failuresMs: 600_000,
   /** A server may take this long to end when its input is closed, and again after SIGTERM. */
   endMs: 2_000,
+  /** The connection of a request to a server at an address, with TLS. */
+  connectMs: 10_000,
+  headerBytes: 64 * 1024,
+  /** A server of an older version may continue a stream that was cut off. Nothing is sent to it again. */
+  reconnection: {
+    initialReconnectionDelay: 500,
+    maxReconnectionDelay: 5_000,
+    reconnectionDelayGrowFactor: 2,
+    maxRetries: 3,
+  },
   /** One message of a server. */
   messageChars: 16 * 1024 * 1024,
   /** All messages of a server between two of ours. */
   burstChars: 64 * 1024 * 1024,
   /** Lines on standard output that are no messages. Some servers print a greeting there. */
   strayLines: 100,
+  /** Questions of a server in one call. */
+  questions: 10,
+  questionChars: 4_000,
+  /** How often a person is asked for one form. */
+  answersPerForm: 5,
+  /** A call stays open in this process until its question has an answer, and no longer than this. */
+  answerMs: 3_600_000,
+  /** A person signs in within this time. */
+  signInMs: 300_000,
+  /** A token is renewed this long before its end. */
+  renewAheadMs: 60_000,
+  /** The words of a server in an error. */
+  reasonChars: 1_000,
   toolsPerServer: 200,
   pages: 20,
   toolDescriptionChars: 2_000,

@@ -3,8 +3,9 @@
 //   mcp-servers-1. A server belongs to one session, so that no session sees the state or the files of another one.
 //   mcp-servers-2. A connection that was lost, or that no call has used for some time, is opened again by the next call.
 //       The same happens in the process that a session was moved to.
-//   mcp-servers-3. A server ends when no call has used it for a minute, and with this process. A process that was killed leaves its
-//       server to the next start of the same server, which ends what it finds.
+//   mcp-servers-3. A server ends when its session leaves the memory of this process, and with the process. A process that was killed
+//       leaves its servers to the next process with the session, which ends them before it starts one.
+//   mcp-servers-4. A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
 import { HoldfastError } from "@holdfast/core";
@@ -12,9 +13,14 @@ import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment } from "@holdf
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
-import { CallLostError, McpConnection, ServerFailedError, type ServerTransport } from "./connection.ts";
+import { redactedError, ServerFailedError } from "./call-errors.ts";
+import { McpConnection, type ServerTransport } from "./connection.ts";
+import { HttpTransport } from "./http-transport.ts";
 import { MCP_LIMITS } from "./limits.ts";
 import { fillPlaceholders, type PlaceholderValues } from "./placeholders.ts";
+import { serverFetch } from "./server-fetch.ts";
+import { serverTokens, type ServerTokensOptions } from "./sign-in/server-tokens.ts";
+import { signInKey, type SignInStore } from "./sign-in/sign-in-record.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** A server of a session, with the placeholders as they were written. */
@@ -29,12 +35,23 @@ export interface SessionServer {
 export interface McpServersOptions {
   /** The values of placeholders. Must not throw. */
   readonly variable: (name: string, sessionId: string) => string | undefined;
+  /** The sign-ins of the user; none by default. */
+  readonly signIns?: SignInStore;
+  /** A call without any progress may take this long. */
+  readonly callMs?: number;
 }
 
 /** A connection with the values that must not be shown. */
 export interface OpenServer {
   readonly connection: McpConnection;
   readonly redactor: Redactor;
+}
+
+interface SessionServers {
+  /** Servers of an earlier process have ended (mcp-servers-3). */
+  readonly cleaned: Promise<void>;
+  /** When a program failed, by its key (mcp-servers-4). */
+  readonly failures: Map<string, number[]>;
 }
 
 interface Held {
@@ -47,21 +64,28 @@ interface Held {
 
 export class McpServers {
   readonly #variable: McpServersOptions["variable"];
+  readonly #callMs: number;
+  readonly #signIns: SignIns | undefined;
   readonly #supervisor = new ProcessSupervisor({
     environment: hostEnvironment,
     namespaces: "if_available",
   });
   readonly #held = new Map<string, Held>();
+  /** The sessions of this process that have used a server. */
+  readonly #sessions = new Map<string, SessionServers>();
   #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: McpServersOptions) {
     this.#variable = options.variable;
+    this.#signIns =
+      options.signIns === undefined ? undefined : { store: options.signIns, renewals: new Map() };
+    this.#callMs = options.callMs ?? MCP_LIMITS.callMs;
   }
 
   /**
    * Uses the connection of a session to a server, and opens it when there is none.
    *
-   * @throws ServerFailedError, HoldfastError `config_invalid` for a placeholder without a value, and the errors of `use`.
+   * @throws errors of `call-errors.ts`, HoldfastError `config_invalid` for a placeholder without a value, and the errors of `use`.
    */
   async with<T>(wanted: SessionServer, use: (open: OpenServer) => Promise<T>): Promise<T> {
     const held = this.#hold(wanted);
@@ -69,14 +93,21 @@ export class McpServers {
     try {
       return await use(await held.opening);
     } catch (error) {
-      // The output of a process may have the values that it was given.
-      if (error instanceof CallLostError) throw new CallLostError(held.redactor.text(error.message));
-      if (error instanceof ServerFailedError) throw new ServerFailedError(held.redactor.text(error.message));
-      throw error;
+      throw redactedError(error, held.redactor);
     } finally {
       held.calls--;
       held.usedAt = performance.now();
     }
+  }
+
+  /** mcp-servers-3. */
+  async leave(sessionId: string, { isWaiting }: { readonly isWaiting: boolean }): Promise<void> {
+    if (!isWaiting) this.#sessions.delete(sessionId);
+    const own = [...this.#held].filter(
+      ([key, held]) =>
+        key.startsWith(`${tagOf(sessionId)}/`) && !(isWaiting && held.connection?.hasOpenCalls === true),
+    );
+    await Promise.all(own.map(([key, held]) => this.#close(key, held)));
   }
 
   async close(): Promise<void> {
@@ -88,18 +119,23 @@ export class McpServers {
     const key = keyOf(wanted);
     const known = this.#held.get(key);
     if (known !== undefined && known.connection?.isClosed !== true) return known; // mcp-servers-2.
+    const session = this.#sessionOf(wanted.sessionId);
+    if (known !== undefined) noteFailure(session, key);
     const redactor = new Redactor();
     const held: Held = {
       redactor,
       connection: undefined,
-      opening: this.#open(wanted, key, redactor),
+      opening: this.#open(wanted, key, redactor, session),
       usedAt: performance.now(),
       calls: 0,
     };
     this.#held.set(key, held);
     held.opening.then(
       ({ connection }) => (held.connection = connection),
-      () => this.#forget(key, held),
+      () => {
+        noteFailure(session, key);
+        this.#forget(key, held);
+      },
     );
     this.#sweeping ??= setInterval(() => this.#sweep(), MCP_LIMITS.idleMs / 10).unref();
     return held;
@@ -109,21 +145,41 @@ export class McpServers {
     { sessionId, name, server, folder }: SessionServer,
     key: string,
     redactor: Redactor,
+    session: SessionServers,
   ): Promise<OpenServer> {
     const values: PlaceholderValues = {
       variable: (variable) => this.#variable(variable, sessionId),
       sessionId,
       folder,
     };
-    const open = openerOf({ name, server, values, redactor, key, supervisor: this.#supervisor });
-    await endTagged(key); // mcp-servers-3.
-    return { connection: await McpConnection.open(name, open), redactor };
+    const open = openerOf({
+      name,
+      server,
+      values,
+      redactor,
+      key,
+      supervisor: this.#supervisor,
+      signIns: this.#signIns,
+    });
+    if (server.type === "stdio") refuseFailing(name, session, key);
+    await session.cleaned;
+    return { connection: await McpConnection.open({ name, callMs: this.#callMs, open }), redactor };
+  }
+
+  #sessionOf(sessionId: string): SessionServers {
+    const known = this.#sessions.get(sessionId);
+    if (known !== undefined) return known;
+    const cleaned = endTagged(tagOf(sessionId)).then(() => {});
+    const session: SessionServers = { cleaned, failures: new Map() };
+    this.#sessions.set(sessionId, session);
+    return session;
   }
 
   #sweep(): void {
     const before = performance.now() - MCP_LIMITS.idleMs;
     for (const [key, held] of this.#held)
-      if (held.calls === 0 && held.usedAt < before) void this.#close(key, held);
+      if (held.calls === 0 && held.usedAt < before && held.connection?.hasOpenCalls !== true)
+        void this.#close(key, held);
   }
 
   async #close(key: string, held: Held): Promise<void> {
@@ -142,6 +198,21 @@ export class McpServers {
   }
 }
 
+function noteFailure({ failures }: SessionServers, key: string): void {
+  failures.set(key, [...(failures.get(key) ?? []), performance.now()].slice(-MCP_LIMITS.failures));
+}
+
+/** mcp-servers-4. @throws ServerFailedError */
+function refuseFailing(name: string, { failures }: SessionServers, key: string): void {
+  const times = failures.get(key) ?? [];
+  const [first = -Infinity] = times;
+  const leftMs = first + MCP_LIMITS.failuresMs - performance.now();
+  if (times.length < MCP_LIMITS.failures || leftMs <= 0) return;
+  throw new ServerFailedError(
+    `the MCP server ${name} failed ${times.length} times and is not started again for ${Math.ceil(leftMs / 60_000)} minutes`,
+  );
+}
+
 interface Opener {
   readonly name: string;
   readonly server: McpServer;
@@ -149,28 +220,72 @@ interface Opener {
   readonly redactor: Redactor;
   readonly key: string;
   readonly supervisor: ProcessSupervisor;
+  readonly signIns: SignIns | undefined;
 }
 
+type SignIns = Pick<ServerTokensOptions, "store" | "renewals">;
+
 /** @throws HoldfastError `config_invalid` */
-function openerOf({ name, server, values, redactor, key, supervisor }: Opener): () => ServerTransport {
-  const at = `the MCP server ${name}`;
+function openerOf({
+  name,
+  server,
+  values,
+  redactor,
+  key,
+  supervisor,
+  signIns,
+}: Opener): () => ServerTransport {
+  // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
+  const noted: PlaceholderValues = {
+    ...values,
+    variable: (variable) => {
+      const value = values.variable(variable);
+      if (value !== undefined) redactor.add(value);
+      return value;
+    },
+  };
   const fill = (text: string): string => {
-    const filled = fillPlaceholders(text, values, at);
+    const filled = fillPlaceholders(text, noted, `the MCP server ${name}`);
     if (filled !== text) redactor.add(filled);
     return filled;
   };
-  if (server.type === "http")
-    throw new HoldfastError("config_invalid", `${at}: servers at an address are not supported yet`);
-  const env = Object.fromEntries(
-    Object.entries(server.env).map(([variable, value]) => [variable, fill(value)]),
-  );
+  const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
+  if (server.type === "http") {
+    const url = checkedUrl(fill(server.url), name);
+    const headers = fillAll(server.headers);
+    const allowsPrivate = server.isUsers === true;
+    // A header of the settings is another way to sign in.
+    const hasOwn = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
+    const tokens =
+      signIns === undefined || hasOwn
+        ? undefined
+        : serverTokens({
+            ...signIns,
+            key: signInKey(name, url),
+            fetch: serverFetch({ allowsPrivate, refused: () => {} }),
+            hide: (secret) => redactor.add(secret),
+          });
+    return () => new HttpTransport({ url, headers, allowsPrivate, tokens });
+  }
   const program = {
     argv: [fill(server.command), ...server.args.map(fill)] as const,
-    env: scrubEnvironment(hostEnvironment, env),
+    env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
     cwd: values.folder,
     tag: key,
   };
   return () => new StdioTransport(supervisor, program);
+}
+
+/** @throws HoldfastError `config_invalid`. The text is not shown, as it may have values. */
+function checkedUrl(text: string, name: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "")
+    return text;
+  throw new HoldfastError(
+    "config_invalid",
+    `the MCP server ${name}: its address is no URL of http or https without a user name; correct its settings`,
+  );
 }
 
 /** Also the tag of the process tree. It has the definition, so that a changed one is a server of its own. */
@@ -179,5 +294,10 @@ function keyOf({ sessionId, name, server, folder }: SessionServer): string {
     .update(JSON.stringify([server, folder]))
     .digest("hex")
     .slice(0, 16);
-  return `mcp/${sessionId}/${name}/${hash}`;
+  return `${tagOf(sessionId)}/${name}/${hash}`;
+}
+
+/** The tag of all servers of a session. */
+function tagOf(sessionId: string): string {
+  return `mcp/${sessionId}`;
 }

@@ -18,6 +18,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { MCP_LIMITS } from "./limits.ts";
+import { ENDED } from "./call-errors.ts";
 
 export interface StdioProgram {
   readonly argv: readonly [string, ...string[]];
@@ -43,7 +44,8 @@ export class StdioTransport implements Transport {
   readonly #lines = new OutputLines(MCP_LIMITS.messageChars);
   #started: Promise<SupervisedProcess> | undefined;
   #report: ProcessReport | undefined;
-  #isClosed = false;
+  /** `isStopped`: we ended the process, perhaps in the moment in which it ended itself. */
+  readonly #over = { isClosed: false, isStopped: false };
   #offence: string | undefined;
   #burstChars = 0;
   /** Lines that are no messages. */
@@ -84,6 +86,7 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#over.isStopped = this.#report === undefined;
     const started = await this.#started;
     await started?.stop("it is no longer needed", {
       ask: () => started.closeInput(),
@@ -93,13 +96,16 @@ export class StdioTransport implements Transport {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#over.isClosed;
   }
 
   /** stdio-transport-3. */
   whyClosed(): string | undefined {
-    const end = this.#report === undefined ? undefined : describeProcessEnd(this.#report.end);
-    return this.#offence ?? end;
+    if (this.#offence !== undefined) return `${ENDED}, ${this.#offence}`;
+    if (this.#report === undefined) return undefined;
+    return this.#over.isStopped
+      ? `${ENDED} before it answered`
+      : `${ENDED}, ${describeProcessEnd(this.#report.end)}`;
   }
 
   /** The output of the process that was no message, for errors. */
@@ -112,13 +118,13 @@ export class StdioTransport implements Transport {
   }
 
   #end(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#over.isClosed) return;
+    this.#over.isClosed = true;
     this.onclose?.();
   }
 
   #receive(text: string): void {
-    if (this.#offence !== undefined || this.#isClosed) return;
+    if (this.#offence !== undefined || this.#over.isClosed) return;
     this.#burstChars += text.length;
     // stdio-transport-1.
     if (this.#burstChars > MCP_LIMITS.burstChars)

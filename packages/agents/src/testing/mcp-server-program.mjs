@@ -24,6 +24,11 @@ const TOOLS = [
   tool("flood"),
   tool("large"),
   tool("change"),
+  tool("wait"),
+  tool("ask"),
+  tool("ask_reading", { readOnlyHint: true }),
+  tool("ask_forever"),
+  tool("ask_address"),
   tool("environment", { readOnlyHint: true }),
 ];
 if (mode === "mute") setInterval(() => {}, 1_000);
@@ -32,10 +37,30 @@ else if (mode === "garbage") for (let at = 0; at < 200; at++) stdout.write(`garb
 if (mode === "greeting") stdout.write("Welcome to the server!\n");
 
 const text = (said) => ({ content: [{ type: "text", text: said }] });
+/** Questions of ours to the client, by id. */
+const waiting = new Map();
+const ask = (params) =>
+  new Promise((resolve) => {
+    const id = `question ${waiting.size}`;
+    waiting.set(id, resolve);
+    send({ id, method: "elicitation/create", params });
+  });
+const FORM = {
+  message: "Which size?",
+  requestedSchema: {
+    type: "object",
+    properties: {
+      size: { type: "string", enum: ["small", "large"] },
+      count: { type: "integer", default: 1 },
+    },
+    required: ["size"],
+  },
+};
 const input = createInterface({ input: stdin });
 input.on("close", () => note("end"));
 input.on("line", (line) => {
-  const { id, method, params } = JSON.parse(line);
+  const { id, method, params, result: said } = JSON.parse(line);
+  if (method === undefined) return void waiting.get(id)?.(said);
   if (id === undefined || mode === "mute") return;
   const answer = (result) => send({ id, result });
   if (method === "initialize")
@@ -57,6 +82,24 @@ input.on("line", (line) => {
     case "die":
     case "die_reading":
       return exit(7);
+    case "ask":
+    case "ask_reading":
+      return void ask(FORM).then(({ action, content }) => {
+        answer(text(`${action} ${content?.size} ${content?.count}`));
+      });
+    case "ask_address":
+      return void ask({
+        mode: "url",
+        message: "Pay first.",
+        url: "https://pay.example/1",
+        elicitationId: "1",
+      }).then(({ action }) => answer(text(action)));
+    case "ask_forever": {
+      const again = (at) => ask({ ...FORM, message: `Question ${at}?` }).then(() => again(at + 1));
+      return void again(1);
+    }
+    case "wait":
+      return;
     case "flood":
       return void stdout.write("x".repeat(20 * 1024 * 1024));
     case "large":

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isReservedAddress } from "@holdfast/runtime/internal";
+import { addressKind } from "@holdfast/runtime/internal";
 import { afterEach, expect, test } from "vitest";
 
 import { FETCH_LIMITS, fetchPage, hostOf, PUBLIC_NETWORK, type Network } from "./fetch-page.ts";
@@ -31,7 +31,7 @@ async function serve(listener: RequestListener): Promise<void> {
 /** A network in which every name is this machine, and this machine is public. */
 const HERE: Network = {
   lookup: async () => [{ address: "127.0.0.1", family: 4 }],
-  isRefused: (address) => address !== "127.0.0.1" && isReservedAddress(address),
+  isRefused: (address) => address !== "127.0.0.1" && addressKind(address) !== "public",
 };
 
 const at = (path = "/", host = "site.test"): string => `http://${host}:${port}${path}`;

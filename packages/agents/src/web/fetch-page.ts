@@ -11,7 +11,7 @@ import { request as requestPlain, type IncomingMessage, type RequestOptions } fr
 import { request as requestEncrypted } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
-import { isReservedAddress } from "@holdfast/runtime/internal";
+import { addressKind } from "@holdfast/runtime/internal";
 
 export const FETCH_LIMITS = {
   bytes: 4 * 1024 * 1024,
@@ -46,7 +46,7 @@ export const PUBLIC_NETWORK: Network = {
         error === null ? resolve(addresses) : reject(error),
       );
     }),
-  isRefused: isReservedAddress,
+  isRefused: (address) => addressKind(address) !== "public",
 };
 
 /**

@@ -40,10 +40,12 @@ import {
   type ModelProvider,
   type Skill,
 } from "@holdfast/agents";
+import { dirname } from "node:path";
 import { HoldfastError, PauseError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
+import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
@@ -151,7 +153,12 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
       environmentCapability(environmentsBeside(places.trustFile), given),
       siblingsCapability(),
       webCapability(),
-      mcpCapability(new McpServers({ variable: (name) => places.env[name] })),
+      mcpCapability(
+        new McpServers({
+          variable: (name) => places.env[name],
+          signIns: signInStore(dirname(places.trustFile), { env: places.env }),
+        }),
+      ),
     ],
     projectRules: projectRulesOf(places),
   });

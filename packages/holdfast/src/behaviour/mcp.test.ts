@@ -1,6 +1,14 @@
 // MCP servers through the real command: trust, the question about a call, and refusals before a session starts.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,28 +17,33 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Project } from "../testing/holdfast-process.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
+/** The calls of tools that the model asks for, one in each reply. */
+let calls: readonly string[] = ["greet"];
 let project: Project;
 let home: string;
 let server: ScriptedModelServer;
 
 beforeEach(async () => {
+  calls = ["greet"];
   project = new Project();
   home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
   server = await startScriptedModelServer({
-    script: ({ messages }) =>
-      messages.some(({ role }) => role === "assistant")
+    script: ({ messages }) => {
+      const name = calls[messages.filter(({ role }) => role === "assistant").length];
+      return name === undefined
         ? { text: "Done." }
-        : { toolCalls: [{ name: "mcp__test__greet", input: { text: "you" } }] },
+        : { toolCalls: [{ name: `mcp__test__${name}`, input: { text: "you" } }] };
+    },
   });
   const settings = {
     command: process.execPath,
-    args: [PROGRAM],
+    args: [PROGRAM, "good", project.path("log")],
     env: { TEST_TOKEN: "${TEST_TOKEN}" },
   };
   write(".mcp.json", JSON.stringify({ mcpServers: { test: settings } }));
   write(
     ".holdfast/agents/helper.md",
-    "---\nname: helper\ndescription: Helps.\ntools: mcp__test__greet\nholdfast: { approvals: { allow: [mcp__test__greet] } }\nmcpServers: [test]\n---\nYou help.\n",
+    "---\nname: helper\ndescription: Helps.\ntools: mcp__test__*\nholdfast: { approvals: { allow: [mcp__test__*] } }\nmcpServers: [test]\n---\nYou help.\n",
   );
 });
 
@@ -43,6 +56,21 @@ afterEach(async () => {
 function write(path: string, text: string): void {
   mkdirSync(dirname(project.path(path)), { recursive: true });
   writeFileSync(project.path(path), text);
+}
+
+const logged = (): readonly string[] =>
+  existsSync(project.path("log")) ? readFileSync(project.path("log"), "utf8").trim().split("\n") : [];
+
+/** Processes of servers of a session. Other systems than Linux show no environment. */
+function taggedProcesses(tag: string): readonly string[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`HOLDFAST_TAG=${tag}`);
+    } catch {
+      return false; // It is no process, or one of another user, or has just ended.
+    }
+  });
 }
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
@@ -65,4 +93,28 @@ test("a server of a trusted project answers in a run, and its secret is recorded
   const logs = (await run(["logs", "s2"])).stdout;
   expect(logs).toContain("Hello you, ");
   expect(logs).not.toContain("canary-7731");
+});
+
+test("a run that is killed in the middle of a call leaves no server, and repeats nothing", async () => {
+  calls = ["count", "wait", "count"];
+  await run(["agents", "trust"]);
+  const env = {
+    HOME: home,
+    XDG_DATA_HOME: undefined,
+    HOLDFAST_SCRIPTED_MODEL_URL: server.url,
+    TEST_TOKEN: "t",
+  };
+  const killed = project.start(["run", "helper", "Greet.", "--session", "s3"], { stdin: "", env });
+  await expect.poll(logged, { timeout: 50_000 }).toContain("call wait");
+  killed.kill("SIGKILL");
+  await killed.finished;
+  const resumed = await run(["resume", "s3"], { TEST_TOKEN: "t" });
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(logged().filter((line) => line.startsWith("call"))).toEqual([
+    "call count",
+    "call wait",
+    "call count",
+  ]);
+  expect((await run(["logs", "s3"])).stdout).toContain("nobody knows whether it took effect");
+  expect(taggedProcesses("mcp/s3/")).toEqual([]);
 });

@@ -13,8 +13,8 @@ export const GROUPS: readonly (readonly [subject: string, names: readonly string
   ["Work of sessions", ["worktrees", "diff", "merge"]],
   ["Move sessions", ["export", "import", "push", "pull"]],
   ["Run the whole system on this machine", ["local", "up", "down"]],
-  ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token", "mcp"]],
-  ["Set up", ["agents", "models", "rules", "skill", "script", "env", "secret", "config", "doctor"]],
+  ["Run a fleet", ["coordinator", "runner", "runners", "runs", "token"]],
+  ["Set up", ["agents", "models", "rules", "mcp", "skill", "script", "env", "secret", "config", "doctor"]],
 ];
 
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

@@ -6,7 +6,7 @@
 //       `allowPrivate` as well. Addresses of cloud metadata are always refused.
 
 import { UsageError } from "@holdfast/core";
-import { isMetadataAddress, isReservedAddress } from "@holdfast/runtime/internal";
+import { addressKind } from "@holdfast/runtime/internal";
 
 export interface NetworkPolicy {
   /** Hosts, such as `packages.example.org`, `*.example.org` or `git.example.org:8443`. */
@@ -58,6 +58,7 @@ export function isAllowed(target: Target, patterns: readonly string[]): boolean 
 
 /** network-policy-2. */
 export function isAddressAllowed(address: string, target: Target, policy: NetworkPolicy): boolean {
-  if (isMetadataAddress(address)) return false;
-  return !isReservedAddress(address) || isAllowed(target, policy.allowPrivate ?? []);
+  const kind = addressKind(address);
+  if (kind === undefined || kind === "metadata") return false;
+  return kind === "public" || isAllowed(target, policy.allowPrivate ?? []);
 }

@@ -46,6 +46,7 @@ const TASK: OptionRules = {
   cost: functionRule("a function of the input"),
   run: functionRule("run: (input, task) => output"),
   endLost: functionRule("a function of the input and the idempotency key"),
+  sessionLeft: functionRule("a function of the session's id"),
   types: any,
 };
 

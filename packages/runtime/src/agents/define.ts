@@ -96,6 +96,11 @@ export interface TaskDefinition<Input = unknown, Output = unknown> extends TaskT
    * the loss afterwards. `input` is the recorded input.
    */
   readonly endLost?: (input: unknown, idempotencyKey: string) => Promise<void>;
+  /**
+   * A session whose agent has this task left the memory of this process: it ended, is released, or only waits (`isWaiting`) and
+   * may come back. End what the task holds for it, such as a process. Called for every session, whether or not the task ran.
+   */
+  readonly sessionLeft?: (sessionId: string, how: { readonly isWaiting: boolean }) => Promise<void>;
 }
 
 /** An error a task throws when another attempt cannot help. */

@@ -23,6 +23,8 @@ export interface LiveSessionsHost {
   lookAt(at: number): void;
   /** The session is no longer driven here. */
   left(sessionId: string): void;
+  /** The session left memory and only waits. */
+  released(sessionId: string): void;
   /** Report a failure for which no caller waits. */
   warn(sessionId: string, message: string): void;
 }

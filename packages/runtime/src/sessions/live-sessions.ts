@@ -309,6 +309,7 @@ export class LiveSessions {
     this.#waiters.follow(sessionId);
     this.#host.watchdog?.clear(sessionId); // session-handle-1: it waits.
     driver.abandon();
+    this.#host.released(sessionId);
     this.#host.committer.submit({
       change: { type: "release_claim", sessionId, token },
       onResult: onReleased,

@@ -78,6 +78,10 @@ export class LocalTaskExecutor implements TaskExecutor {
   readonly #running = new ChurnMap<number, Attempt>();
   /** Handlers at work that heed their signal, also after their attempt's end (local-task-executor-4). */
   readonly #heeding = new Set<UnsettledTask>();
+  /** Tasks that hold something for a session. Most processes have none. */
+  readonly #holding = new Set<NonNullable<TaskDefinition["sessionLeft"]>>();
+  /** Calls of `sessionLeft` that have not settled. */
+  readonly #ending = new Set<Promise<void>>();
   /** How many attempts began. */
   #begun = 0;
   #onIdle: (() => void) | undefined;
@@ -124,6 +128,7 @@ export class LocalTaskExecutor implements TaskExecutor {
     }
     this.#tasks.set(task.name, task);
     this.#secrets.declare(task);
+    if (task.sessionLeft !== undefined) this.#holding.add(task.sessionLeft);
   }
 
   /** The tasks of an agent, and the secrets of its functions. @throws as `register` does. */
@@ -155,14 +160,24 @@ export class LocalTaskExecutor implements TaskExecutor {
     return (async () => endLost(decodeJson(input), idempotencyKey))();
   }
 
+  /** The session is not in the memory of this process any more. Never throws. */
+  sessionLeft(sessionId: string, how: { readonly isWaiting: boolean }): void {
+    for (const leave of this.#holding) {
+      const ending = (async () => leave(sessionId, how))().catch(() => {});
+      this.#ending.add(ending);
+      void ending.then(() => this.#ending.delete(ending));
+    }
+  }
+
   async close(graceMs = HANDLERS_END_MS): Promise<readonly UnsettledTask[]> {
     for (const attempt of this.#waiting.drain()) attempt.abort("the runtime is closing");
     for (const [, attempt] of this.#running) attempt.abort("the runtime is closing");
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    if (this.#heeding.size === 0) return [];
+    if (this.#heeding.size + this.#ending.size === 0) return [];
     const late = Promise.withResolvers<void>();
     const cancel = this.#clock.setTimer(late.resolve, graceMs);
-    await Promise.race([Promise.all(Array.from(this.#heeding, ({ settled }) => settled)), late.promise]);
+    const ends = [...Array.from(this.#heeding, ({ settled }) => settled), ...this.#ending];
+    await Promise.race([Promise.all(ends), late.promise]);
     cancel();
     return [...this.#heeding];
   }

@@ -16,8 +16,19 @@ const stdio = z.strictObject({
 });
 const http = z.strictObject({
   type: z.enum(["http", "streamable-http", "remote"]).optional(),
-  url: z.url({ protocol: /^https?$/ }),
+  // A part of it may be a placeholder.
+  url: z.union([z.url({ protocol: /^https?$/ }), z.string().regex(/\$\{[^}]+\}/)], {
+    error: "it is no URL of http or https",
+  }),
   headers: texts.default({}),
+  enabledTools: z.array(z.string()).optional(),
+});
+
+const docker = z.strictObject({
+  type: z.literal("docker").optional(),
+  image: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: texts.default({}),
   enabledTools: z.array(z.string()).optional(),
 });
 
@@ -38,13 +49,27 @@ function readMcpServer(given: Readonly<Record<string, unknown>>): McpServer | st
   if (fields["type"] === "sse")
     return "Holdfast does not speak the transport sse, which MCP has deprecated; use http";
   const isProgram = "command" in fields;
-  const read = (isProgram ? stdio : http).safeParse(fields);
+  const isImage = "image" in fields || fields["type"] === "docker";
+  const read = (isProgram ? stdio : isImage ? docker : http).safeParse(fields);
   if (!read.success) {
     const [issue] = read.error.issues;
     const place = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")}: `;
     return `${place}${issue?.message ?? "it does not fit"}`;
   }
+  if ("image" in read.data) return containerOf(read.data);
   return { ...read.data, type: isProgram ? "stdio" : "http" } as McpServer;
+}
+
+/** A container that ends with its input. Docker takes the values of its variables from its own environment, not from its arguments. */
+function containerOf({ image, args, env, enabledTools }: z.output<typeof docker>): McpServer {
+  const variables = Object.keys(env).flatMap((name) => ["-e", name]);
+  return {
+    type: "stdio",
+    command: "docker",
+    args: ["run", "-i", "--rm", "--init", ...variables, image, ...args],
+    env,
+    ...(enabledTools === undefined ? {} : { enabledTools }),
+  };
 }
 
 /** Reads servers by name, each with verdicts of its own. A text names a configured server. */

@@ -1,17 +1,34 @@
-import { takeNothing } from "../../frame/arguments.ts";
+import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+
+/** The options of each action. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  serve: ["url", "parent", "demand", "agent-tools", "allow-delete"],
+  list: ["check"],
+  show: ["check"],
+  add: ["url", "header", "env", "user"],
+  remove: ["user"],
+  login: ["no-browser", "client-id"],
+  logout: [],
+};
 
 export const mcp: Command = {
   name: "mcp",
-  summary: "Serve the tools that start sessions to an MCP client, such as Claude Code",
-  usage: "mcp [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--agent-tools] [--allow-delete]",
+  summary: "Serve sessions to MCP clients, and manage the MCP servers of agents",
+  usage:
+    "mcp [serve] [--url URL] [--parent SESSION] [--demand NAME=VALUE...] [--agent-tools] [--allow-delete] | mcp list [--check] | mcp show NAME [--check] | mcp add NAME [--user] [--env N=V] -- COMMAND [ARGS...] | mcp add NAME --url URL [--user] [--header N=V] | mcp remove NAME [--user] | mcp login NAME [--no-browser] [--client-id ID] | mcp logout NAME",
   description:
-    "An MCP server over standard input and output. Its tools start sessions of the agents that runners offer, wait for them and " +
-    "return their results: list_agent_blueprints, list_agent_sessions, start_agent_session, resume_agent_session, " +
-    "get_agent_session_status, get_agent_session_result and delete_all_agent_sessions. A call that is repeated does no work twice. " +
-    "A coordinator serves the same tools at /mcp. Which coordinator: --url, HOLDFAST_URL, the local stack, or http://127.0.0.1:8765. " +
-    "Exit codes: 0 the client has ended, 2 an option is wrong, 5 there is no token, 130 stopped by Ctrl-C.",
+    "Alone, it is an MCP server over standard input and output for a client such as Claude Code. Its tools start sessions of the agents that " +
+    "runners offer, wait for them and return their results (docs/orchestrator.md). The coordinator is that of --url, HOLDFAST_URL or the local stack. " +
+    "The other actions concern the servers that agents use. " +
+    "An MCP server gives agent files its tools, as mcp__SERVER__TOOL (docs/mcp.md). An agent file names it in `mcpServers` or one of its tools in `tools`. " +
+    "The servers of a project are in .mcp.json and count once you have trusted it; with --user a server is yours, for all projects. No secret is " +
+    "written into a file: write '${NAME}' for the value of a variable. Exit codes: 1 a checked server failed, 2 a name or an option is wrong, 3 a file " +
+    "cannot be used, 4 there is no such server.",
   options: {
+    check: { help: "start the servers and list their tools" },
+    user: { help: "your own file, for all projects" },
+    url: { help: "the address of a server that is no program; for serve, the coordinator", value: "URL" },
     parent: { help: "the session that is called back by the mode async_callback", value: "SESSION" },
     demand: {
       help: "a label that a runner must have for each session; may be given more than once",
@@ -22,14 +39,63 @@ export const mcp: Command = {
     "allow-delete": {
       help: "let delete_all_agent_sessions delete ended sessions that this token started here",
     },
+    "no-browser": { help: "only print the address that a person opens to sign in" },
+    "client-id": { help: "a client that the issuer knows, where it registers none by itself", value: "ID" },
+    header: {
+      help: "a header of each request to the address; may be given more than once",
+      value: "N=V",
+      repeats: true,
+    },
+    env: { help: "a variable of the program; may be given more than once", value: "N=V", repeats: true },
   },
   examples: [
     ["mcp", "for the configuration of a client: command `holdfast`, arguments `mcp`"],
-    ["mcp --agent-tools --demand gpu=yes", "each agent is a tool, and its sessions run where the label is"],
+    ["mcp list --check", "all servers, and whether they answer"],
+    [
+      "mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+      "a program, in .mcp.json of the project",
+    ],
+    [
+      "mcp add issues --user --url https://mcp.example.org/mcp --header 'Authorization=Bearer ${ISSUES_TOKEN}'",
+      "an address, for all projects",
+    ],
+    ["mcp login issues", "sign in by OAuth in a browser; the tokens are kept among your secrets"],
+    ["mcp show files --check", "its settings, its tools and their effects"],
   ],
 
   async run(args, io) {
-    takeNothing(args.positionals, mcp.usage);
-    return (await import("../../mcp-server/serve-mcp.ts")).serveMcp(args, io);
+    const [action = "serve", ...rest] = args.positionals;
+    refuseForeignOptions(mcp, OPTIONS_OF, args);
+    const calls = await import("../../agents/show-mcp-servers.ts");
+    switch (action) {
+      case "serve":
+        takeNothing(rest, mcp.usage);
+        return (await import("../../mcp-server/serve-mcp.ts")).serveMcp(args, io);
+      case "list":
+        takeNothing(rest, mcp.usage);
+        return calls.listServers(args, io);
+      case "show":
+        return calls.showServer(takeOnly(rest, "the name", mcp.usage), args, io);
+      case "add": {
+        const [name, ...command] = rest;
+        if (name === undefined) throw refuse("the name is missing", mcp.usage);
+        return calls.addServer(name, command, args, io, mcp.usage);
+      }
+      case "remove":
+        return calls.removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
+      case "login":
+        return (await import("../../agents/mcp-sign-in.ts")).login(
+          takeOnly(rest, "the name", mcp.usage),
+          args,
+          io,
+        );
+      case "logout":
+        return (await import("../../agents/mcp-sign-in.ts")).logout(
+          takeOnly(rest, "the name", mcp.usage),
+          io,
+        );
+      default:
+        throw refuseAction("mcp", action, Object.keys(OPTIONS_OF), mcp.usage);
+    }
   },
 };

@@ -1,19 +1,17 @@
-// `isReservedAddress`, `isMetadataAddress`: addresses that no program of a model or of an executor may reach.
+// `addressKind`: which network an IP address belongs to. It decides for the address that is dialled, and not for a name.
 
 import { BlockList, isIP, isIPv6 } from "node:net";
 
-/** Whether this is a private, local or reserved address, or a text that is none. */
-export function isReservedAddress(address: string): boolean {
-  return isMetadataAddress(address) || PRIVATE.check(address, familyOf(address));
-}
+/** `metadata`: cloud providers answer there with the credentials of the machine. */
+export type AddressKind = "public" | "loopback" | "private" | "metadata";
 
-/** Whether cloud providers answer here with the credentials of the machine. Also for a text that is no address. */
-export function isMetadataAddress(address: string): boolean {
-  return isIP(address) === 0 || METADATA.check(address, familyOf(address));
-}
-
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return isIPv6(address) ? "ipv6" : "ipv4";
+/** @returns `undefined` for a text that is no address. */
+export function addressKind(address: string): AddressKind | undefined {
+  if (isIP(address) === 0) return undefined;
+  const family = isIPv6(address) ? "ipv6" : "ipv4";
+  if (METADATA.check(address, family)) return "metadata";
+  if (LOOPBACK.check(address, family)) return "loopback";
+  return PRIVATE.check(address, family) ? "private" : "public";
 }
 
 function blockList(...ranges: readonly string[]): BlockList {
@@ -27,12 +25,13 @@ function blockList(...ranges: readonly string[]): BlockList {
 
 const METADATA = blockList("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32");
 
+const LOOPBACK = blockList("127.0.0.0/8", "::1/128");
+
 /** Addresses that no host of the Internet has (IANA special-purpose registries), and those that hide another one. */
 const PRIVATE = blockList(
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
-  "127.0.0.0/8",
   "172.16.0.0/12",
   "192.0.0.0/24",
   "192.0.2.0/24",
@@ -43,7 +42,6 @@ const PRIVATE = blockList(
   "224.0.0.0/4",
   "240.0.0.0/4",
   "::/128",
-  "::1/128",
   "64:ff9b::/96",
   "64:ff9b:1::/48",
   "100::/64",

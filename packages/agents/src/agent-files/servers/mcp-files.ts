@@ -1,0 +1,117 @@
+// `readMcpFiles`: the MCP servers of a project (`.mcp.json`, `.vscode/mcp.json`) and of the user, by name.
+//
+//   mcp-files-1. A file of a project that the user does not trust is listed, and not read: a server of it is a program to start.
+//   mcp-files-2. The first file that has a server of a name counts, and a server that is refused leaves the others usable. The files of the
+//       project go before the file of the user.
+//   mcp-files-3. The file of the user lies in the data folder. It is refused when other users may write it.
+
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { isWritableByOthers } from "@holdfast/runtime/internal";
+import type { McpServer } from "../agent-record.ts";
+import { realPath, type AgentPlaces } from "../agent-places.ts";
+import { newDraft } from "../format/agent-draft.ts";
+import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
+import { FileProblem, readJson } from "../format/front-matter.ts";
+import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
+import { isTrusted } from "../trusted-folders.ts";
+
+/** A file that may have MCP servers. */
+export interface McpPlace {
+  readonly path: string;
+  readonly scope: "project" | "user";
+}
+
+export interface McpFile extends McpPlace {
+  readonly status: "loaded" | "refused" | "untrusted";
+  readonly servers: Readonly<Record<string, McpServer>>;
+  readonly verdicts: readonly FieldVerdict[];
+  /** The reason why the file as a whole cannot be used. */
+  readonly problem: string | null;
+}
+
+/** The files, and the field of each that has the servers. */
+const FILES = [
+  [".mcp.json", "mcpServers"],
+  [".vscode/mcp.json", "servers"],
+] as const;
+
+/** The file that `holdfast mcp add` writes. */
+export function mcpPlace({ project, trustFile }: AgentPlaces, scope: McpPlace["scope"]): McpPlace {
+  const path = scope === "user" ? join(dirname(trustFile), "mcp-servers.json") : join(project, FILES[0][0]);
+  return { path, scope };
+}
+
+/** @throws HoldfastError `config_invalid` when the file of trusted folders cannot be used. */
+export function readMcpFiles(places: AgentPlaces): readonly McpFile[] {
+  const { project, trustFile, trustsProject = false } = places;
+  const found = FILES.map(([name, key]) => [join(project, name), key] as const).filter(([path]) =>
+    existsSync(path),
+  );
+  const isRead = found.length > 0 && (trustsProject || isTrusted(trustFile, project));
+  const own = mcpPlace(places, "user");
+  return [
+    ...found.map(([path, key]): McpFile =>
+      isRead
+        ? readMcpFile({ path, scope: "project" }, key, realPath(project))
+        : { path, scope: "project", status: "untrusted", servers: {}, verdicts: [], problem: null },
+    ),
+    ...(existsSync(own.path) ? [readMcpFile(own, "mcpServers", undefined)] : []),
+  ];
+}
+
+/** @param within the folder that the file must lie in; `undefined` for the file of the user. */
+function readMcpFile({ path, scope }: McpPlace, key: string, within: string | undefined): McpFile {
+  try {
+    if (within === undefined && isWritableByOthers(statSync(path)))
+      throw new FileProblem("other users may write it", "run chmod 600 on it"); // mcp-files-3.
+    if (within !== undefined && !realPath(path).startsWith(`${within}${sep}`))
+      throw new FileProblem(
+        "the file is a link that leads out of the project",
+        "put the file itself into the project",
+      );
+    const { [key]: servers = {}, ...others } = readJson(path);
+    const report = new FieldReport();
+    const draft = newDraft("", "");
+    for (const name of Object.keys(others))
+      report.add(
+        [name],
+        "ignored",
+        name === "inputs"
+          ? "no value is asked for; name a secret instead"
+          : "Holdfast reads the servers only",
+      );
+    for (const [name, given] of Object.entries(servers as Record<string, unknown>)) {
+      const server = mcpServerValue.safeParse(given);
+      if (!server.success) report.add([key, name], "refused", "it is no object with the fields of a server");
+      else if (
+        takeServers([[name, server.data]], key, draft, report)[0] === "honoured" &&
+        Object.hasOwn(draft.mcpServers, name)
+      )
+        report.add([key, name], "honoured");
+    }
+    return {
+      path,
+      scope,
+      status: "loaded",
+      servers:
+        scope === "user"
+          ? ofUser(draft.mcpServers as McpFile["servers"])
+          : (draft.mcpServers as McpFile["servers"]),
+      verdicts: report.verdicts,
+      problem: null,
+    };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    return { path, scope, status: "refused", servers: {}, verdicts: [], problem: error.message };
+  }
+}
+
+function ofUser(servers: McpFile["servers"]): McpFile["servers"] {
+  return Object.fromEntries(
+    Object.entries(servers).map(([name, server]) => [
+      name,
+      server.type === "http" ? { ...server, isUsers: true } : server,
+    ]),
+  );
+}

@@ -1,0 +1,72 @@
+// `askForServer`: asks a person what an MCP server asks in the middle of a call. Each question is a durable question of the session.
+//
+//   server-dialog-1. The words of a server are shown as its words. The answer goes to that server alone.
+//   server-dialog-2. An answer that does not fit its form is asked for again, a few times.
+
+import type { Approval } from "@holdfast/core";
+
+import { MCP_LIMITS } from "../mcp/limits.ts";
+import {
+  contentOf,
+  fieldsOf,
+  fieldsText,
+  type ServerAnswer,
+  type ServerQuestion,
+} from "../mcp/server-questions.ts";
+import type { ToolContext } from "../model-loop/tool.ts";
+
+type Asker = Pick<ToolContext, "requestInput">;
+
+/** Answers by the keys of the questions. Without a question there is none. */
+export async function askForServer(
+  ctx: Asker,
+  call: { readonly server: string; readonly tool: string },
+  questions: readonly ServerQuestion[],
+): Promise<Readonly<Record<string, ServerAnswer>>> {
+  const answers: [string, ServerAnswer][] = [];
+  for (const question of questions) answers.push([question.key, await askOne(ctx, call, question)]);
+  return Object.fromEntries(answers);
+}
+
+async function askOne(
+  ctx: Asker,
+  call: { readonly server: string; readonly tool: string },
+  question: ServerQuestion,
+): Promise<ServerAnswer> {
+  const { mode, message } = question;
+  const says = `The MCP server ${call.server} asks during ${call.tool}: ${message}`;
+  const details = { ...call, ...question };
+  if (mode === "url") {
+    const prompt = `${says} Open ${question.url} if you trust it. Have you done that?`;
+    const { approved } = await ctx.requestInput({ prompt, details });
+    return { action: approved ? "accept" : "decline" };
+  }
+  if (fieldsOf(question.schema).length === 0) {
+    const { approved } = await ctx.requestInput({ prompt: says, details });
+    return approved ? { action: "accept", content: {} } : { action: "decline" };
+  }
+  return askForm(ctx, `${says} Fields: ${fieldsText(question.schema)}.`, details, question.schema);
+}
+
+/** server-dialog-2. */
+async function askForm(
+  ctx: Asker,
+  says: string,
+  details: object,
+  schema: Extract<ServerQuestion, { mode: "form" }>["schema"],
+): Promise<ServerAnswer> {
+  let problem = "";
+  for (let asked = 0; asked < MCP_LIMITS.answersPerForm; asked++) {
+    const prompt = `${problem}${says} Answer with an object of the fields, or {"approved": false}.`;
+    const given: unknown = await ctx.requestInput({ prompt, details }, { answer: "any" });
+    if (isNo(given)) return { action: "decline" };
+    const content = contentOf(schema, given);
+    if (typeof content !== "string") return { action: "accept", content };
+    problem = `The last answer does not fit: ${content}. `;
+  }
+  return { action: "cancel" };
+}
+
+function isNo(given: unknown): boolean {
+  return typeof given === "object" && given !== null && (given as Partial<Approval>).approved === false;
+}
