@@ -1,7 +1,7 @@
 // Finds the program of an external agent on the PATH and asks for its version (`findProgram`).
 
 import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
 
@@ -10,7 +10,8 @@ export interface WantedProgram {
   readonly name: string;
   /** The name for people. */
   readonly title: string;
-  readonly versionMin: string;
+  /** Without it the program is not asked for its version. */
+  readonly versionMin?: string;
   /** The command that installs it. */
   readonly install: string;
 }
@@ -24,16 +25,20 @@ export async function findProgram(
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<{ readonly program: string; readonly version: string }> {
-  const program = onPath(wanted.name, env["PATH"] ?? "");
+  const { versionMin } = wanted;
+  const program = wanted.name.includes("/")
+    ? executable(resolve(cwd, wanted.name))
+    : onPath(wanted.name, env["PATH"] ?? "");
   if (program === undefined)
     throw new HoldfastError(
       "program_missing",
       `there is no program "${wanted.name}" (${wanted.title}) on the PATH`,
       {
-        expected: `${wanted.title} ${wanted.versionMin} or later`,
+        expected: versionMin === undefined ? "an executable file" : `${wanted.title} ${versionMin} or later`,
         fix: `install it: ${wanted.install}`,
       },
     );
+  if (versionMin === undefined) return { program, version: "unknown" };
   const asked = await supervisor.start({
     argv: [program, "--version"],
     cwd,
@@ -44,33 +49,31 @@ export async function findProgram(
   });
   const { end, stdout } = await asked.ended;
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
-  if (
-    end.type === "exit" &&
-    end.exitCode === 0 &&
-    version !== undefined &&
-    !isOlder(version, wanted.versionMin)
-  )
+  if (end.type === "exit" && end.exitCode === 0 && version !== undefined && !isOlder(version, versionMin))
     return { program, version };
   throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
     at: program,
     got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
-    expected: `version ${wanted.versionMin} or later`,
+    expected: `version ${versionMin} or later`,
     fix: `install a newer one: ${wanted.install}`,
   });
 }
 
 function onPath(name: string, path: string): string | undefined {
-  for (const folder of path.split(delimiter)) {
-    if (!isAbsolute(folder)) continue; // A relative entry would run what the project contains.
-    const file = join(folder, name);
-    try {
-      accessSync(file, constants.X_OK);
-      if (statSync(file).isFile()) return file;
-    } catch {
-      // It is not there.
-    }
+  return path
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder)) // A relative entry would run what the project contains.
+    .map((folder) => executable(join(folder, name)))
+    .find((file) => file !== undefined);
+}
+
+function executable(file: string): string | undefined {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile() ? file : undefined;
+  } catch {
+    return undefined; // It is not there.
   }
-  return undefined;
 }
 
 function isOlder(version: string, min: string): boolean {

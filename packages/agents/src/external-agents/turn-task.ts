@@ -98,13 +98,14 @@ export class LiveTurn {
 }
 
 export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+  const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     retry: { maxAttempts: 1 }, // turn-task-1.
     cost: ({ intent }): TaskCost => ({
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
-      ...(intent.model === null ? {} : { model: `anthropic/${intent.model}` }),
+      ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
     run: (request, task) => carryOut(protocol, live, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),

@@ -8,7 +8,6 @@
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
-import { isAbsolute, relative } from "node:path";
 import { toError } from "@holdfast/core";
 import {
   client,
@@ -43,6 +42,8 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram } from "../find-program.ts";
+import { ruledPath } from "../lines/ruled-path.ts";
+import { unknownSession } from "../lines/unknown-session.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
 import { AcpUpdates, isFields } from "./acp-updates.ts";
 
@@ -94,7 +95,7 @@ export class AcpAgent implements ExternalAgentProtocol {
 
   /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
   resume(turn: ExternalTurn): Promise<ExternalAgent> {
-    if (turn.boundId === null || !this.#facts.resumes) return Promise.resolve(new UnknownSession());
+    if (turn.boundId === null || !this.#facts.resumes) return Promise.resolve(unknownSession());
     return this.#begin(turn, turn.boundId);
   }
 
@@ -107,12 +108,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       .map((field) => input[field])
       .find((one) => typeof one === "string");
     if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
-    const inside = isAbsolute(path) ? relative(folder, path) : path;
-    return {
-      tool: name,
-      subjectKind: "path",
-      subject: inside === "" || inside.startsWith("..") ? path : inside,
-    };
+    return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
   }
 
   async endLost(tag: string): Promise<void> {
@@ -153,24 +149,6 @@ const RULED_KINDS: Readonly<Record<string, string>> = {
   search: "search",
   fetch: "web_fetch",
 };
-
-/** A turn of a session that the program cannot know. No process is started. */
-class UnknownSession implements ExternalAgent {
-  readonly ended = Promise.resolve<ExternalEnd>({ type: "unknown_session" });
-  subscribe(): void {}
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
-  }
-  answerPermission(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-  suspend(): Promise<ExternalEnd> {
-    return this.ended;
-  }
-  abort(): Promise<ExternalEnd> {
-    return this.ended;
-  }
-}
 
 /** The messages that the program writes, one a line (acp-agent-4). */
 class AcpWire {
