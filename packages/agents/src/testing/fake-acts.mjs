@@ -51,7 +51,7 @@ export async function doActs(prompt, speech) {
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, garbage }) {
+async function act(word, { call, result, ask, think, use, garbage }) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -89,6 +89,9 @@ async function act(word, { call, result, ask, think, garbage }) {
       call("shell", { command: "sleep 1000" });
       spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
       return never();
+    case "use": // So many tokens.
+      use(Number(value));
+      return new Promise((resolve) => setTimeout(resolve, 300));
     case "env":
       return result(call("shell", { command: "env" }), JSON.stringify(process.env), false);
     case "garbage":

@@ -68,6 +68,7 @@ const speech = {
     return { isAllowed: answer.decision === "accept", answer };
   },
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
+  use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
   garbage() {
     notify("tomorrow/news", { is: "unknown" });
     writeMessage({ method: "item/completed", params: "a text" });

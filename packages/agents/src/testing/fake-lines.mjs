@@ -23,6 +23,7 @@ const speech = {
     return { isAllowed: allowed, answer: message ?? "allow" };
   },
   think: (text) => writeMessage({ type: "thinking", text }),
+  use: (inputTokens) => writeMessage({ type: "usage", model: "test/model", inputTokens }),
   garbage() {
     writeMessage({ type: "tomorrow", is: "unknown" });
     writeMessage({ type: "tool_call" });

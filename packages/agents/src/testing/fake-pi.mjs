@@ -69,6 +69,8 @@ const speech = {
     return { isAllowed: value === "allow", answer: value };
   },
   think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
+  use: (input) =>
+    writeMessage({ type: "message_end", message: { role: "assistant", content: [], usage: { input } } }),
   garbage() {
     writeMessage({ type: "tomorrow", is: "unknown" });
     writeMessage({ type: "message_end", message: "a text" });

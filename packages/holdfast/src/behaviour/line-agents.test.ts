@@ -63,3 +63,12 @@ test("a script of a shell that speaks JSON lines is an agent", async () => {
     "assistant",
   ]);
 });
+
+test("Codex is told once that its budget is nearly used up, and works on within it", async () => {
+  const words = "use:850 use:10 write:a.txt";
+  const { code, stderr } = await run("run", "codex", words, "--session", "s", "--budget", "1000tokens");
+  expect(code, stderr).toBe(0);
+  const said = JSON.stringify((await project.shown("s")).entries);
+  expect(said.split("You say: The budget of this session is nearly used up.")).toHaveLength(2);
+  expect(existsSync(project.path("a.txt"))).toBe(true);
+});
