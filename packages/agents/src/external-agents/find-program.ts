@@ -16,7 +16,8 @@ export interface WantedProgram {
   readonly install: string;
 }
 
-const VERSION_MS = 20_000;
+/** Some programs need seconds to start, and more on a busy machine. */
+const VERSION_MS = 60_000;
 
 /** @throws HoldfastError `program_missing`, `version_unsupported`. */
 export async function findProgram(

@@ -5,7 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
-//   turn-task-6. A turn that has used four fifths of the rest of its budget is told once to come to an end, where its agent takes a message.
+//   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";

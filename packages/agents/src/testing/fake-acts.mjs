@@ -89,7 +89,7 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       call("shell", { command: "sleep 1000" });
       spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
       return never();
-    case "use": // So many tokens.
+    case "use": // The value is a number of tokens.
       use(Number(value));
       return new Promise((resolve) => setTimeout(resolve, 300));
     case "env":
