@@ -42,12 +42,11 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram } from "../find-program.ts";
+import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
-import { AcpUpdates, isFields } from "./acp-updates.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { AcpUpdates } from "./acp-updates.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -393,19 +392,7 @@ function isClosed(error: unknown): boolean {
   );
 }
 
-function textOr(value: unknown, fallback: string): string {
-  return typeof value === "string" ? value : fallback;
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
 function parse(line: string): AnyMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isFields(value) && value["jsonrpc"] === "2.0" ? (value as unknown as AnyMessage) : undefined;
-  } catch {
-    return undefined;
-  }
+  const message = parseFields(line);
+  return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
 }
