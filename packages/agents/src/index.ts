@@ -98,6 +98,10 @@ export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
 
 export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
 export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
+export { CODEX } from "./external-agents/codex/codex-agent.ts";
+export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
+export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
+export { PI } from "./external-agents/pi/pi-agent.ts";
 export { type WantedProgram } from "./external-agents/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";

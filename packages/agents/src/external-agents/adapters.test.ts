@@ -1,13 +1,20 @@
 // Every adapter passes one suite, against a program that speaks its protocol.
 
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { externalAgentConformance } from "../testing/external-agent-conformance.ts";
+import {
+  externalAgentConformance,
+  type ExternalAgentSubject,
+} from "../testing/external-agent-conformance.ts";
 import { AcpAgent } from "./acp/acp-agent.ts";
 import { ACP_AGENTS } from "./acp/acp-quirks.ts";
 import { ClaudeCode } from "./claude-code/claude-code.ts";
+import { CODEX } from "./codex/codex-agent.ts";
+import { customAgent } from "./custom/custom-agent.ts";
+import { LineAgent } from "./lines/line-agent.ts";
+import { PI } from "./pi/pi-agent.ts";
 
 /** Puts a program on a PATH of its own. */
 function installed(home: string, name: string, source: string): Readonly<Record<string, string>> {
@@ -15,11 +22,20 @@ function installed(home: string, name: string, source: string): Readonly<Record<
   if (home !== "/") {
     mkdirSync(bin, { recursive: true });
     const file = fileURLToPath(new URL(`../testing/${source}`, import.meta.url));
-    writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
+    const version = `if [ "$1" = --version ]; then echo 9.0.0; exit; fi`;
+    writeFileSync(join(bin, name), `#!/bin/sh\n${version}\nexec "${process.execPath}" "${file}" "$@"\n`);
     chmodSync(join(bin, name), 0o755);
   }
   return { HOME: home, PATH: [bin, process.env["PATH"]].join(delimiter) };
 }
+
+const prompts = {
+  answer: "hello",
+  callTool: "write:a.txt",
+  hang: "hang",
+  ask: "ask:a.txt",
+  unknownMessages: "garbage",
+};
 
 for (const facts of ACP_AGENTS)
   externalAgentConformance({
@@ -29,22 +45,52 @@ for (const facts of ACP_AGENTS)
         environment: installed(home, facts.program.name, "fake-acp.mjs"),
         folder: home,
       }),
-    prompts: {
-      answer: "hello",
-      callTool: "write:a.txt",
-      hang: "hang",
-      ask: "ask:a.txt",
-      unknownMessages: "garbage",
-    },
+    prompts,
   });
 
 externalAgentConformance({
   make: (home) => new ClaudeCode({ environment: installed(home, "claude", "fake-claude.mjs"), folder: home }),
-  prompts: {
-    answer: "hello",
-    callTool: "write:a.txt",
-    hang: "hang",
-    ask: "ask:a.txt",
-    unknownMessages: "garbage",
+  prompts,
+});
+
+/** The faults of programs with the acts of `fake-acts.mjs`. */
+const faulty: Omit<ExternalAgentSubject, "make"> = {
+  prompts: { ...prompts, ignoreSignals: "stubborn" },
+  faults: {
+    dieAfter(home, messages) {
+      if (messages === undefined) rmSync(join(home, "die-at"));
+      else writeFileSync(join(home, "die-at"), String(messages));
+    },
+    openAnother: (home) => writeFileSync(join(home, "other-session"), ""),
   },
+};
+const stopLimits = { askMs: 300, graceMs: 300 };
+
+for (const [facts, source] of [
+  [CODEX, "fake-codex.mjs"],
+  [PI, "fake-pi.mjs"],
+] as const)
+  externalAgentConformance({
+    make: (home) =>
+      new LineAgent({
+        facts,
+        environment: installed(home, facts.program.name, source),
+        folder: home,
+        stopLimits,
+      }),
+    ...faulty,
+  });
+
+externalAgentConformance({
+  make: (home) =>
+    customAgent({
+      name: "lines",
+      protocol: "lines",
+      command: ["lines"],
+      resumes: true,
+      environment: installed(home, "lines", "fake-lines.mjs"),
+      folder: home,
+      stopLimits,
+    }),
+  ...faulty,
 });

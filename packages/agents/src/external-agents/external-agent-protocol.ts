@@ -10,6 +10,7 @@
 //   external-agent-protocol-6. Messages that the adapter does not know are ignored, because agents change faster than adapters.
 //   external-agent-protocol-7. `endLost` ends every process under a tag, also those that left their process group.
 //   external-agent-protocol-8. `abort` ends a turn whatever its program does, and the session can be resumed.
+//   external-agent-protocol-9. A program that dies after any of its messages ends the turn with `died`. The session can be resumed, or is unknown.
 //
 // `externalAgentConformance` has the tests of these clauses.
 
@@ -24,6 +25,8 @@ export interface ExternalAgentCapabilities {
   readonly usage: "message" | "turn" | "none";
   /** Whether a session can ask for a model. */
   readonly model: boolean;
+  /** Stands before the name of a model in our table of prices. Without it no price is known before a turn. */
+  readonly pricePrefix?: string;
 }
 
 /** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */

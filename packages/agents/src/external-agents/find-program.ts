@@ -1,21 +1,24 @@
 // Finds the program of an external agent on the PATH and asks for its version (`findProgram`).
 
+import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
 
-import { programOnPath } from "../workspace/program-on-path.ts";
+import { executableAt, programOnPath } from "../workspace/program-on-path.ts";
 
 export interface WantedProgram {
   /** The name of the file. */
   readonly name: string;
   /** The name for people. */
   readonly title: string;
-  readonly versionMin: string;
+  /** Without it the program is not asked for its version. */
+  readonly versionMin?: string;
   /** The command that installs it. */
   readonly install: string;
 }
 
-const VERSION_MS = 20_000;
+/** Some programs need seconds to start, and more on a busy machine. */
+const VERSION_MS = 60_000;
 
 /** @throws HoldfastError `program_missing`, `version_unsupported`. */
 export async function findProgram(
@@ -24,16 +27,20 @@ export async function findProgram(
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<{ readonly program: string; readonly version: string }> {
-  const program = programOnPath(wanted.name, env["PATH"] ?? "");
+  const { versionMin } = wanted;
+  const program = wanted.name.includes("/")
+    ? executableAt(resolve(cwd, wanted.name))
+    : programOnPath(wanted.name, env["PATH"] ?? "");
   if (program === undefined)
     throw new HoldfastError(
       "program_missing",
       `there is no program "${wanted.name}" (${wanted.title}) on the PATH`,
       {
-        expected: `${wanted.title} ${wanted.versionMin} or later`,
+        expected: versionMin === undefined ? "an executable file" : `${wanted.title} ${versionMin} or later`,
         fix: `install it: ${wanted.install}`,
       },
     );
+  if (versionMin === undefined) return { program, version: "unknown" };
   const asked = await supervisor.start({
     argv: [program, "--version"],
     cwd,
@@ -44,17 +51,12 @@ export async function findProgram(
   });
   const { end, stdout } = await asked.ended;
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
-  if (
-    end.type === "exit" &&
-    end.exitCode === 0 &&
-    version !== undefined &&
-    !isOlder(version, wanted.versionMin)
-  )
+  if (end.type === "exit" && end.exitCode === 0 && version !== undefined && !isOlder(version, versionMin))
     return { program, version };
   throw new HoldfastError("version_unsupported", `the program ${program} cannot be used as ${wanted.title}`, {
     at: program,
     got: version === undefined ? `no version (${describeProcessEnd(end)})` : `version ${version}`,
-    expected: `version ${wanted.versionMin} or later`,
+    expected: `version ${versionMin} or later`,
     fix: `install a newer one: ${wanted.install}`,
   });
 }

@@ -5,6 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+//   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
 import { defineTask, type TaskContext } from "@holdfast/runtime";
@@ -98,13 +99,14 @@ export class LiveTurn {
 }
 
 export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+  const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
     description: `One turn of ${protocol.name}.`,
     retry: { maxAttempts: 1 }, // turn-task-1.
     cost: ({ intent }): TaskCost => ({
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
-      ...(intent.model === null ? {} : { model: `anthropic/${intent.model}` }),
+      ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
     run: (request, task) => carryOut(protocol, live, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
@@ -133,8 +135,12 @@ async function carryOut(
   const own = new LiveTurn(agent, request.keepAliveMs);
   live.set(sessionId, own);
   const abort = (): void => void agent.abort();
-  const fence = new BudgetFence(request, abort);
   const reports = new Reports(task, abort);
+  const wrapUp = async (): Promise<void> => {
+    if ((await agent.steer(WRAP_UP)) === "injected")
+      task.progress({ notice: "the agent was told that its budget is nearly used up" });
+  };
+  const fence = new BudgetFence(request, { onNear: () => void wrapUp(), onReached: abort });
   const silence = setInterval(
     () => task.progress({ unresponsive: `no output for ${SILENCE_MS / 1_000} s` }),
     SILENCE_MS,
@@ -166,25 +172,40 @@ async function carryOut(
 
 const prices = modelPrices();
 
-/** turn-task-5. */
+const WRAP_UP =
+  "The budget of this session is nearly used up. Finish the step that you are in, leave the work in order, and answer with what is done and what is left.";
+/** The part of the budget that is left when the agent is told (turn-task-6). */
+const NEAR = 0.2;
+
+/** turn-task-5, turn-task-6. */
 class BudgetFence {
   isReached = false;
+  #isNear = false;
   #tokens: number;
   #cost: number;
-  readonly #onReached: () => void;
+  readonly #nearTokens: number;
+  readonly #nearCost: number;
+  readonly #on: { onNear(): void; onReached(): void };
 
-  constructor({ tokensLeft, costMicroUsdLeft }: TurnRequest, onReached: () => void) {
+  constructor({ tokensLeft, costMicroUsdLeft }: TurnRequest, on: { onNear(): void; onReached(): void }) {
     this.#tokens = tokensLeft ?? Infinity;
     this.#cost = costMicroUsdLeft ?? Infinity;
-    this.#onReached = onReached;
+    this.#nearTokens = (tokensLeft ?? 0) * NEAR;
+    this.#nearCost = (costMicroUsdLeft ?? 0) * NEAR;
+    this.#on = on;
   }
 
   use(usage: TokenUsage): void {
     this.#tokens -= usage.inputTokens + usage.outputTokens;
     this.#cost -= prices(usage) ?? 0;
-    if (this.isReached || (this.#tokens > 0 && this.#cost > 0)) return;
-    this.isReached = true;
-    this.#onReached();
+    if (this.isReached) return;
+    if (this.#tokens <= 0 || this.#cost <= 0) {
+      this.isReached = true;
+      return this.#on.onReached();
+    }
+    if (this.#isNear || (this.#tokens > this.#nearTokens && this.#cost > this.#nearCost)) return;
+    this.#isNear = true;
+    this.#on.onNear();
   }
 }
 

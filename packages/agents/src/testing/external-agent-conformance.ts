@@ -29,12 +29,21 @@ export interface ExternalAgentSubject {
     readonly ask: string;
     /** Writes messages that no adapter knows, and answers. */
     readonly unknownMessages: string;
+    /** Hangs as `hang` does, and nothing but SIGKILL ends it. Without it this clause is not tested. */
+    readonly ignoreSignals?: string;
+  };
+  /** Faults of the program, for the clauses that need them. Without them these are not tested. */
+  readonly faults?: {
+    /** Makes the program die by SIGKILL after it has written so many messages; `undefined` ends the fault. */
+    readonly dieAfter: (home: string, messages: number | undefined) => void;
+    /** Makes the program open another session than the one that is resumed. */
+    readonly openAnother: (home: string) => void;
   };
 }
 
 const SLOW_MS = 60_000;
 
-export function externalAgentConformance({ make, prompts }: ExternalAgentSubject): void {
+export function externalAgentConformance({ make, prompts, faults }: ExternalAgentSubject): void {
   let base: string;
   let protocol: ExternalAgentProtocol;
   let intent: ExternalIntent;
@@ -97,7 +106,13 @@ export function externalAgentConformance({ make, prompts }: ExternalAgentSubject
       eventsOf(agent);
       expect(await agent.ended).toMatchObject({ type: "answered" });
       protocol = make(base); // As another process would.
-      expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
+      const next = await resume(prompts.answer);
+      const events = eventsOf(next);
+      const end = await next.ended;
+      expect(end).toMatchObject(resumed);
+      // A program may repeat the history of its session, which is none of this turn.
+      const texts = events.flatMap((event) => (event.type === "text" ? [event.text] : []));
+      expect(texts).toEqual(end.type === "answered" ? [end.text] : []);
     });
 
     test("external-agent-protocol-2: a late subscriber gets every event in order, before the turn has ended", async () => {
@@ -128,6 +143,18 @@ export function externalAgentConformance({ make, prompts }: ExternalAgentSubject
       expect(await agent.ended).toEqual({ type: "unknown_session" });
       expect(events.filter(({ type }) => type === "text")).toEqual([]);
     });
+
+    // A real program has no faults to switch on.
+    test.runIf(faults)(
+      "external-agent-protocol-4: a session that opens under another id is no session of ours",
+      async () => {
+        const agent = await start(prompts.answer);
+        eventsOf(agent);
+        await agent.ended;
+        faults?.openAnother(base);
+        expect(await (await resume(prompts.callTool)).ended).toEqual({ type: "unknown_session" });
+      },
+    );
 
     test("external-agent-protocol-5: a request for a permission takes one answer", async () => {
       const agent = await start(prompts.ask);
@@ -160,6 +187,39 @@ export function externalAgentConformance({ make, prompts }: ExternalAgentSubject
       expect(left()).toEqual([]);
       expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
     });
+
+    // A real program does not ignore SIGTERM on request.
+    test.runIf(prompts.ignoreSignals)(
+      "external-agent-protocol-8: an aborted program that ignores every request and signal is killed",
+      async () => {
+        const agent = await start(prompts.ignoreSignals!);
+        await eventOf(agent, "tool_call");
+        while (left().length < 2) await delay(20);
+        expect(await agent.abort()).toEqual({ type: "aborted" });
+        expect(left()).toEqual([]);
+      },
+    );
+
+    // A real program has no faults to switch on.
+    test.runIf(faults)(
+      "external-agent-protocol-9: a program that dies after any message ends its turn, and leaves no process",
+      async () => {
+        for (let messages = 1; ; messages++) {
+          boundId = null;
+          intent = { ...intent, agentSessionId: randomUUID() };
+          faults?.dieAfter(base, messages);
+          const agent = await start(prompts.callTool);
+          const hasStarted = eventsOf(agent);
+          const end = await agent.ended;
+          expect(left()).toEqual([]);
+          faults?.dieAfter(base, undefined);
+          if (end.type === "answered") return;
+          expect(end).toMatchObject({ type: "died", hasStarted: hasStarted.length > 0 });
+          const next = await (await resume(prompts.answer)).ended;
+          expect(["answered", "unknown_session"]).toContain(next.type);
+        }
+      },
+    );
   });
 }
 

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
-export const EXTERNAL_AGENT_NAMES = ["claude-code", "opencode", "gemini"] as const;
+export const EXTERNAL_AGENT_NAMES = ["claude-code", "codex", "opencode", "gemini", "pi"] as const;
 
 export type ExternalAgentName = (typeof EXTERNAL_AGENT_NAMES)[number];
 

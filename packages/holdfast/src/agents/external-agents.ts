@@ -4,7 +4,10 @@ import {
   ACP_AGENTS,
   AcpAgent,
   ClaudeCode,
+  CODEX,
   externalAgent,
+  LineAgent,
+  PI,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -13,6 +16,13 @@ import type { Io } from "../frame/command.ts";
 import { agentPlaces } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
+
+/** The permission modes besides those of every program, which has `default`. */
+const MODES: Readonly<Partial<Record<ExternalAgentName, readonly [string, ...string[]]>>> = {
+  "claude-code": ["default", "acceptEdits", "plan"],
+  codex: ["default", "acceptEdits", "plan"],
+  pi: ["default", "acceptEdits"],
+};
 
 /** One agent for each program and folder, because the tasks of a process are known by their names. */
 const known = new Map<string, Agent>();
@@ -35,7 +45,7 @@ export async function loadExternalAgent(
     known.get(key) ??
     externalAgent(protocol, {
       folder: io.cwd,
-      permissionModes: name === "claude-code" ? ["default", "acceptEdits", "plan"] : ["default"],
+      permissionModes: MODES[name] ?? ["default"],
       projectRules: projectRulesOf(agentPlaces(io)),
     });
   known.set(key, agent);
@@ -77,6 +87,8 @@ async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalPro
 
 function protocolOf(name: ExternalAgentName, { cwd, env }: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: env, folder: cwd };
+  const lines = [CODEX, PI].find((one) => one.name === name);
+  if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
   const facts = ACP_AGENTS.find((one) => one.name === name);
   return facts === undefined ? new ClaudeCode(place) : new AcpAgent({ facts, ...place });
 }

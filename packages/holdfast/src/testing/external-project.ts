@@ -14,7 +14,13 @@ import { fileURLToPath } from "node:url";
 import { LAUNCHER, Project, type HoldfastProcess } from "./holdfast-process.ts";
 
 const FAKES = new URL("../../../agents/src/testing/", import.meta.url);
-const PROGRAMS = { claude: "fake-claude.mjs", opencode: "fake-acp.mjs", gemini: "fake-acp.mjs" };
+const PROGRAMS = {
+  claude: "fake-claude.mjs",
+  opencode: "fake-acp.mjs",
+  gemini: "fake-acp.mjs",
+  codex: "fake-codex.mjs",
+  pi: "fake-pi.mjs",
+};
 
 export const ANTHROPIC_KEY = "sk-ant-test-0123456789abcdef";
 
@@ -54,25 +60,25 @@ export class ExternalProject extends Project {
   }
 
   starts(): readonly Start[] {
-    return this.#lines("claude.log").map((line) => JSON.parse(line) as Start);
+    return this.lines("claude.log").map((line) => JSON.parse(line) as Start);
   }
 
   /** The answers to requests for permissions that a program got. */
   answers(): readonly string[] {
-    return this.#lines("answers");
+    return this.lines("answers");
   }
 
   /** How often each step of the program was done. */
   steps(): ReadonlyMap<string, number> {
     const counted = new Map<string, number>();
     if (!existsSync(this.path("steps"))) return counted;
-    for (const step of this.#lines("steps")) counted.set(step, (counted.get(step) ?? 0) + 1);
+    for (const step of this.lines("steps")) counted.set(step, (counted.get(step) ?? 0) + 1);
     return counted;
   }
 
   /** The processes of a program that hangs, and of what it started, that still run. A zombie has no command line. */
   hanging(): readonly number[] {
-    return this.#lines("pids")
+    return this.lines("pids")
       .map(Number)
       .filter((pid) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`).length > 0);
   }
@@ -88,7 +94,7 @@ export class ExternalProject extends Project {
     });
   }
 
-  #lines(file: string): readonly string[] {
+  lines(file: string): readonly string[] {
     return readFileSync(this.path(file), "utf8").trimEnd().split("\n");
   }
 }

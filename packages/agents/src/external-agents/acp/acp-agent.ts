@@ -8,7 +8,6 @@
 //
 // Neither files nor terminals are offered to the program: it uses its own.
 
-import { isAbsolute, relative } from "node:path";
 import { toError } from "@holdfast/core";
 import {
   client,
@@ -43,10 +42,11 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram } from "../find-program.ts";
+import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
+import { ruledPath } from "../lines/ruled-path.ts";
+import { unknownSession } from "../lines/unknown-session.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
-import { AcpUpdates, isFields } from "./acp-updates.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { AcpUpdates } from "./acp-updates.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
 const EXIT_MS = 2_000;
@@ -94,7 +94,7 @@ export class AcpAgent implements ExternalAgentProtocol {
 
   /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
   resume(turn: ExternalTurn): Promise<ExternalAgent> {
-    if (turn.boundId === null || !this.#facts.resumes) return Promise.resolve(new UnknownSession());
+    if (turn.boundId === null || !this.#facts.resumes) return Promise.resolve(unknownSession());
     return this.#begin(turn, turn.boundId);
   }
 
@@ -107,12 +107,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       .map((field) => input[field])
       .find((one) => typeof one === "string");
     if (path === undefined) return { tool: name, subjectKind: "text", subject: null };
-    const inside = isAbsolute(path) ? relative(folder, path) : path;
-    return {
-      tool: name,
-      subjectKind: "path",
-      subject: inside === "" || inside.startsWith("..") ? path : inside,
-    };
+    return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
   }
 
   async endLost(tag: string): Promise<void> {
@@ -153,24 +148,6 @@ const RULED_KINDS: Readonly<Record<string, string>> = {
   search: "search",
   fetch: "web_fetch",
 };
-
-/** A turn of a session that the program cannot know. No process is started. */
-class UnknownSession implements ExternalAgent {
-  readonly ended = Promise.resolve<ExternalEnd>({ type: "unknown_session" });
-  subscribe(): void {}
-  steer(): Promise<Delivery> {
-    return Promise.resolve("rejected");
-  }
-  answerPermission(): Promise<boolean> {
-    return Promise.resolve(false);
-  }
-  suspend(): Promise<ExternalEnd> {
-    return this.ended;
-  }
-  abort(): Promise<ExternalEnd> {
-    return this.ended;
-  }
-}
 
 /** The messages that the program writes, one a line (acp-agent-4). */
 class AcpWire {
@@ -415,19 +392,7 @@ function isClosed(error: unknown): boolean {
   );
 }
 
-function textOr(value: unknown, fallback: string): string {
-  return typeof value === "string" ? value : fallback;
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
 function parse(line: string): AnyMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isFields(value) && value["jsonrpc"] === "2.0" ? (value as unknown as AnyMessage) : undefined;
-  } catch {
-    return undefined;
-  }
+  const message = parseFields(line);
+  return message?.["jsonrpc"] === "2.0" ? (message as unknown as AnyMessage) : undefined;
 }

@@ -5,10 +5,8 @@
 //   acp-updates-3. Unknown updates are ignored (external-agent-protocol-6).
 
 import type { ExternalEvent } from "../external-agent-protocol.ts";
+import { isFields, recordedResult, type Fields } from "../lines/fields.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const RESULT_CHARS = 64 * 1024;
 /** A longer text is several events. */
 const TEXT_CHARS = 256 * 1024;
 
@@ -92,9 +90,7 @@ export class AcpUpdates {
 function resultText({ content, rawOutput }: Fields): string {
   const parts = Array.isArray(content) ? content.filter(isFields).map(partText) : [];
   const text = parts.length > 0 ? parts.join("\n") : rawText(rawOutput);
-  return text.length <= RESULT_CHARS
-    ? text
-    : `${text.slice(0, RESULT_CHARS)}\n(${text.length - RESULT_CHARS} more characters are not recorded)`;
+  return recordedResult(text);
 }
 
 function partText({ type, content, path }: Fields): string {
@@ -107,8 +103,4 @@ function rawText(output: unknown): string {
   if (typeof output === "string") return output;
   const text = isFields(output) ? output["output"] : undefined;
   return typeof text === "string" ? text : JSON.stringify(output);
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

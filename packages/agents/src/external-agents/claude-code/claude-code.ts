@@ -71,7 +71,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    return { steer: "inject", resume: "id", usage: "message", model: true };
+    return { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "anthropic/" };
   }
 
   find(): Promise<{ readonly program: string; readonly version: string }> {

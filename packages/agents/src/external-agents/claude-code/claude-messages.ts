@@ -8,11 +8,16 @@
 import type { TokenUsage } from "@holdfast/core";
 
 import type { ExternalEnd, ExternalEvent, PermissionRequest } from "../external-agent-protocol.ts";
+import {
+  countOf,
+  fieldsOf,
+  listOf,
+  parseFields,
+  recordedResult,
+  textOr,
+  type Fields,
+} from "../lines/fields.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Text of one result of a tool that is recorded. */
-const RESULT_CHARS = 64 * 1024;
 const GARBAGE_CHARS = 300;
 
 export class ClaudeMessages {
@@ -45,7 +50,7 @@ export class ClaudeMessages {
   }
 
   line(line: string): void {
-    const message = parse(line);
+    const message = parseFields(line);
     if (message === undefined) {
       if (line.trim() !== "") this.garbage ??= line.slice(0, GARBAGE_CHARS);
       return;
@@ -258,10 +263,6 @@ function countsOf(usage: Fields): Counts {
   };
 }
 
-function countOf(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
-}
-
 function resultText(content: unknown): string {
   const text =
     typeof content === "string"
@@ -269,37 +270,10 @@ function resultText(content: unknown): string {
       : listOf(content)
           .map(({ type, text: part }) => (typeof part === "string" ? part : `(${textOr(type, "content")})`))
           .join("\n");
-  return text.length <= RESULT_CHARS
-    ? text
-    : `${text.slice(0, RESULT_CHARS)}\n(${text.length - RESULT_CHARS} more characters are not recorded)`;
-}
-
-function parse(line: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : [];
+  return recordedResult(text);
 }
 
 /** Without the fields that are `null`: a later report leaves out what did not change. */
 function defined(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-}
-
-function textOr(value: unknown, fallback: string): string {
-  return typeof value === "string" ? value : fallback;
 }

@@ -1,9 +1,8 @@
 // The calls of Claude Code's tools in the words of our permission rules (`claudeCall`). Pure.
 
-import { isAbsolute, relative } from "node:path";
-
 import { CLAUDE_TOOLS } from "../../agent-files/format/tool-names.ts";
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+import { ruledPath } from "../lines/ruled-path.ts";
 
 /** The input fields that hold the main argument, the first one that is there counts. */
 const PATHS = ["file_path", "notebook_path", "path"];
@@ -21,16 +20,10 @@ export function claudeCall(
   if (name === "shell" && typeof command === "string")
     return { tool: name, subjectKind: "command", subject: command };
   const path = firstText(input, PATHS);
-  if (path !== undefined) return { tool: name, subjectKind: "path", subject: fromFolder(path, folder) };
+  if (path !== undefined) return { tool: name, subjectKind: "path", subject: ruledPath(path, folder) };
   return { tool: name, subjectKind: "text", subject: firstText(input, TEXTS) ?? null };
 }
 
 function firstText(input: PermissionRequest["input"], fields: readonly string[]): string | undefined {
   return fields.map((field) => input[field]).find((value) => typeof value === "string");
-}
-
-/** Rules name files of the folder by their path from it, and others by their whole path. */
-function fromFolder(path: string, folder: string): string {
-  const inside = isAbsolute(path) ? relative(folder, path) : path;
-  return inside === "" || inside.startsWith("..") ? path : inside;
 }

@@ -1,0 +1,43 @@
+// Codex as an external agent (`CODEX`): its program `codex app-server`. Observed with 0.169.0.
+
+import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
+import type { LineAgentFacts } from "../lines/line-agent.ts";
+import { ruledPath } from "../lines/ruled-path.ts";
+import { CodexDialogue } from "./codex-dialogue.ts";
+
+export const CODEX: LineAgentFacts = {
+  name: "codex",
+  program: {
+    name: "codex",
+    title: "Codex",
+    versionMin: "0.150.0",
+    install: "npm install -g @openai/codex",
+  },
+  capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "openai/" },
+  argumentsOf: () => ["app-server"],
+  variables: [
+    "OPENAI_API_KEY",
+    "CODEX_API_KEY",
+    "OPENAI_BASE_URL",
+    "CODEX_HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SHELL",
+    "USER",
+  ],
+  keys: ["OPENAI_API_KEY", "CODEX_API_KEY"],
+  settings: {},
+  takesOurId: false,
+  dialogue: (turn) => new CodexDialogue(turn),
+  ruledCall: codexCall,
+};
+
+function codexCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+  const { command, path } = input;
+  if (tool === "shell" && typeof command === "string")
+    return { tool, subjectKind: "command", subject: command };
+  if (typeof path !== "string") return { tool, subjectKind: "text", subject: null };
+  return { tool, subjectKind: "path", subject: ruledPath(path, folder) };
+}

@@ -1,0 +1,257 @@
+// `CodexDialogue`: one turn over the app-server protocol of Codex, which is JSON-RPC without the field `jsonrpc`.
+//
+//   codex-dialogue-1. The thread of a resumed session has the id that was asked for. Another id is `unknown_session`.
+//   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread and is not used.
+//       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
+//   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
+//
+// An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
+
+import type { Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
+import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
+import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
+import { codexCallOf, codexResultOf, innerCommand } from "./codex-items.ts";
+
+/** The policy for approvals and the sandbox of Codex for each of our permission modes. */
+const MODES: Readonly<Record<string, Fields>> = {
+  default: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
+  acceptEdits: { approvalPolicy: "on-request", sandbox: "workspace-write" },
+  plan: { approvalPolicy: "on-request", sandbox: "read-only" },
+};
+
+/** Questions of Codex that `allow` and `refuse` can answer, by their method. */
+const APPROVALS = ["item/commandExecution/requestApproval", "item/fileChange/requestApproval"];
+
+type Reply = (result: Fields | undefined, error: string) => void;
+
+export class CodexDialogue implements LineDialogue {
+  hasStarted = false;
+  readonly #turn: DialogueTurn;
+  readonly #replies = new Map<unknown, Reply>();
+  #requestCount = 0;
+  #threadId = "";
+  #turnId: string | undefined;
+  #model = "unknown";
+  #lastText = "";
+  #lastError = "";
+  readonly #calls = new Map<string, Pick<PermissionRequest, "tool" | "input">>();
+  /** The ids of open requests, as Codex writes them. */
+  readonly #asked = new Map<string, unknown>();
+
+  constructor(turn: DialogueTurn) {
+    this.#turn = turn;
+  }
+
+  begin(): void {
+    const clientInfo = { name: "holdfast", title: "Holdfast", version: "1" };
+    this.#request("initialize", { clientInfo }, () => {
+      this.#turn.send({ method: "initialized" });
+      this.#openThread();
+    });
+  }
+
+  message(message: Fields): void {
+    const { id, method } = message;
+    const params = fieldsOf(message["params"]);
+    if (typeof method !== "string") return this.#replied(id, message);
+    if (id !== undefined) return this.#asks(id, method, params);
+    const { threadId = this.#threadId } = params;
+    if (threadId === this.#threadId) this.#notified(method, params); // Sub-agents have threads of their own.
+  }
+
+  answer(requestId: string, answer: PermissionAnswer): boolean {
+    const id = this.#asked.get(requestId);
+    if (!this.#asked.delete(requestId)) return false;
+    this.#turn.send({ id, result: { decision: answer.allowed ? "accept" : "decline" } });
+    if (!answer.allowed) void this.steer(answer.message); // A refusal has no text of its own.
+    return true;
+  }
+
+  steer(text: string): Promise<Delivery> {
+    const expectedTurnId = this.#turnId;
+    if (expectedTurnId === undefined) return Promise.resolve("rejected");
+    const { promise, resolve } = Promise.withResolvers<Delivery>();
+    this.#request(
+      "turn/steer",
+      { threadId: this.#threadId, input: inputOf(text), expectedTurnId },
+      () => resolve("injected"),
+      () => resolve("rejected"),
+    );
+    return promise;
+  }
+
+  interrupt(): void {
+    for (const id of this.#asked.values()) this.#turn.send({ id, result: { decision: "cancel" } });
+    this.#asked.clear();
+    if (this.#turnId === undefined) return this.#turn.end({ type: "aborted" });
+    this.#request("turn/interrupt", { threadId: this.#threadId, turnId: this.#turnId }, () => {});
+  }
+
+  #openThread(): void {
+    const { resumedId, folder, model } = this.#turn;
+    const place = { cwd: folder, ...(model === null ? {} : { model }), ...this.#mode() };
+    if (resumedId === null) return this.#request("thread/start", place, (opened) => this.#begun(opened));
+    this.#request(
+      "thread/resume",
+      { threadId: resumedId, excludeTurns: true, ...place },
+      (opened) => this.#begun(opened),
+      (error) =>
+        this.#turn.end(
+          /no rollout|not found|invalid thread id/i.test(error)
+            ? { type: "unknown_session" }
+            : { type: "error", message: error },
+        ),
+    );
+  }
+
+  #begun(opened: Fields): void {
+    const id = textOr(fieldsOf(opened["thread"])["id"], "");
+    const { resumedId, prompt, model } = this.#turn;
+    // codex-dialogue-1.
+    if (resumedId !== null && id !== resumedId) return this.#turn.end({ type: "unknown_session" });
+    this.#threadId = id;
+    // Behind another server a name says nothing of a price.
+    this.#model = `${textOr(opened["modelProvider"], "codex")}/${textOr(opened["model"], "unknown")}`;
+    this.hasStarted = true;
+    this.#turn.emit({ type: "session_started", model: textOr(opened["model"], "unknown"), boundId: id });
+    this.#request(
+      "turn/start",
+      // codex-dialogue-3.
+      { threadId: id, input: inputOf(prompt), ...(model === null ? {} : { model }) },
+      (started) => (this.#turnId ??= textOr(fieldsOf(started["turn"])["id"], "")),
+    );
+  }
+
+  #mode(): Fields {
+    return MODES[this.#turn.permissionMode] ?? MODES["default"]!;
+  }
+
+  #request(
+    method: string,
+    params: Fields,
+    done: (result: Fields) => void,
+    failed?: (error: string) => void,
+  ): void {
+    const id = ++this.#requestCount;
+    this.#replies.set(id, (result, error) => {
+      if (result !== undefined) return done(result);
+      if (failed !== undefined) return failed(error);
+      this.#turn.end({ type: "error", message: `${method}: ${error}` });
+    });
+    this.#turn.send({ id, method, params });
+  }
+
+  #replied(id: unknown, { result, error }: Fields): void {
+    const reply = this.#replies.get(id);
+    this.#replies.delete(id);
+    reply?.(
+      error === undefined ? fieldsOf(result) : undefined,
+      textOr(fieldsOf(error)["message"], "no reason given"),
+    );
+  }
+
+  #asks(id: unknown, method: string, params: Fields): void {
+    if (!APPROVALS.includes(method))
+      return this.#turn.send({
+        id,
+        error: { code: -32601, message: "this client does not support the request" },
+      });
+    const toolCallId = textOr(params["itemId"], "");
+    const known = this.#calls.get(toolCallId);
+    const { command, reason } = params;
+    const requestId = `approval-${String(id)}`;
+    this.#asked.set(requestId, id);
+    const request: PermissionRequest =
+      typeof command === "string"
+        ? { requestId, toolCallId, tool: "shell", input: { command: innerCommand(command) } }
+        : { requestId, toolCallId, tool: known?.tool ?? "edit_file", input: known?.input ?? { reason } };
+    this.#turn.emit({ type: "permission_request", request });
+  }
+
+  #notified(method: string, params: Fields): void {
+    switch (method) {
+      case "turn/started":
+        this.#turnId ??= textOr(fieldsOf(params["turn"])["id"], "");
+        return;
+      case "item/agentMessage/delta": {
+        const { delta } = params;
+        if (typeof delta === "string") this.#turn.emit({ type: "text_delta", text: delta });
+        return;
+      }
+      case "item/started":
+        return this.#itemStarted(fieldsOf(params["item"]));
+      case "item/completed":
+        return this.#itemCompleted(fieldsOf(params["item"]));
+      case "thread/tokenUsage/updated":
+        if (this.#turnId !== undefined && params["turnId"] === this.#turnId)
+          this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
+        return;
+      case "error": {
+        this.#lastError = textOr(fieldsOf(params["error"])["message"], "");
+        if (params["willRetry"] === true)
+          this.#turn.emit({
+            type: "notice",
+            text: `the model's API failed (${this.#lastError}); it is tried again`,
+          });
+        return;
+      }
+      case "turn/completed":
+        return this.#completed(fieldsOf(params["turn"]));
+      default: // external-agent-protocol-6.
+    }
+  }
+
+  #itemStarted(item: Fields): void {
+    const id = textOr(item["id"], "");
+    const call = codexCallOf(item);
+    if (call === undefined || this.#calls.has(id)) return;
+    this.#calls.set(id, call);
+    this.#turn.emit({ type: "tool_call", id, name: call.tool, input: call.input });
+  }
+
+  #itemCompleted(item: Fields): void {
+    const { id, type, text } = item;
+    if (type === "agentMessage" && typeof text === "string" && text !== "") {
+      this.#lastText = text;
+      return this.#turn.emit({ type: "text", text });
+    }
+    if (type === "reasoning") {
+      const { summary } = item;
+      const thought = Array.isArray(summary)
+        ? summary.filter((one) => typeof one === "string").join("\n")
+        : "";
+      if (thought !== "") this.#turn.emit({ type: "thinking", text: thought });
+      return;
+    }
+    if (typeof id !== "string") return;
+    this.#itemStarted(item);
+    if (this.#calls.has(id)) this.#turn.emit({ type: "tool_result", id, ...codexResultOf(item) });
+  }
+
+  /** codex-dialogue-2. */
+  #use(last: Fields): void {
+    const inputTokens = countOf(last["inputTokens"]);
+    const outputTokens = countOf(last["outputTokens"]);
+    if (inputTokens + outputTokens === 0) return;
+    const cacheReadTokens = countOf(last["cachedInputTokens"]);
+    this.#turn.emit({
+      type: "usage",
+      usage: { model: this.#model, inputTokens, outputTokens, cacheReadTokens },
+    });
+  }
+
+  #completed({ id, status, error }: Fields): void {
+    if (this.#turnId !== undefined && id !== this.#turnId) return;
+    if (status === "completed") return this.#turn.end({ type: "answered", text: this.#lastText });
+    if (status === "interrupted") return this.#turn.end({ type: "aborted" });
+    const why = textOr(fieldsOf(error)["message"], this.#lastError);
+    this.#turn.end({
+      type: "error",
+      message: why === "" ? `the turn ended as ${textOr(status, "unknown")}` : why,
+    });
+  }
+}
+
+function inputOf(text: string): readonly Fields[] {
+  return [{ type: "text", text, text_elements: [] }];
+}

@@ -1,0 +1,128 @@
+// `LineAgent`: the adapter for a program that speaks JSON lines on its standard streams. The program is described by data (`LineAgentFacts`).
+//
+// Without PID namespaces: the tools of an agent are the user's. The turn and its promises are in `line-turn.ts`.
+
+import {
+  endTagged,
+  ProcessSupervisor,
+  Redactor,
+  scrubEnvironment,
+  type Environment,
+} from "@holdfast/runtime/internal";
+
+import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { AGENT_PROCESS } from "../agent-process.ts";
+import type {
+  ExternalAgent,
+  ExternalAgentCapabilities,
+  ExternalAgentProtocol,
+  ExternalTurn,
+  PermissionRequest,
+  RuledCall,
+} from "../external-agent-protocol.ts";
+import { findProgram, type WantedProgram } from "../find-program.ts";
+import { unknownSession } from "./unknown-session.ts";
+import type { MakeDialogue } from "./line-dialogue.ts";
+import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
+
+export interface LineAgentFacts {
+  readonly name: string;
+  readonly program: WantedProgram;
+  readonly capabilities: ExternalAgentCapabilities;
+  /** The arguments of the program for a turn. */
+  readonly argumentsOf: (turn: ExternalTurn, isResumed: boolean) => readonly string[];
+  /** Variables that the program gets of the user's environment, besides those of every process. */
+  readonly variables: readonly string[];
+  /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
+  readonly keys: readonly string[];
+  readonly settings: Readonly<Record<string, string>>;
+  /** Whether the program takes the id of our choice for its session. */
+  readonly takesOurId: boolean;
+  readonly dialogue: MakeDialogue;
+  readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
+}
+
+export interface LineAgentOptions {
+  readonly facts: LineAgentFacts;
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  /** The folder in which the program is asked for its version. */
+  readonly folder: string;
+  /** How long the steps of an abort take. */
+  readonly stopLimits?: StopLimits | undefined;
+}
+
+export class LineAgent implements ExternalAgentProtocol {
+  readonly name: string;
+  readonly #facts: LineAgentFacts;
+  readonly #environment: Environment;
+  readonly #folder: string;
+  readonly #stopLimits: StopLimits | undefined;
+  readonly #supervisor: ProcessSupervisor;
+
+  constructor({ facts, environment = hostEnvironment, folder, stopLimits }: LineAgentOptions) {
+    this.name = facts.name;
+    this.#facts = facts;
+    this.#environment = environment;
+    this.#folder = folder;
+    this.#stopLimits = stopLimits;
+    this.#supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
+  }
+
+  capabilities(): ExternalAgentCapabilities {
+    return this.#facts.capabilities;
+  }
+
+  find(): Promise<{ readonly program: string; readonly version: string }> {
+    return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  }
+
+  start(turn: ExternalTurn): Promise<ExternalAgent> {
+    return this.#begin(turn, null);
+  }
+
+  /** external-agent-protocol-4. A session without an id, and one of a program that cannot resume, is not known. */
+  async resume(turn: ExternalTurn): Promise<ExternalAgent> {
+    const { takesOurId, capabilities } = this.#facts;
+    const id = takesOurId ? turn.intent.agentSessionId : turn.boundId;
+    return id === null || capabilities.resume === "none" ? unknownSession() : this.#begin(turn, id);
+  }
+
+  ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+    return this.#facts.ruledCall(call, folder);
+  }
+
+  async endLost(tag: string): Promise<void> {
+    await endTagged(tag);
+  }
+
+  #env(): Record<string, string> {
+    const { variables, settings } = this.#facts;
+    const passed = Object.fromEntries(variables.map((name) => [name, this.#environment[name]]));
+    return scrubEnvironment(this.#environment, passed, settings);
+  }
+
+  async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
+    const { intent, prompt, tag } = turn;
+    const { argumentsOf, keys, dialogue } = this.#facts;
+    const wire = new LineWire(new Redactor(keys.flatMap((name) => this.#environment[name] ?? [])));
+    const process = await this.#supervisor.start({
+      argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
+      cwd: intent.folder,
+      env: this.#env(),
+      keepsInputOpen: true,
+      needsOutput: true,
+      outputBytes: AGENT_PROCESS.outputBytes,
+      killGraceMs: AGENT_PROCESS.graceMs,
+      tag,
+      onOutput: (stream, text) => {
+        if (stream === "stdout") wire.push(text);
+      },
+    });
+    return new LineTurn(process, wire, {
+      make: dialogue,
+      turn: { ...intent, prompt, resumedId },
+      limits: this.#stopLimits,
+    });
+  }
+}

@@ -1,0 +1,36 @@
+// The port between a turn (`LineTurn`) and a protocol of JSON lines (`LineDialogue`). A dialogue knows the messages and no process.
+
+import type { Delivery, ExternalEnd, ExternalEvent, PermissionAnswer } from "../external-agent-protocol.ts";
+import type { Fields } from "./fields.ts";
+
+/** The turn, as its dialogue sees it. */
+export interface DialogueTurn {
+  readonly prompt: string;
+  readonly folder: string;
+  readonly model: string | null;
+  readonly permissionMode: string;
+  /** The id of our choice for the session. */
+  readonly agentSessionId: string;
+  /** The id of the session to resume; `null` for a new session. */
+  readonly resumedId: string | null;
+  /** Writes one message. */
+  send(message: Fields): void;
+  emit(event: ExternalEvent): void;
+  /** The turn is over. A later call changes nothing. */
+  end(end: ExternalEnd): void;
+}
+
+/** One turn in the words of one protocol. */
+export interface LineDialogue {
+  /** Whether the program has opened the session. */
+  readonly hasStarted: boolean;
+  begin(): void;
+  message(message: Fields): void;
+  /** external-agent-protocol-5. @returns whether the request was open. */
+  answer(requestId: string, answer: PermissionAnswer): boolean;
+  steer(text: string): Promise<Delivery>;
+  /** Asks the program to end the turn, and answers open requests. */
+  interrupt(): void;
+}
+
+export type MakeDialogue = (turn: DialogueTurn) => LineDialogue;

@@ -1,0 +1,114 @@
+// The acts of fake agents, for tests (`doActs`). Each word of the prompt's last line is an act, such as `write:notes.txt`. A fake speaks its
+// protocol and gives the words to say things in it. Acts that count leave their traces in $HOME.
+
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const { HOME = "/" } = process.env;
+const never = () => new Promise(() => setInterval(() => {}, 1_000));
+const fault = (name) =>
+  existsSync(join(HOME, name)) ? readFileSync(join(HOME, name), "utf8").trim() : undefined;
+
+let written = 0;
+/** Writes a message, and dies after as many as the file $HOME/die-at says. */
+export function writeMessage(message) {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+  const dieAt = fault("die-at");
+  // A write to a pipe is done when the call returns.
+  if (dieAt !== undefined && ++written >= Number(dieAt)) process.kill(process.pid, "SIGKILL");
+}
+
+/** The id of a resumed session, which is another one if the file $HOME/other-session is there. */
+export const resumedId = (id) => (fault("other-session") === undefined ? id : randomUUID());
+
+/** Reads messages from the standard input. */
+export async function readMessages(take) {
+  let rest = "";
+  process.stdin.on("end", () => process.exit(0));
+  for await (const piece of process.stdin) {
+    const lines = `${rest}${piece}`.split("\n");
+    rest = lines.pop();
+    for (const line of lines) take(JSON.parse(line));
+  }
+}
+
+/** The acts of fakes that happen once in a session. */
+function once(word) {
+  const mark = join(HOME, `done-${word.replaceAll(/\W/g, "_")}`);
+  if (existsSync(mark)) return false;
+  writeFileSync(mark, "");
+  return true;
+}
+
+export const record = (file, line) => appendFileSync(join(HOME, file), `${line}\n`);
+
+/** Does what the prompt says. @returns the last words. */
+export async function doActs(prompt, speech) {
+  const words = prompt.split("\n").at(-1).split(" ");
+  for (const word of words) await act(word, speech);
+  return `Done: ${words.join(" ")}`;
+}
+
+async function act(word, { call, result, ask, think, use, garbage }) {
+  const [name, value = ""] = word.split(":");
+  switch (name) {
+    case "think":
+      return think("I think.");
+    case "write": {
+      const id = call("write", { path: value });
+      appendFileSync(value, "x\n");
+      return result(id, `wrote ${value}`, false);
+    }
+    case "step": {
+      const id = call("shell", { command: `step ${value}` });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      appendFileSync("steps", `${value}\n`);
+      return result(id, `step ${value} is done`, false);
+    }
+    case "ask": {
+      const input = { path: value };
+      const id = call("write", input);
+      const { isAllowed, answer } = await ask(id, "write", input);
+      record("answers", JSON.stringify(answer));
+      if (isAllowed) appendFileSync(value, "x\n");
+      return result(id, isAllowed ? "allowed" : "refused", !isAllowed);
+    }
+    case "hang": {
+      if (!once(word)) return undefined;
+      call("shell", { command: "sleep 1000" });
+      const daemon = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+      appendFileSync(join(HOME, "pids"), `${process.pid}\n${daemon.pid}\n`);
+      return never();
+    }
+    case "stubborn": // Hangs, and nothing but SIGKILL ends it.
+      if (!once(word)) return undefined;
+      process.on("SIGTERM", () => {});
+      process.stdin.removeAllListeners("end");
+      call("shell", { command: "sleep 1000" });
+      spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+      return never();
+    case "use": // The value is a number of tokens.
+      use(Number(value));
+      return new Promise((resolve) => setTimeout(resolve, 300));
+    case "env":
+      return result(call("shell", { command: "env" }), JSON.stringify(process.env), false);
+    case "garbage":
+      process.stdout.write('no JSON\n{"type": \n[1]\n\n');
+      process.stdout.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
+      return garbage();
+    case "huge":
+      process.stdout.on("error", () => process.exit(1));
+      return process.stdout.write("x".repeat(20 * 1024 * 1024));
+    default:
+      return undefined;
+  }
+}
+
+/** Answers the request for the version, and ends. */
+export function answerVersion(version) {
+  if (process.argv[2] !== "--version") return;
+  console.log(version);
+  process.exit(0);
+}

@@ -1,0 +1,149 @@
+// A program that speaks the app-server protocol of Codex as it was observed, for tests. Its acts are those of `fake-acts.mjs`. It stores its
+// sessions in $HOME/.codex.
+
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } from "./fake-acts.mjs";
+
+answerVersion("codex-cli 0.169.0");
+const sessions = join(process.env["HOME"] ?? "/", ".codex");
+mkdirSync(sessions, { recursive: true });
+
+const [waiting, answers] = [new Map(), new Map()];
+let threadId;
+let turnId;
+let model;
+let interrupt = () => {};
+let asked = 0;
+
+const notify = (method, params) => writeMessage({ method, params: { threadId, turnId, ...params } });
+const fileOf = (id) => join(sessions, id);
+const started = (item) => notify("item/started", { item });
+const completed = (item) => notify("item/completed", { item });
+
+function itemOf(tool, input) {
+  const id = `call_${randomUUID()}`;
+  const item =
+    tool === "shell"
+      ? {
+          type: "commandExecution",
+          id,
+          command: `/bin/bash -lc '${input.command}'`,
+          status: "inProgress",
+          aggregatedOutput: null,
+        }
+      : {
+          type: "fileChange",
+          id,
+          changes: [{ path: input.path, kind: "add", diff: "+x" }],
+          status: "inProgress",
+        };
+  waiting.set(id, item);
+  return item;
+}
+
+const speech = {
+  call(tool, input) {
+    const item = itemOf(tool, input);
+    started(item);
+    return item.id;
+  },
+  result(id, text, isError) {
+    const status = isError ? "declined" : "completed";
+    const item = { ...waiting.get(id), status };
+    completed(
+      item.type === "fileChange" ? item : { ...item, aggregatedOutput: text, exitCode: isError ? 1 : 0 },
+    );
+  },
+  async ask(itemId) {
+    const id = `ask-${++asked}`;
+    const answered = new Promise((resolve) => answers.set(id, resolve));
+    writeMessage({
+      id,
+      method: "item/fileChange/requestApproval",
+      params: { threadId, turnId, itemId, reason: null },
+    });
+    const answer = await answered;
+    return { isAllowed: answer.decision === "accept", answer };
+  },
+  think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
+  use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
+  garbage() {
+    notify("tomorrow/news", { is: "unknown" });
+    writeMessage({ method: "item/completed", params: "a text" });
+    writeMessage({ id: "question", method: "tomorrow/ask", params: {} });
+    writeMessage({ id: 999, result: {} });
+  },
+};
+
+async function work(prompt) {
+  const interrupted = new Promise((resolve) => (interrupt = () => resolve("interrupted")));
+  notify("turn/started", { turn: { id: turnId, status: "inProgress" } });
+  appendFileSync(fileOf(threadId), `${JSON.stringify(prompt)}\n`);
+  const done = (async () => {
+    const text = await doActs(prompt, speech);
+    const id = randomUUID();
+    for (const delta of text.match(/.{1,4}/g)) notify("item/agentMessage/delta", { itemId: id, delta });
+    completed({ type: "agentMessage", id, text });
+    const last = { inputTokens: 110, cachedInputTokens: 100, outputTokens: 20 };
+    const total = { inputTokens: 9_000, cachedInputTokens: 8_000, outputTokens: 900 };
+    notify("thread/tokenUsage/updated", { tokenUsage: { last, total } });
+    return "completed";
+  })();
+  const status = await Promise.race([done, interrupted]);
+  notify("turn/completed", { turn: { id: turnId, status, error: null } });
+}
+
+const opened = () => ({ thread: { id: threadId }, model, modelProvider: "openai" });
+
+const METHODS = {
+  initialize: () => ({ userAgent: "fake" }),
+  "thread/start": (params) => {
+    record("codex.log", JSON.stringify(params));
+    model = params.model ?? "gpt-5.1-codex";
+    threadId = randomUUID();
+    writeFileSync(fileOf(threadId), "");
+    return opened();
+  },
+  "thread/resume": (params) => {
+    record("codex.log", JSON.stringify(params));
+    model = params.model ?? "gpt-5.1-codex";
+    if (!existsSync(fileOf(params.threadId)))
+      throw new Error(`no rollout found for thread id ${params.threadId}`);
+    threadId = resumedId(params.threadId);
+    // The history is repeated before the turn begins.
+    if (readFileSync(fileOf(params.threadId), "utf8") !== "") {
+      completed({ type: "agentMessage", id: randomUUID(), text: "An old answer." });
+      notify("thread/tokenUsage/updated", {
+        turnId: "an earlier one",
+        tokenUsage: { last: { inputTokens: 7_000 } },
+      });
+    }
+    return opened();
+  },
+  "turn/start": ({ input }) => {
+    turnId = randomUUID();
+    setImmediate(() => void work(input[0].text));
+    return { turn: { id: turnId, status: "inProgress" } };
+  },
+  "turn/steer": ({ input, expectedTurnId }) => {
+    if (expectedTurnId !== turnId) throw new Error("no such turn");
+    completed({ type: "agentMessage", id: randomUUID(), text: `You say: ${input[0].text}` });
+    return { turnId };
+  },
+  "turn/interrupt": () => {
+    interrupt();
+    return {};
+  },
+};
+
+await readMessages(({ id, method, params, result }) => {
+  if (method === undefined) return answers.get(id)?.(result);
+  if (id === undefined) return undefined;
+  try {
+    return writeMessage({ id, result: METHODS[method](params) });
+  } catch (error) {
+    return writeMessage({ id, error: { code: -32600, message: error.message } });
+  }
+});

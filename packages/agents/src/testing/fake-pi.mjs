@@ -1,0 +1,117 @@
+// A program that speaks the RPC mode of Pi with the extension `pi-gate.ts`, as it was observed, for tests. Its acts are those of
+// `fake-acts.mjs`. It stores its sessions in $HOME/.pi.
+
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } from "./fake-acts.mjs";
+
+answerVersion("0.87.1");
+const args = process.argv.slice(2);
+const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
+const id = option("--session-id");
+const sessions = join(process.env["HOME"] ?? "/", ".pi");
+mkdirSync(sessions, { recursive: true });
+const file = join(sessions, id);
+const hasGate = existsSync(option("--extension"));
+record("pi.log", JSON.stringify(args));
+
+const answers = new Map();
+const calls = new Map();
+let abort = () => {};
+
+const model = { provider: "anthropic", id: option("--model") ?? "claude-sonnet-4-5" };
+const usage = { input: 10, output: 20, cacheRead: 100, cacheWrite: 0, cost: { total: 9 } };
+const said = (content, stopReason = "stop", errorMessage) =>
+  writeMessage({
+    type: "message_end",
+    message: {
+      role: "assistant",
+      content,
+      usage,
+      stopReason,
+      errorMessage,
+      provider: model.provider,
+      model: model.id,
+    },
+  });
+
+const speech = {
+  call(tool, input) {
+    const toolCallId = `call_${randomUUID()}`;
+    const toolName = tool === "shell" ? "bash" : tool;
+    calls.set(toolCallId, toolName);
+    writeMessage({ type: "tool_execution_start", toolCallId, toolName, args: input });
+    return toolCallId;
+  },
+  result(toolCallId, text, isError) {
+    const result = { content: [{ type: "text", text }] };
+    writeMessage({
+      type: "tool_execution_end",
+      toolCallId,
+      toolName: calls.get(toolCallId),
+      result,
+      isError,
+    });
+  },
+  async ask(toolCallId, tool, input) {
+    if (!hasGate) return { isAllowed: true, answer: "no gate" };
+    const askId = randomUUID();
+    const answered = new Promise((resolve) => answers.set(askId, resolve));
+    writeMessage({
+      type: "extension_ui_request",
+      id: askId,
+      method: "input",
+      title: "holdfast:permission",
+      placeholder: JSON.stringify({ toolCallId, tool, input }),
+    });
+    const { value } = await answered;
+    return { isAllowed: value === "allow", answer: value };
+  },
+  think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
+  use: (input) =>
+    writeMessage({ type: "message_end", message: { role: "assistant", content: [], usage: { input } } }),
+  garbage() {
+    writeMessage({ type: "tomorrow", is: "unknown" });
+    writeMessage({ type: "message_end", message: "a text" });
+    writeMessage({ type: "extension_ui_request", id: "x", method: "notify", message: "news" });
+    writeMessage({ type: "response", command: "tomorrow", success: true });
+  },
+};
+
+async function work(prompt) {
+  const aborted = new Promise((resolve) => (abort = () => resolve("aborted")));
+  writeMessage({ type: "agent_start" });
+  appendFileSync(file, `${JSON.stringify(prompt)}\n`);
+  const done = (async () => {
+    const text = await doActs(prompt, speech);
+    for (const delta of text.match(/.{1,4}/g))
+      writeMessage({ type: "message_update", assistantMessageEvent: { type: "text_delta", delta } });
+    said([{ type: "text", text }]);
+  })();
+  // Observed: the call of the model that was aborted is an error.
+  if ((await Promise.race([done, aborted])) === "aborted") said([], "error", "This operation was aborted");
+  writeMessage({ type: "agent_end", messages: [], willRetry: false });
+  writeMessage({ type: "agent_settled" });
+}
+
+const COMMANDS = {
+  get_state: () => ({
+    sessionId: resumedId(id),
+    messageCount: existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0,
+    model,
+  }),
+  prompt: ({ message }) => void setImmediate(() => void work(message)),
+  steer: ({ message }) => said([{ type: "text", text: `You say: ${message}` }]),
+  clear_queue: undefined, // Old versions do not know it, and answer without an id.
+  abort: () => abort(),
+};
+
+await readMessages((command) => {
+  const { id: requestId, type } = command;
+  if (type === "extension_ui_response") return answers.get(command.id)?.(command);
+  const run = COMMANDS[type];
+  if (run === undefined)
+    return writeMessage({ type: "response", command: type, success: false, error: "unknown command" });
+  return writeMessage({ id: requestId, type: "response", command: type, success: true, data: run(command) });
+});

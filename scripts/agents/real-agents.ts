@@ -1,0 +1,113 @@
+// The programs that `npm run agents` installs and runs (`REAL_AGENTS`): packages, settings that point them at a model server, adapters.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, LineAgent, PI } from "@holdfast/agents";
+import type { ExternalAgentProtocol } from "@holdfast/agents";
+import type { ScriptedModelServer } from "@holdfast/testkit";
+
+export interface RealAgent {
+  readonly name: string;
+  /** The version that is installed. */
+  readonly version: string;
+  /** The arguments of `npm install`. */
+  readonly install: readonly string[];
+  readonly model: string | null;
+  /** Writes the settings of the program. @returns its environment. */
+  settings(home: string, server: ScriptedModelServer, geminiUrl: string): Readonly<Record<string, string>>;
+  adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
+}
+
+const KEY = "sk-scripted-0123456789";
+
+export const REAL_AGENTS: readonly RealAgent[] = [
+  {
+    name: "claude-code",
+    version: "2.1.329",
+    install: ["@anthropic-ai/claude-code@2.1.329"],
+    model: "claude-sonnet-4-5",
+    settings: (home, { url }) => ({
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_API_KEY: KEY,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    }),
+    adapter: (environment, folder) => new ClaudeCode({ environment, folder }),
+  },
+  {
+    name: "codex",
+    version: "0.169.0",
+    install: ["@openai/codex@0.169.0"],
+    model: null,
+    settings(home, { openaiBaseUrl }) {
+      const folder = join(home, ".codex");
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(
+        join(folder, "config.toml"),
+        `model = "scripted-model"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[sandbox_workspace_write]
+exclude_slash_tmp = true
+exclude_tmpdir_env_var = true
+[model_providers.scripted]
+name = "scripted"
+base_url = "${openaiBaseUrl}"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+`,
+      );
+      return { OPENAI_API_KEY: KEY, CODEX_HOME: folder };
+    },
+    adapter: (environment, folder) => new LineAgent({ facts: CODEX, environment, folder }),
+  },
+  {
+    name: "pi",
+    version: "0.87.1",
+    install: ["@earendil-works/pi-coding-agent@0.87.1"],
+    model: "scripted/scripted-model",
+    settings(home, { url }) {
+      const folder = join(home, ".pi");
+      mkdirSync(folder, { recursive: true });
+      const model = { id: "scripted-model", name: "Scripted", reasoning: false, input: ["text"] };
+      const sizes = { contextWindow: 200_000, maxTokens: 8_000 };
+      const cost = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
+      const models = [{ ...model, ...sizes, cost }];
+      const scripted = { baseUrl: url, apiKey: KEY, api: "anthropic-messages", models };
+      writeFileSync(join(folder, "models.json"), JSON.stringify({ providers: { scripted } }));
+      return { PI_CODING_AGENT_DIR: folder, PI_OFFLINE: "1" };
+    },
+    adapter: (environment, folder) => new LineAgent({ facts: PI, environment, folder }),
+  },
+  {
+    name: "opencode",
+    version: "1.18.33",
+    install: ["opencode-ai@1.18.33"],
+    model: null,
+    settings(home, { openaiBaseUrl }) {
+      const file = join(home, "opencode.json");
+      const options = { baseURL: openaiBaseUrl, apiKey: KEY };
+      const models = { "scripted-model": { name: "Scripted" } };
+      const scripted = { npm: "@ai-sdk/openai-compatible", name: "Scripted", options, models };
+      const model = "scripted/scripted-model";
+      const permission = { bash: "ask" };
+      writeFileSync(file, JSON.stringify({ model, small_model: model, provider: { scripted }, permission }));
+      return { OPENCODE_CONFIG: file, OPENCODE_DISABLE_MODELS_FETCH: "1" };
+    },
+    adapter: (environment, folder) => new AcpAgent({ facts: acp("opencode"), environment, folder }),
+  },
+  {
+    name: "gemini",
+    version: "0.61.0",
+    install: ["@google/gemini-cli@0.61.0", "--ignore-scripts", "--omit=optional"],
+    model: null,
+    settings: (_home, _server, geminiUrl) => ({ GEMINI_API_KEY: KEY, GOOGLE_GEMINI_BASE_URL: geminiUrl }),
+    adapter: (environment, folder) => new AcpAgent({ facts: acp("gemini"), environment, folder }),
+  },
+];
+
+function acp(name: string): (typeof ACP_AGENTS)[number] {
+  return ACP_AGENTS.find((facts) => facts.name === name)!;
+}

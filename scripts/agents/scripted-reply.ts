@@ -1,0 +1,24 @@
+// The model that real programs get in `npm run agents` (`scriptedReply`). Pure.
+
+import type { Conversation, Reply } from "@holdfast/testkit";
+
+const SHELLS = ["Bash", "bash", "exec_command", "shell", "run_shell_command"];
+
+/** `command:[…]` in the last message calls the shell of the program. `recall` asks for the beginning of the conversation. */
+export function scriptedReply({ messages, tools }: Conversation): Reply {
+  const last = messages.at(-1);
+  if (last?.role === "tool") return { text: "The command has run." };
+  const text = last?.text ?? "";
+  const command = [...text.matchAll(/command:\[([^\]]*)\]/g)].at(-1)?.[1];
+  const shell = SHELLS.find((name) => tools.some((tool) => tool.name === name));
+  if (command !== undefined && shell !== undefined) {
+    const input = shell === "exec_command" ? { cmd: command } : { command, description: "A step." };
+    return { toolCalls: [{ name: shell, input }] };
+  }
+  if (text.includes("canary-fail")) throw new Error("canary-model-error");
+  if (text.includes("recall"))
+    return {
+      text: messages.slice(0, -1).some((one) => one.text.includes("canary-first")) ? "recalled" : "nothing",
+    };
+  return { text: "Hello." };
+}
