@@ -1,29 +1,6 @@
 // The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
 
-import type { PlainError, PlainWait } from "@holdfast/proto/view";
-
-export type Status =
-  | "submitted"
-  | "working"
-  | "waiting"
-  | "input_required"
-  | "paused"
-  | "cancelling"
-  | "completed"
-  | "failed"
-  | "cancelled";
-
-export const STATUSES: readonly Status[] = [
-  "submitted",
-  "working",
-  "waiting",
-  "input_required",
-  "paused",
-  "cancelling",
-  "completed",
-  "failed",
-  "cancelled",
-];
+import type { PlainError, PlainWait, Status } from "@holdfast/proto/view";
 
 export interface Wait extends PlainWait {
   readonly answer?: "approval" | "any";

@@ -1,8 +1,8 @@
 // The command palette: every screen, and any session by its id, from the keyboard.
 
+import { STATUSES } from "@holdfast/proto/view";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
-import { STATUSES } from "../api/types.ts";
 
 interface Choice {
   readonly name: string;

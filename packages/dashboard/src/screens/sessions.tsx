@@ -1,11 +1,12 @@
 // All sessions, newest first, live. The filters are in the address.
 
+import { STATUSES } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { call } from "../api/client.ts";
 import { listPath, SessionList, type ListQuery } from "../api/session-list.ts";
-import { STATUSES, type Session, type SessionPage } from "../api/types.ts";
+import type { Session, SessionPage } from "../api/types.ts";
 import { Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";

@@ -27,4 +27,5 @@ export {
   type QuestionView,
   viewQuestion,
 } from "./question.ts";
+export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
