@@ -82,7 +82,7 @@ export {
   type CapabilityOffer,
   type CapabilitySession,
 } from "./model-loop/capability.ts";
-export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tool.ts";
+export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
 
 export { createCodingAgent } from "./coding-agent.ts";
 export {

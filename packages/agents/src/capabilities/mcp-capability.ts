@@ -26,8 +26,8 @@ import { resultText } from "../mcp/result-text.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability } from "../model-loop/capability.ts";
-import { declaredEffect } from "../model-loop/declared-effect.ts";
-import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tool.ts";
+import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
+import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { askForServer } from "./server-dialog.ts";
 
 type ServerFact = {

@@ -11,7 +11,7 @@ import { z } from "zod";
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";
-import { defineTool } from "../model-loop/tool.ts";
+import { defineTool } from "../model-loop/tools/tool.ts";
 import { findScripts, pushScript } from "../scripts/find-scripts.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { RECORD } from "../testing/agent-record.ts";

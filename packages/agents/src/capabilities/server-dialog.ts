@@ -13,7 +13,7 @@ import {
   type ServerAnswer,
   type ServerQuestion,
 } from "../mcp/server-questions.ts";
-import type { ToolContext } from "../model-loop/tool.ts";
+import type { ToolContext } from "../model-loop/tools/tool.ts";
 
 type Asker = Pick<ToolContext, "requestInput">;
 

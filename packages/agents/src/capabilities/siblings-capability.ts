@@ -3,7 +3,7 @@
 import { z } from "zod";
 
 import type { Capability } from "../model-loop/capability.ts";
-import { messageAgent } from "../model-loop/sibling-messages.ts";
+import { messageAgent } from "../model-loop/tools/sibling-messages.ts";
 
 const sharedSchema = z.object({ siblings: z.array(z.string()).min(1) });
 

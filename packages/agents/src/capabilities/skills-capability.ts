@@ -20,7 +20,7 @@ import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter
 import { contentOfSkill, findSkills, SKILL_FILE, type Skill } from "../agent-files/skills.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { matchesName } from "../model-loop/permission/permissions.ts";
-import { defineTool, type Tool } from "../model-loop/tool.ts";
+import { defineTool, type Tool } from "../model-loop/tools/tool.ts";
 import { type FolderContent } from "../contents/folder-content.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { pickWorkspace, workspaceField, type WorkspaceSource } from "../tasks/workspace-source.ts";

@@ -7,7 +7,7 @@ import { defineTask } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { Capability } from "../model-loop/capability.ts";
-import { defineTool } from "../model-loop/tool.ts";
+import { defineTool } from "../model-loop/tools/tool.ts";
 import { fetchPage, hostOf, PUBLIC_NETWORK, type Network } from "../web/fetch-page.ts";
 import { pageText } from "../web/page-text.ts";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import { defineWorkspaceTasks } from "../tasks/workspace-tasks.ts";
-import { cutText } from "../model-loop/tool.ts";
+import { cutText } from "../model-loop/tools/tool.ts";
 import { codingTools } from "./coding-tools.ts";
 
 const TOOLS = codingTools(defineWorkspaceTasks(workspacesByRoot()), "npm test");

@@ -15,8 +15,8 @@ import {
   writeFileInput,
 } from "../tasks/file-tasks.ts";
 import { gitDiffInput } from "../tasks/git-tasks.ts";
-import { cutText, offer, parseArguments } from "../model-loop/tool.ts";
-import { renderCommand } from "../model-loop/workspace-tools.ts";
+import { cutText, offer, parseArguments } from "../model-loop/tools/tool.ts";
+import { renderCommand } from "../model-loop/tools/workspace-tools.ts";
 import { REPEATABLE, shellInput } from "../tasks/shell-task.ts";
 import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
 

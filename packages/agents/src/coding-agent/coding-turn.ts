@@ -36,8 +36,8 @@ import {
 } from "./coding-tools.ts";
 import type { inspectRepositoryTask, RepositoryFacts } from "./inspect-repository.ts";
 import { noteCall, noteIdleReply } from "../model-loop/loop-guard.ts";
-import { cutText, parseArguments } from "../model-loop/tool.ts";
-import { renderCommand } from "../model-loop/workspace-tools.ts";
+import { cutText, parseArguments } from "../model-loop/tools/tool.ts";
+import { renderCommand } from "../model-loop/tools/workspace-tools.ts";
 import {
   ASK_FOR_PLAN,
   ASK_TO_CONTINUE,

@@ -10,7 +10,7 @@ import { fakeModel, type Say } from "../testing/fake-model.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";
 import type { AnyCapability, Capability } from "./capability.ts";
 import { ModelLoop } from "./model-loop.ts";
-import { defineTool } from "./tool.ts";
+import { defineTool } from "./tools/tool.ts";
 
 let folder: string;
 let runtime: Runtime | undefined;

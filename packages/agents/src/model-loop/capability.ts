@@ -11,7 +11,7 @@ import type { TaskContext, TaskDefinition } from "@holdfast/runtime";
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import type { CapabilityFacts } from "./model-state.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "./tools/tool.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
 /** The session that a capability is prepared for. */

@@ -24,16 +24,16 @@ import { windowOf } from "./compaction/context-size.ts";
 import { readResult } from "./compaction/read-result.ts";
 import { prepareCapabilities, type AnyCapability } from "./capability.ts";
 import { standardSchema } from "./json-schema.ts";
-import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./delegate.ts";
-import { askUser, proposePlan, todo } from "./loop-tools.ts";
+import { delegate, delegateFacts, finishChildTask, type FinishChild } from "./tools/delegate.ts";
+import { askUser, proposePlan, todo } from "./tools/loop-tools.ts";
 import { hookTask, type HookScripts } from "./hooks/hook-task.ts";
 import type { ProjectRules } from "./permission/ask-permission.ts";
 import { FIRST_STATE, type ModelState } from "./model-state.ts";
 import { ModelTurn } from "./turn/model-turn.ts";
 import type { LoopParts, Prepared } from "./turn/turn-draft.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool } from "./tools/tool.ts";
 import { readWorkspaceFacts } from "./workspace-facts.ts";
-import { workspaceTools } from "./workspace-tools.ts";
+import { workspaceTools } from "./tools/workspace-tools.ts";
 
 export interface ModelLoopOptions {
   /** Finds the provider of a model by its name, `provider/model` or an alias. */

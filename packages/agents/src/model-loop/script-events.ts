@@ -5,7 +5,7 @@
 import type { Json } from "@holdfast/core";
 import { EVENT_ROLE } from "../models/model-provider.ts";
 import type { ScriptCall } from "../tasks/script-calls.ts";
-import type { ToolContext } from "./tool.ts";
+import type { ToolContext } from "./tools/tool.ts";
 
 export interface StartedScript {
   /** The id of the tool call. */

@@ -3,7 +3,7 @@
 // The prompt does not change during a session, because providers charge less for text that is repeated unchanged.
 
 import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { SUBMIT_OUTPUT } from "./loop-tools.ts";
+import { SUBMIT_OUTPUT } from "./tools/loop-tools.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
 
 /** @param instructions the parts that capabilities add. They follow the agent's own prompt, which goes before them. */

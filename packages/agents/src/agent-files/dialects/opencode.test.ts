@@ -6,7 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { decide } from "../../model-loop/permission/permissions.ts";
-import type { Tool } from "../../model-loop/tool.ts";
+import type { Tool } from "../../model-loop/tools/tool.ts";
 import type { AgentRecord, PermissionDecision } from "../agent-record.ts";
 import { loadAgentFile } from "../load-agent-file.ts";
 

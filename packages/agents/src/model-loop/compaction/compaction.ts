@@ -14,7 +14,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import { requestText } from "../request-text.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
 import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
 import { conversationTail } from "./boundary-tasks.ts";

@@ -4,7 +4,7 @@ import { HoldfastError } from "@holdfast/core";
 import { z } from "zod";
 
 import type { ModelState } from "../model-state.ts";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../tools/tool.ts";
 import { earlierResult } from "./boundary-tasks.ts";
 
 const PAGE_CHARS = 20_000;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { PermissionRule } from "../../agent-files/agent-record.ts";
 import { decide, decideWithAnswers, exactPattern } from "./permissions.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 
 const tool = (isReading: boolean): Tool => ({
   offered: { name: "report", description: "", inputSchema: {} },

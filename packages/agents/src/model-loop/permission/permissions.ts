@@ -16,7 +16,7 @@ import { posix } from "node:path";
 import picomatch from "picomatch";
 
 import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 
 /** The parts of a tool that a decision needs. */
 export interface PermissionTool extends Pick<Tool, "isReading" | "subjectKind"> {

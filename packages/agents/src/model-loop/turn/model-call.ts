@@ -5,7 +5,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelReply } from "../../models/model-provider.ts";
 import type { ModelTaskInput } from "../../models/model-task.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { TurnDraft } from "./turn-draft.ts";
 
 /** Asks the model, or the next one of the agent's list where a model cannot be reached. */

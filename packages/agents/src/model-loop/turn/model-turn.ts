@@ -8,7 +8,7 @@ import { offersOf } from "../capability.ts";
 import { Compaction } from "../compaction/compaction.ts";
 import { Hooks } from "../hooks/hooks.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
-import { SUBMIT_OUTPUT } from "../loop-tools.ts";
+import { SUBMIT_OUTPUT } from "../tools/loop-tools.ts";
 import type { ModelState } from "../model-state.ts";
 import {
   CUT_OFF,

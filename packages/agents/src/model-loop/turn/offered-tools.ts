@@ -2,9 +2,9 @@
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import { READ_RESULT } from "../compaction/read-result.ts";
-import { submitOutput } from "../loop-tools.ts";
+import { submitOutput } from "../tools/loop-tools.ts";
 import { matchesName } from "../permission/permissions.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 
 /**
  * The tools of an agent's record, by name.

@@ -8,10 +8,10 @@ import { HoldfastError, type Json } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
 import { Hooks } from "../hooks/hooks.ts";
-import { declaredEffect, withDeclaredEffect } from "../declared-effect.ts";
+import { declaredEffect, withDeclaredEffect } from "../tools/declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
-import type { ReadyCall, Tool, ToolOutcome } from "../tool.ts";
+import type { ReadyCall, Tool, ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
 

@@ -16,7 +16,7 @@ import type { hookTask } from "../hooks/hook-task.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { FIRST_STATE, type CapabilityFacts, type ModelState } from "../model-state.ts";
 import type { ProjectRules } from "../permission/ask-permission.ts";
-import type { Tool } from "../tool.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { WorkspaceFacts } from "../workspace-facts.ts";
 
 /** The parts of an agent of the model loop, apart from its record. */

@@ -66,7 +66,7 @@ export const mcp: Command = {
   async run(args, io) {
     const [action = "serve", ...rest] = args.positionals;
     refuseForeignOptions(mcp, OPTIONS_OF, args);
-    const calls = await import("../../agents/show-mcp-servers.ts");
+    const calls = await import("../../agents/mcp/show-mcp-servers.ts");
     switch (action) {
       case "serve":
         takeNothing(rest, mcp.usage);
@@ -84,13 +84,13 @@ export const mcp: Command = {
       case "remove":
         return calls.removeServer(takeOnly(rest, "the name", mcp.usage), args, io);
       case "login":
-        return (await import("../../agents/mcp-sign-in.ts")).login(
+        return (await import("../../agents/mcp/mcp-sign-in.ts")).login(
           takeOnly(rest, "the name", mcp.usage),
           args,
           io,
         );
       case "logout":
-        return (await import("../../agents/mcp-sign-in.ts")).logout(
+        return (await import("../../agents/mcp/mcp-sign-in.ts")).logout(
           takeOnly(rest, "the name", mcp.usage),
           io,
         );

@@ -10,12 +10,12 @@ import { vanishRuntime } from "@holdfast/runtime/internal";
 import { releaseClaim } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import type { ToolContent } from "../models/model-provider.ts";
-import { workspacesByRoot } from "../tasks/workspace-source.ts";
-import { RECORD } from "../testing/agent-record.ts";
-import { fakeModel } from "../testing/fake-model.ts";
+import type { ToolContent } from "../../models/model-provider.ts";
+import { workspacesByRoot } from "../../tasks/workspace-source.ts";
+import { RECORD } from "../../testing/agent-record.ts";
+import { fakeModel } from "../../testing/fake-model.ts";
 import { declaredEffect } from "./declared-effect.ts";
-import { ModelLoop } from "./model-loop.ts";
+import { ModelLoop } from "../model-loop.ts";
 
 let folder: string;
 let runtime: Runtime | undefined;

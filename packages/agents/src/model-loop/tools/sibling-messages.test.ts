@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import type { AgentRecord } from "../agent-files/agent-record.ts";
-import { siblingsCapability } from "../capabilities/siblings-capability.ts";
-import type { ModelRequest } from "../models/model-provider.ts";
-import { workspacesByRoot } from "../tasks/workspace-source.ts";
-import { RECORD } from "../testing/agent-record.ts";
-import { fakeModel, type Say } from "../testing/fake-model.ts";
-import { ModelLoop } from "./model-loop.ts";
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import { siblingsCapability } from "../../capabilities/siblings-capability.ts";
+import type { ModelRequest } from "../../models/model-provider.ts";
+import { workspacesByRoot } from "../../tasks/workspace-source.ts";
+import { RECORD } from "../../testing/agent-record.ts";
+import { fakeModel, type Say } from "../../testing/fake-model.ts";
+import { ModelLoop } from "../model-loop.ts";
 
 /** Model calls of the agent that waits for a message. */
 const CALLS_MAX = 40;

@@ -11,11 +11,11 @@ import {
 } from "@holdfast/agents";
 import { NotFoundError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import type { Arguments, Io } from "../frame/command.ts";
-import { plainLine } from "../frame/plain-text.ts";
-import { askFor, canAsk } from "../secrets/supplied-secrets.ts";
-import { signInStore } from "../secrets/sign-in-store.ts";
-import { agentPlaces } from "./agent-places.ts";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { plainLine } from "../../frame/plain-text.ts";
+import { askFor, canAsk } from "../../secrets/supplied-secrets.ts";
+import { signInStore } from "../../secrets/sign-in-store.ts";
+import { agentPlaces } from "../agent-places.ts";
 
 interface Address {
   readonly url: string;

@@ -15,12 +15,12 @@ import {
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
-import { refuse } from "../frame/arguments.ts";
-import type { Arguments, Io } from "../frame/command.ts";
-import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
-import { signInStore } from "../secrets/sign-in-store.ts";
+import { refuse } from "../../frame/arguments.ts";
+import type { Arguments, Io } from "../../frame/command.ts";
+import { count, cutTo, plainLine, table } from "../../frame/plain-text.ts";
+import { signInStore } from "../../secrets/sign-in-store.ts";
 import { signedIn } from "./mcp-sign-in.ts";
-import { agentPlaces, shownPath } from "./agent-places.ts";
+import { agentPlaces, shownPath } from "../agent-places.ts";
 
 const REASON_CHARS = 300;
 

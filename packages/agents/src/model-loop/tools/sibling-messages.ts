@@ -9,7 +9,7 @@ import type { ChildHandle } from "@holdfast/core";
 import { z } from "zod";
 
 import { defineTool, type Tool, type ToolContext } from "./tool.ts";
-import { STEER } from "./turn/turn-draft.ts";
+import { STEER } from "../turn/turn-draft.ts";
 
 /** The signal of a child that has a message for another child. */
 const MESSAGE = "message";

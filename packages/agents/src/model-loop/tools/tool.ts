@@ -6,8 +6,8 @@ import { HoldfastError, UncertainEffectError, type Json } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { ModelTool } from "../models/model-provider.ts";
-import type { CapabilityFacts, ModelState } from "./model-state.ts";
+import type { ModelTool } from "../../models/model-provider.ts";
+import type { CapabilityFacts, ModelState } from "../model-state.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tools run in agents of any input and state.
 export type ToolContext = AgentContext<any, any>;

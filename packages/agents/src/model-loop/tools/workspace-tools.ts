@@ -9,17 +9,17 @@ import {
   readFileInput,
   searchInput,
   writeFileInput,
-} from "../tasks/file-tasks.ts";
-import { gitDiffInput } from "../tasks/git-tasks.ts";
+} from "../../tasks/file-tasks.ts";
+import { gitDiffInput } from "../../tasks/git-tasks.ts";
 import {
   describeEnd,
   REPEATABLE,
   shellInput,
   type ShellEnvironment,
   type ShellOutput,
-} from "../tasks/shell-task.ts";
-import type { WorkspaceTasks } from "../tasks/workspace-tasks.ts";
-import { reportScriptCall } from "./script-events.ts";
+} from "../../tasks/shell-task.ts";
+import type { WorkspaceTasks } from "../../tasks/workspace-tasks.ts";
+import { reportScriptCall } from "../script-events.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 const modelShellInput = shellInput.omit({ environment: true, scripts: true }).extend({
