@@ -12,7 +12,7 @@
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
-import { defineAgent, type Agent } from "@holdfast/runtime";
+import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
@@ -25,6 +25,11 @@ import { turnTask, type LiveTurns } from "./turn-task.ts";
 export interface ExternalAgentOptions {
   /** Where sessions that start here work. */
   readonly folder: string;
+  /**
+   * Finds the folder of a session, such as that of its parent, or makes the worktree that its input asks for. Without it every session
+   * works in `folder`, and none may ask.
+   */
+  readonly place?: (task: TaskContext, inWorktree: boolean) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
   /** The permission modes that a session may ask for; the first is the default. */
@@ -36,10 +41,11 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules }: ExternalAgentOptions,
+  { folder, permissionModes, projectRules, place }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const options = {
     conversation: z.boolean().optional(),
+    ...(place === undefined ? {} : { worktree: z.boolean().optional() }),
     ...(protocol.capabilities().model
       ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
       : {}),
@@ -62,6 +68,7 @@ export function externalAgent(
     folder,
     permissionMode: permissionModes[0],
     projectRules,
+    place,
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,

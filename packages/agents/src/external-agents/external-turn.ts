@@ -3,7 +3,7 @@
 
 import { realpathSync } from "node:fs";
 import { HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
-import type { AgentContext, TurnResult } from "@holdfast/runtime";
+import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
@@ -18,12 +18,13 @@ export interface ExternalParts extends QuestionParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly folder: string;
   readonly permissionMode: string;
+  readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
 /** Turns in a row that may be cut off. */
 const CUT_OFFS_MAX = 5;
 const PREPARE_RETRY: RetryPolicy = {
-  nonRetryable: ["program_missing", "version_unsupported", "file_not_found"],
+  nonRetryable: ["program_missing", "version_unsupported", "file_not_found", "invalid_input", "conflict"],
 };
 const INTERRUPTED = "(The user interrupted the turn.)";
 const CALL_CHARS = 500;
@@ -65,13 +66,13 @@ export class ExternalAgentTurn {
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { protocol, folder, permissionMode, projectRules } = this.#parts;
+    const { protocol, folder, permissionMode, projectRules, place } = this.#parts;
     const input = readInput(this.#ctx.input);
     const { rules, ...found } = await this.#ctx.run(
       "prepare",
-      async () => ({
+      async (task) => ({
         ...(await protocol.find()),
-        folder: realpathSync(folder),
+        folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
         rules: projectRules?.read() ?? [],
       }),
       { retry: PREPARE_RETRY },

@@ -17,6 +17,8 @@ export interface TurnInput {
   readonly model?: string;
   readonly permissionMode?: string;
   readonly keepAliveMs?: number;
+  /** The session works in a git worktree of its own. */
+  readonly worktree?: boolean;
 }
 
 /** The signals that concern a turn. Consumes nothing. */

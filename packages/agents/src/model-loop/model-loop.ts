@@ -93,6 +93,11 @@ export class ModelLoop {
   /** Names of secrets that commands of its agents may get. */
   readonly #shellSecrets: string[];
 
+  /** The root of the workspaces of its sessions. */
+  get root(): string {
+    return this.#options.root;
+  }
+
   constructor(options: ModelLoopOptions) {
     this.#options = options;
     this.#shellSecrets = options.commandSecrets ?? [];

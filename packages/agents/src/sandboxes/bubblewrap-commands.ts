@@ -64,7 +64,7 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
 }
 
 /** The command line that starts a command in its namespaces. */
-export function wrapped(request: Launch, options: BubblewrapOptions): Launch["argv"] {
+function wrapped(request: Launch, options: BubblewrapOptions): Launch["argv"] {
   const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
   const { HOME = "/", PATH = "" } = request.env;
   const own = join(root, OWN_FOLDER);

@@ -163,6 +163,7 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(session.delete, { sessionId: "three" }, ada);
   await ask(runner.get, { runnerId });
   await ask(runner.list, {});
+  await ask(runner.listAgents, {}, ada);
   await ask(runner.drain, { runnerId });
   await ask(runner.deregister, { runnerId }, token);
   await ask(runner.get, { runnerId });

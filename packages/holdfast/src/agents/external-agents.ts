@@ -16,6 +16,7 @@ import type { Io } from "../frame/command.ts";
 import { agentPlaces } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
+import { sessionFolder } from "./workspaces/session-folder.ts";
 
 /** The permission modes besides those of every program, which has `default`. */
 const MODES: Readonly<Partial<Record<ExternalAgentName, readonly [string, ...string[]]>>> = {
@@ -28,7 +29,7 @@ const MODES: Readonly<Partial<Record<ExternalAgentName, readonly [string, ...str
 const known = new Map<string, Agent>();
 
 /**
- * The agent of an external program, whose sessions work in the current folder.
+ * The agent of an external program, after a look at the program.
  *
  * @param isContinued the session has begun, and checks the program itself.
  * @throws HoldfastError when the program is missing or too old.
@@ -38,15 +39,25 @@ export async function loadExternalAgent(
   io: Pick<Io, "cwd" | "env">,
   isContinued: boolean,
 ): Promise<Agent> {
+  if (!isContinued) await protocolOf(name, io).find();
+  return externalAgentOf(name, io);
+}
+
+/** The agent of an external program. Its sessions look for the program, and work in the current folder or in that of their parent. */
+export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "env">): Agent {
   const protocol = protocolOf(name, io);
-  if (!isContinued) await protocol.find();
   const key = `${name} ${io.cwd}`;
+  const places = agentPlaces(io);
   const agent =
     known.get(key) ??
     externalAgent(protocol, {
       folder: io.cwd,
       permissionModes: MODES[name] ?? ["default"],
-      projectRules: projectRulesOf(agentPlaces(io)),
+      projectRules: projectRulesOf(places),
+      place: async (task, inWorktree) => {
+        const workspace = inWorktree ? "worktree" : "shared";
+        return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
+      },
     });
   known.set(key, agent);
   return agent;

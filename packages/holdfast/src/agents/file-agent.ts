@@ -47,6 +47,8 @@ import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
+import { EXTERNAL_AGENT_NAMES } from "./external-agent-names.ts";
+import { externalAgentOf } from "./external-agents.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -65,6 +67,8 @@ export interface LoadOptions {
   readonly given?: GivenEnvironment | undefined;
   /** Sessions that a usage limit pauses continue without a person at its reset, whatever the agent files say. */
   readonly resumesAtReset?: boolean;
+  /** The session works in a git worktree of its own, whatever its agent file says. */
+  readonly inWorktree?: boolean;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
@@ -72,9 +76,10 @@ export async function loadFileAgent(
   nameOrPath: string,
   found: AgentPlaces,
   cwd: string,
-  { isContinued = false, given, resumesAtReset = false }: LoadOptions = {},
+  { isContinued = false, given, resumesAtReset = false, inWorktree = false }: LoadOptions = {},
 ): Promise<FileAgent> {
-  const record = findAgent(nameOrPath, found, cwd);
+  const ofFile = findAgent(nameOrPath, found, cwd);
+  const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
   const local = record.model === null ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
@@ -231,7 +236,7 @@ class AgentTree {
     );
     const names = agents.includes("*")
       ? [...this.#records.keys()].filter((name) => !above.includes(name))
-      : agents;
+      : agents.filter((name) => !this.#isExternal(name));
     return names.map((name) => {
       const record = this.#records?.get(name);
       if (record !== undefined && !above.includes(name)) return record;
@@ -243,6 +248,18 @@ class AgentTree {
         { at: source.path, fix: "correct the agents of this file; `holdfast agents list` shows all agents" },
       );
     });
+  }
+
+  /** The external agents among these names. An agent file of the same name counts more. */
+  externalsOf(agents: readonly string[], root: string): readonly Agent[] {
+    const { env } = this.#places;
+    return EXTERNAL_AGENT_NAMES.filter((name) => agents.includes(name) && this.#isExternal(name)).map(
+      (name) => externalAgentOf(name, { cwd: root, env }),
+    );
+  }
+
+  #isExternal(name: string): boolean {
+    return EXTERNAL_AGENT_NAMES.some((one) => one === name) && this.#records?.has(name) !== true;
   }
 }
 
@@ -258,7 +275,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     tree
       .childrenOf({ agents, source: record.source }, path)
       .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path));
-  const children = agentsOf(record.agents);
+  const children = [...agentsOf(record.agents), ...tree.externalsOf(record.agents, loop.root)];
   const hookAgents = agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
   const named: AgentRecord = {
     ...withScriptTools(withSkillTool(tree.withServers(hooked))),

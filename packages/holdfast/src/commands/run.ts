@@ -28,7 +28,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree]",
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -92,6 +92,10 @@ export const run: Command = {
       help: "for an agent file: when a model's usage limit pauses the session, it continues by itself at the reset",
       excludes: ["agent", "continue"],
     },
+    worktree: {
+      help: "for agent files and external agents: work in a git worktree of its own (`holdfast diff ID`, `holdfast merge ID`)",
+      excludes: ["agent", "continue"],
+    },
     local: { help: "run it in this process, also when the local stack runs", excludes: ["agent"] },
   },
   examples: [
@@ -108,6 +112,10 @@ export const run: Command = {
     [
       `run claude-code "fix the failing test"`,
       "let the Claude Code of this machine work in this folder, or opencode, or gemini",
+    ],
+    [
+      `run claude-code "fix the failing test" --worktree`,
+      "the same on a branch of its own; `holdfast merge ID` takes the work over",
     ],
     ["run deploy.ts --park", "run it until it waits"],
     ["run review.ts --session review-42", "safe to repeat: the same id is the same session"],
@@ -144,7 +152,7 @@ export const run: Command = {
     const given = args.text("input");
     const { refuseSecondStdin, secretsFor } = await import("../secrets/agent-secrets.ts");
     refuseSecondStdin(args, given === "-" ? "--input -" : undefined);
-    const input = given === undefined ? text : await readInput(given, io);
+    const plainInput = given === undefined ? text : await readInput(given, io);
     const {
       agent,
       file,
@@ -155,8 +163,11 @@ export const run: Command = {
       env: io.env,
       given: environment,
       resumesAtReset: args.has("resume-at-reset"),
+      inWorktree: args.has("worktree"),
       onSlow: () => io.note(`${path} is still being loaded`),
     });
+    const isExternal = file.startsWith("external:");
+    const input = isExternal && args.has("worktree") ? inWorktree(plainInput) : plainInput;
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)
       throw refuse(`"${text}" is one argument too many`, run.usage, {
@@ -182,6 +193,7 @@ export const run: Command = {
     const ofFiles = [
       ...(environment === undefined ? [] : ["--env", "--env-ref"]),
       ...(args.has("resume-at-reset") ? ["--resume-at-reset"] : []),
+      ...(args.has("worktree") && !isExternal ? ["--worktree"] : []),
     ].join(" and ");
     if (ofFiles !== "")
       refuseForFiles(ofFiles, { isFile: record !== undefined, isFound: found !== undefined });
@@ -208,7 +220,7 @@ export const run: Command = {
     }
     const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);
-    if (place !== undefined && (record !== undefined || file.startsWith("external:"))) {
+    if (place !== undefined && (record !== undefined || isExternal) && !args.has("worktree")) {
       const { noteSharedFolder } = await import("../agents/workspaces/shared-folder.ts");
       await noteSharedFolder({ sessionId, file, record, place }, io);
     }
@@ -239,6 +251,12 @@ export const run: Command = {
     );
   },
 };
+
+/** The input of an external agent, which asks for a worktree. */
+function inWorktree(input: unknown): unknown {
+  if (typeof input === "string") return { text: input, worktree: true };
+  return typeof input === "object" && input !== null ? { ...input, worktree: true } : input;
+}
 
 async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefined> {
   if (!args.has("env") && !args.has("env-ref")) return undefined;

@@ -41,6 +41,7 @@ export async function loadAgent(
     name,
     given,
     resumesAtReset,
+    inWorktree,
     onSlow = () => {},
     giveUpMs,
   }: {
@@ -51,6 +52,7 @@ export async function loadAgent(
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
     readonly resumesAtReset?: boolean;
+    readonly inWorktree?: boolean;
     readonly onSlow?: () => void;
     /** Milliseconds after which the file is given up: 60,000 by default. */
     readonly giveUpMs?: number;
@@ -66,6 +68,7 @@ export async function loadAgent(
     isContinued: name !== undefined,
     given,
     ...(resumesAtReset === true ? { resumesAtReset } : {}),
+    ...(inWorktree === true ? { inWorktree } : {}),
   };
   const fileAgent = await asFileAgent(path, { cwd, env }, options);
   if (fileAgent !== undefined) {

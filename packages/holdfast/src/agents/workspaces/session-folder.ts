@@ -29,7 +29,7 @@ export function worktreesOf({ trustFile, env }: Pick<AgentPlaces, "trustFile" | 
 
 /** @param root the folder that sessions share. */
 export async function sessionFolder(
-  { workspace }: AgentRecord,
+  { workspace }: Pick<AgentRecord, "workspace">,
   root: string,
   places: AgentPlaces,
   task: Pick<TaskContext, "sessionId" | "readSession">,

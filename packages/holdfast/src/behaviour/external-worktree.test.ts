@@ -1,0 +1,95 @@
+// External agents and agent files in a git worktree of their own, by `run --worktree`.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { startScriptedModelServer } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ExternalProject } from "../testing/external-project.ts";
+import type { Finished } from "../testing/holdfast-process.ts";
+
+let project: ExternalProject;
+beforeEach(() => {
+  project = new ExternalProject();
+  writeFileSync(project.path(".gitignore"), "*\n!kept.txt\n!a.txt\n!b.txt\n");
+  writeFileSync(project.path("kept.txt"), "kept\n");
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+      cwd: project.folder,
+    });
+  git("init", "-q", "-b", "main");
+  git("add", "kept.txt");
+  git("commit", "-qm", "first");
+});
+afterEach(() => project.dispose());
+
+const run = (...args: string[]): Promise<Finished> => project.startHere(args).finished;
+
+test("an external agent works on a branch of its own, and its work is shown and merged by its session", async () => {
+  const { code, stderr } = await run("run", "claude-code", "write:a.txt", "--session", "s", "--worktree");
+  expect(code, stderr).toBe(0);
+  expect(existsSync(project.path("a.txt"))).toBe(false);
+  const [start] = project.starts();
+  expect(start?.cwd).not.toBe(project.folder);
+  expect(readFileSync(`${start?.cwd}/kept.txt`, "utf8")).toBe("kept\n");
+  expect((await run("diff", "s")).stdout).toContain("+x");
+  expect((await run("worktrees", "list")).stdout).toContain("holdfast/s");
+  const merged = await run("merge", "s", "--commit");
+  expect(merged.code, merged.stderr).toBe(0);
+  expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+});
+
+test("a conversation of an external agent continues in its worktree after its command has ended", async () => {
+  const input = JSON.stringify({ text: "write:a.txt", conversation: true });
+  expect(
+    (await run("run", "claude-code", "--input", input, "--session", "s", "--worktree", "--park")).code,
+  ).toBe(0);
+  await run("signal", "s", "next_input", '"write:b.txt"');
+  expect((await run("resume", "s", "--park")).code).toBe(0);
+  const folders = new Set(project.starts().map(({ cwd }) => cwd));
+  expect(folders.size).toBe(1);
+  expect(existsSync(`${[...folders][0]}/b.txt`)).toBe(true);
+});
+
+test.each([
+  ["an agent of code", ["run", "code.ts", "--worktree"], "--worktree: for agent files"],
+  ["a folder without a repository", ["run", "claude-code", "hello", "--worktree"], "git"],
+])("%s is refused with the reason", async (_what, args, says) => {
+  writeFileSync(
+    project.path("code.ts"),
+    'import { defineAgent } from "holdfast";\nexport default defineAgent({ name: "code", run: async () => 1 });\n',
+  );
+  if (args[1] === "claude-code") execFileSync("rm", ["-rf", project.path(".git")]);
+  const { code, stderr } = await run(...args);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain(says);
+  expect(existsSync(project.path("claude.log")), "the program was started").toBe(false);
+});
+
+test("an agent file lets an external agent do a part of its work, as a durable child", async () => {
+  const server = await startScriptedModelServer({
+    script: ({ messages }) =>
+      messages.some(({ role }) => role === "assistant")
+        ? { text: "Done." }
+        : {
+            toolCalls: [
+              { name: "delegate", input: { agent: "claude-code", input: { text: "write:b.txt" } } },
+            ],
+          },
+  });
+  try {
+    writeFileSync(
+      project.path("lead.md"),
+      "---\nname: lead\ndescription: Leads.\nholdfast:\n  agents: [claude-code]\n---\nLead.\n",
+    );
+    const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+    const { code, stdout, stderr } = await project.startHere(["run", "lead.md", "Go.", "--session", "l"], env)
+      .finished;
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done.\n");
+    expect(readFileSync(project.path("b.txt"), "utf8")).toBe("x\n");
+    const { entries } = await project.shown("l");
+    expect(JSON.stringify(entries)).toContain("Done: write:b.txt");
+  } finally {
+    await server.close();
+  }
+});
