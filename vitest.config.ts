@@ -38,8 +38,9 @@ export default defineConfig({
     isolate: false,
     // Half the time of the tests is waiting for programs that they started, so two workers keep one core busy.
     maxWorkers: 2 * availableParallelism(),
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A test that waits for several programs takes a minute on a machine with much other work.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     includeTaskLocation: true, // test.ts reads the reason of a skip from its line
   },
 });
