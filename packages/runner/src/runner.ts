@@ -51,8 +51,6 @@ const GRACE_MS = 1_000;
 const ABORT_MS = 3_000;
 /** How long a poll may take in addition to its wait. */
 const ANSWER_MS = 10_000;
-/** The token of a session's first claim. */
-const FIRST_TOKEN = 1n;
 
 /**
  * Registers at a coordinator and runs the sessions that it gives. Resolves when registered, however long that
@@ -283,8 +281,9 @@ class CoordinatedRunner implements Runner {
     if (this.#supersession.answered(left)) this.#leave();
     for (const claim of claims) {
       const given = givenBy(claim, this.#parts.connection.time);
-      const { sessionId, agent } = given.snapshot.session;
-      const runType = claim.token === FIRST_TOKEN ? "start_session" : "resume_session";
+      const { sessionId, agent, nextSeq } = given.snapshot.session;
+      // The token does not tell: a storage counts tokens over all sessions, and a lost claim may have recorded nothing.
+      const runType = nextSeq === 0 ? "start_session" : "resume_session";
       const runId = `run_${sessionId}.${claim.token}`;
       this.#parts.log({ type: "received", runId, runType, sessionId, agent: agent.name });
       this.#storage.hold(sessionId, given.token);

@@ -140,6 +140,7 @@ test("a reader that closes the output early is no error", async () => {
 
 const EXECUTORS = "packages/runner/src/executors/executor-agent.test.ts";
 const PROFILES = "packages/runner/src/executors/profile.test.ts";
+const SCRIPTS = "packages/agents/src/scripts/scripts.test.ts";
 const COMMANDS = "packages/holdfast/src/behaviour/commands.test.ts";
 const BAD_INPUT = "packages/holdfast/src/behaviour/bad-input.test.ts";
 
@@ -155,12 +156,21 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   ],
   C27: [BAD_INPUT, "its first 100 bytes zeroed"],
   C29: [COMMANDS, 'LANG: "C", NO_COLOR: "1", COLUMNS: "20"'],
+  S01: [SCRIPTS, 'script_file: "../good/main.sh"'],
+  S03: [SCRIPTS, "an empty script_file"],
+  S05: [SCRIPTS, "a link in the folder"],
+  S09: [SCRIPTS, "two files that are one on other systems"],
+  S11: [
+    "packages/agents/src/contents/folder-content.test.ts",
+    "a kept content is there as a whole, and a damaged one counts as missing",
+  ],
   S15: [EXECUTORS, "it takes longer than its time"],
   S17: [EXECUTORS, "leaves a process that holds its output"],
   S19: [EXECUTORS, "writes a megabyte of errors first"],
   S21: [EXECUTORS, "exits as a shell does after a signal"],
   S23: [PROFILES, "an argument with NUL"],
   S25: [EXECUTORS, "a prompt with the characters of shells arrives as it is"],
+  S27: ["packages/holdfast/src/behaviour/skills.test.ts", "a changed content needs a new approval"],
   S29: [
     "packages/holdfast/src/fleet/secrets.test.ts",
     "an executor calls its model with a key of its runner",
@@ -181,14 +191,8 @@ const NOT_OURS: Readonly<Record<string, string>> = {
   C13: "a session is named by its whole id, not by a prefix",
   F05: "there is no provider of authentication but tokens, which are always required",
   F11: "there are no placeholders of the environment in agents",
-  S01: "scripts are not stored at a coordinator",
-  S03: "scripts are not stored at a coordinator",
-  S05: "scripts are not stored at a coordinator",
   S07: "scripts are not stored at a coordinator",
-  S09: "scripts are not stored at a coordinator",
-  S11: "scripts are not stored at a coordinator",
   S13: "scripts are not stored at a coordinator",
-  S27: "there are no skills with approvals",
   X09: "reports are requests with an answer each, and have no sequence numbers",
   X19: "an executor gets no grants of permissions",
 };

@@ -260,6 +260,22 @@ describe("sessions of the stack and of the project", () => {
     });
     expect(await project.json("list")).toHaveLength(2);
     expect(await project.run("show", "in-nothing")).toMatchObject({ code: 4 });
+
+    // A stack that does not run is named, so that its sessions do not seem lost.
+    expect(await project.run("local", "stop")).toMatchObject({ code: 0 });
+    const start = "run `holdfast local start` for those of the local stack, which is stopped";
+    const stopped = await project.run("list");
+    expect([stopped.stdout.includes("in-stack"), stopped.stderr]).toEqual([
+      false,
+      expect.stringContaining(start),
+    ]);
+    for (const command of ["show", "resume", "cancel"]) {
+      const { code, stderr } = await project.run(command, "in-stack");
+      expect([command, code, stderr]).toEqual([command, 4, expect.stringContaining(start)]);
+    }
+    // A place that somebody names has no sessions of a stack.
+    const named = await project.run("list", "--db", ".holdfast/holdfast.db");
+    expect(named.stderr).not.toContain("local stack");
   });
 });
 

@@ -34,7 +34,7 @@ export const list: Command = {
     const status = readStatus(args);
     const limit = readLimit(args);
     const { findDatabase } = await import("../place/project.ts");
-    const { withReader } = await import("../place/find-session.ts");
+    const { START_STACK, withReader } = await import("../place/find-session.ts");
     const database = findDatabase(args, io);
     const { stack } = database;
     const places = stack === undefined ? [database] : [database, stack];
@@ -70,6 +70,7 @@ export const list: Command = {
       io.note(
         `no ${args.has("unfinished") ? "unfinished " : ""}sessions${status === undefined ? "" : ` that are ${status}`} in ${places.map(({ path }) => path).join(" and ")}${database.coordinator === undefined ? "; those of a coordinator: --url URL" : ""}`,
       );
+    if (database.isStackStopped === true) io.note(io.notes.paint.dim(START_STACK));
     return 0;
   },
 };

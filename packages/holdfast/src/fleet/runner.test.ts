@@ -8,6 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gate } from "@holdfast/testkit/test-runtime";
+import { openSqliteStorage } from "@holdfast/storage/sqlite";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
 import { ended, outputOf, PATIENCE, sessionsOf, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -81,6 +82,25 @@ describe("a runner", () => {
     await signal(fleet, sessionId, "go", 2);
     await ended(fleet, sessionId);
     expect(await fleet.storage.reader.session(sessionId)).toMatchObject({ output: "[1,2]" });
+  });
+
+  test("the first run of a session is a start and each later one is a resume, also where storage counts tokens over all sessions", async () => {
+    fleet = await openFleet({ storage: await openSqliteStorage({ path: join(newFolder(), "s.db") }) });
+    const first = await fleet.runner({ agents: [asks] });
+    const earlier = await startSession(fleet, { agent: "asks" });
+    await sessionBecomes(fleet, earlier, { status: "waiting" });
+    const sessionId = await startSession(fleet, { agent: "asks" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
+    await first.stop();
+    const second = await fleet.runner({ agents: [asks] });
+    for (const n of [1, 2]) await signal(fleet, sessionId, "go", n);
+    await ended(fleet, sessionId);
+    const runTypes = [first, second].map(({ events }) =>
+      events.flatMap((event) =>
+        event.type === "received" && event.sessionId === sessionId ? [event.runType] : [],
+      ),
+    );
+    expect(runTypes).toEqual([["start_session"], ["resume_session"]]);
   });
 
   test("a runner holds no more than its limit, and releases waiting sessions for those with work", async () => {

@@ -22,6 +22,8 @@ const PAGE_SESSIONS = 500;
 const MATCHES_SHOWN = 5;
 /** Sessions of a coordinator are found by name only: where a session lives must not depend on which processes run. */
 const ELSEWHERE = "use --db PATH for another database, --url URL for a coordinator";
+/** The advice for sessions of a local stack that does not run. */
+export const START_STACK = "run `holdfast local start` for those of the local stack, which is stopped";
 const WHOLE_ID = /^ses_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Storage that somebody works on: a database as its owner or over its owner's socket, or a coordinator's. */
@@ -68,15 +70,15 @@ export async function withSession<T>(
   const database = await placeOf(given, id);
   if (database.coordinator !== undefined)
     return withRemoteStorage(database.coordinator, async (access) =>
-      work(await findSession(access.storage.reader, id), access),
+      work(await findSession(access.storage.reader, id, database), access),
     );
   const { withSqliteStorage } = await import("@holdfast/storage/sqlite");
   try {
     return await withSqliteStorage({ path: database.path, create: false }, async (access) =>
-      work(await findSession(access.storage.reader, id), access),
+      work(await findSession(access.storage.reader, id, database), access),
     );
   } catch (error) {
-    throw isMissing(error, database) ? sessionNotFound(id, database) : error;
+    throw isMissing(error, database) ? databaseNotFound(id, database) : error;
   }
 }
 
@@ -123,8 +125,8 @@ export async function withReaderOf<T>(
 ): Promise<T> {
   const place = await placeOf(database, id);
   return withReader(place, async (reader) => {
-    if (reader === undefined) throw sessionNotFound(id, place);
-    return work(await findSession(reader, id), reader);
+    if (reader === undefined) throw databaseNotFound(id, place);
+    return work(await findSession(reader, id, place), reader);
   });
 }
 
@@ -144,7 +146,7 @@ export async function withReaderOfMeant<T>(
     if (reader !== undefined && newest !== undefined) return work(newest, reader);
     throw new NotFoundError("session_not_found", "there is no session yet", {
       at: database.path,
-      fix: `start a session with \`holdfast run FILE\`; ${ELSEWHERE}`,
+      fix: `start a session with \`holdfast run FILE\`; ${database.isStackStopped === true ? `${START_STACK}; ` : ""}${ELSEWHERE}`,
     });
   });
 }
@@ -154,7 +156,11 @@ export async function withReaderOfMeant<T>(
  *
  * @throws NotFoundError when there is none, CommandError `ambiguous` when there are several.
  */
-export async function findSession(reader: StorageReader, id: string): Promise<Session> {
+export async function findSession(
+  reader: StorageReader,
+  id: string,
+  searched?: Pick<Database, "isStackStopped">,
+): Promise<Session> {
   // Every id begins with nothing, so the only session there is would be meant by a variable that is not set.
   if (id.trim() === "")
     throw new UsageError("the id of the session is empty", {
@@ -163,7 +169,7 @@ export async function findSession(reader: StorageReader, id: string): Promise<Se
     });
   const exact = await reader.session(id);
   if (exact !== undefined) return exact;
-  if (WHOLE_ID.test(id)) throw sessionNotFound(id); // No other id begins with it: no need to look at all of them.
+  if (WHOLE_ID.test(id)) throw sessionNotFound(id, searched); // No other id begins with it: no need to look at all of them.
   const matches: Session[] = [];
   for await (const session of newestFirst(reader)) {
     if (!session.sessionId.startsWith(id) && !session.sessionId.startsWith(`ses_${id}`)) continue;
@@ -171,7 +177,7 @@ export async function findSession(reader: StorageReader, id: string): Promise<Se
     if (matches.length > MATCHES_SHOWN) break;
   }
   const [only, second] = matches;
-  if (only === undefined) throw sessionNotFound(id);
+  if (only === undefined) throw sessionNotFound(id, searched);
   if (second === undefined) return only;
   const shown = matches.slice(0, MATCHES_SHOWN).map(({ sessionId, agent, status, createdAt }) => {
     return `${sessionId} (${agent.name}, ${status}, started ${localTime(createdAt)})`;
@@ -291,10 +297,18 @@ export async function* newestFirst(reader: StorageReader): AsyncGenerator<Sessio
   }
 }
 
-function sessionNotFound(id: string, database?: Database): NotFoundError {
-  const where = database === undefined ? "" : `: there is no database at ${database.path}`;
+function databaseNotFound(id: string, database: Database): NotFoundError {
+  return sessionNotFound(id, database, `: there is no database at ${database.path}`);
+}
+
+function sessionNotFound(
+  id: string,
+  searched: Pick<Database, "isStackStopped"> = {},
+  where = "",
+): NotFoundError {
+  const ofStack = searched.isStackStopped === true ? `${START_STACK}; ` : "";
   return new NotFoundError("session_not_found", `there is no session ${plainLine(id, 120)}${where}`, {
-    fix: `run \`holdfast list\` to see all ids, which are case-sensitive; ${ELSEWHERE}`,
+    fix: `run \`holdfast list\` to see all ids, which are case-sensitive; ${ofStack}${ELSEWHERE}`,
   });
 }
 

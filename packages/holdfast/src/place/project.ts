@@ -7,13 +7,14 @@
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
+import { isRunning } from "@holdfast/runtime/internal";
 import type { Arguments, Io } from "../frame/command.ts";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import { readConfig, userConfigFile, type Config } from "../settings/config.ts";
 import { coordinatorToken, namedCoordinator, type CoordinatorAccess } from "./coordinator-access.ts";
 import { dataFolder } from "./coordinator-storage.ts";
 import { isFolder } from "../frame/given-file.ts";
-import { findRunningStack } from "./local-stack.ts";
+import { readStackState, stackPaths, type StackState } from "./local-stack.ts";
 import type { Origin } from "../frame/origin.ts";
 import type { WantedTraces } from "../tracing/wanted-tracer.ts";
 
@@ -28,6 +29,8 @@ export interface Database {
   readonly projectFolder: string;
   /** The local stack, when it runs and nobody named a place: its sessions are found as well. */
   readonly stack?: StackDatabase;
+  /** A local stack ran here, runs no more, and nobody named a place: its sessions are not found until it starts. */
+  readonly isStackStopped?: true;
 }
 
 /** The database of the running local stack. */
@@ -49,7 +52,10 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
   const named = namedCoordinator(args, io);
   if (named === undefined) {
     const isNamed = local.origin === "flag" || local.origin === "environment";
-    const stack = isNamed ? undefined : findStackDatabase(local, io);
+    const state = isNamed ? undefined : readStackState(stackPaths(io));
+    if (state === undefined) return local;
+    if (!isRunning(state.supervisor)) return { ...local, isStackStopped: true };
+    const stack = findStackDatabase(state, local, io);
     return stack === undefined ? local : { ...local, stack };
   }
   const { url, origin, from } = named;
@@ -58,12 +64,11 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
 }
 
 function findStackDatabase(
+  { url, status, offers, agents }: StackState,
   { projectFolder }: Database,
   io: Pick<Io, "cwd" | "env">,
 ): StackDatabase | undefined {
-  const state = findRunningStack(io);
-  if (state?.url === undefined || state.status !== "running") return undefined;
-  const { url, offers, agents } = state;
+  if (url === undefined || status !== "running") return undefined;
   // Not HOLDFAST_TOKEN, which is for the coordinator of HOLDFAST_URL.
   const tokenFrom = adminTokenFile(dataFolder(io));
   const token = readToken(tokenFrom);
