@@ -41,6 +41,8 @@ export default defineConfig({
     // A test that waits for several programs takes a minute on a machine with much other work.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    // The default of a second is a limit of time that no test means.
+    expect: { poll: { timeout: 30_000 } },
     includeTaskLocation: true, // test.ts reads the reason of a skip from its line
   },
 });
