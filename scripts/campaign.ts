@@ -2,7 +2,7 @@
 // not run this time keeps the row it has.
 //
 //   -- NAME ...                only these: kills, stack-kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills,
-//                             conformance, command-lines, mcp, page, bench, mutants
+//                             conformance, command-lines, boundaries, mcp, page, bench, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -154,6 +154,13 @@ const CAMPAIGNS: readonly Campaign[] = [
       runTests("every wrong command line in both forms of its error, and help asked for in every way", [
         "packages/holdfast/src/behaviour/bad-input.test.ts",
         "packages/holdfast/src/behaviour/help.test.ts",
+      ]),
+  },
+  {
+    name: "boundaries",
+    run: () =>
+      runTests("a crash at every point of a long session with context boundaries", [
+        "packages/agents/src/model-loop/compaction/compaction.test.ts",
       ]),
   },
   {

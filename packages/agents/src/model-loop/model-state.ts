@@ -3,7 +3,12 @@
 import type { Json } from "@holdfast/core";
 
 import type { AgentRecord, PermissionRule } from "../agent-files/agent-record.ts";
-import { NO_BOUNDARY, type BoundaryState } from "./compaction/boundary-state.ts";
+import {
+  NO_BOUNDARY,
+  NO_EARLIER_WORK,
+  type BoundaryState,
+  type EarlierWork,
+} from "./compaction/boundary-state.ts";
 import { NO_CONTEXT, type ContextSize } from "./compaction/context-size.ts";
 import { FRESH_GUARD, type GuardState } from "./loop-guard.ts";
 import type { WorkspaceFacts } from "./workspace-facts.ts";
@@ -28,6 +33,7 @@ export interface ModelState {
   readonly request: string;
   readonly context: ContextSize;
   readonly boundaries: BoundaryState;
+  readonly earlier: EarlierWork;
   /** The most tokens that the conversation can have, by `entryTokens`. */
   readonly conversationTokens: number;
   /** The rules of the project when the session started, and those that people gave with their answers since. */
@@ -67,6 +73,7 @@ export const FIRST_STATE: ModelState = {
   request: "",
   context: NO_CONTEXT,
   boundaries: NO_BOUNDARY,
+  earlier: NO_EARLIER_WORK,
   conversationTokens: 0,
   rules: [],
   todos: [],

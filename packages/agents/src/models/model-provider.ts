@@ -47,6 +47,8 @@ export interface ToolContent {
   readonly name: string;
   readonly text: string;
   readonly isError: boolean;
+  /** The characters of the whole result, where `text` is a part of it. */
+  readonly total?: number;
 }
 
 export interface ModelToolCall {

@@ -155,6 +155,7 @@ function flatten(content: unknown): string {
   if (typeof content === "object" && content !== null) {
     if ("toolCalls" in content && Array.isArray(content.toolCalls)) return flattenReply(content);
     if ("boundary" in content) return flattenBoundary(content);
+    if ("type" in content && content.type === "whole_result") return flattenWholeResult(content);
     if ("text" in content && typeof content.text === "string") return content.text;
     if ("content" in content) return flatten(content.content);
   }
@@ -169,8 +170,15 @@ function flattenBoundary({
   readonly boundary: unknown;
   readonly text?: unknown;
 }): string {
-  const { number, tokens } = (boundary ?? {}) as { readonly number?: unknown; readonly tokens?: unknown };
-  return `(context boundary ${String(number)}: about ${String(tokens)} tokens were summarised)  ${String(text)}`;
+  const { number, tokens, tokensAfter } = (boundary ?? {}) as Readonly<Record<string, number | undefined>>;
+  const after = tokensAfter === undefined ? "were summarised" : `became ${String(tokensAfter)}`;
+  return `(context boundary ${String(number)}: about ${String(tokens)} tokens ${after})  ${String(text)}`;
+}
+
+/** A result that was too long for its conversation. The conversation shows the beginning and the end of it. */
+function flattenWholeResult(content: object): string {
+  const { toolCallId = "", text = "" } = content as { readonly toolCallId?: string; readonly text?: string };
+  return `(the whole result of ${toolCallId}: ${text.length} characters)`;
 }
 
 /** The reply of a model: its text, and each tool call with its input. */

@@ -5,26 +5,23 @@
 import { NotFoundError } from "@holdfast/core";
 import { defineTask } from "@holdfast/runtime";
 
-import type { AssistantContent, ToolContent } from "../../models/model-provider.ts";
+import { EVENT_ROLE, type AssistantContent, type ToolContent } from "../../models/model-provider.ts";
 import { entryBytes } from "./context-size.ts";
+import { aboutOf, cutResult, type ShownWork } from "./earlier-work.ts";
 
 export interface StoredEntry {
   readonly role: string;
   readonly content: unknown;
 }
 
-export interface Tail {
+export interface Tail extends ShownWork {
   readonly entries: readonly StoredEntry[];
-  /** The files that the conversation has written, in the order of their first change. */
-  readonly files: readonly string[];
-  /** Calls before the tail whose results are worth to be read again. */
-  readonly calls: readonly { readonly id: string; readonly name: string; readonly chars: number }[];
 }
 
-/** Longer results of the tail are cut. The whole result can be read again. */
+/** Longer results of the tail are cut, and shorter ones too where the newest reply has many. The whole result can be read again. */
 const RESULT_CHARS = 4_000;
-const FILES_MAX = 50;
-const CALLS_MAX = 30;
+const RESULT_CHARS_MIN = 400;
+/** Shorter results are not worth to be read again. */
 const CALL_CHARS_MIN = 500;
 const WRITERS: ReadonlySet<string> = new Set(["write_file", "edit_file"]);
 
@@ -48,60 +45,79 @@ export const earlierResult = defineTask<
   description: "Read the result of an earlier call.",
   retry: { nonRetryable: ["file_not_found"] },
   run: ({ messages, callId, offset, chars }) => {
-    const found = (messages as readonly StoredEntry[]).find(
-      ({ role, content }) => role === "tool" && (content as ToolContent).toolCallId === callId,
-    );
-    if (found === undefined)
+    const found = (messages as readonly StoredEntry[])
+      .filter(({ role }) => role === "tool" || role === EVENT_ROLE)
+      .map(({ content }) => content as Partial<ToolContent>)
+      .find(
+        ({ toolCallId, text, total }) => toolCallId === callId && text !== undefined && total === undefined,
+      );
+    if (found?.text === undefined)
       throw new NotFoundError("file_not_found", `no earlier call has the id ${callId.slice(0, 100)}`, {
         fix: "use an id from the list in the summary",
       });
-    const { text } = found.content as ToolContent;
-    return { text: text.slice(offset, offset + chars), total: text.length };
+    return { text: found.text.slice(offset, offset + chars), total: found.text.length };
   },
 });
 
 function tailOf(all: readonly StoredEntry[], bytes: number): Tail {
-  const entries = all.filter(({ role }) => role !== "event"); // Records of scripts, which no model reads.
+  const entries = all.filter(({ role }) => role !== EVENT_ROLE);
+  // Each boundary writes its own first message.
+  const first = entries.findLastIndex(({ content }) => isBoundary(content)) + 1;
+  const starts = groupStarts(entries, first).toReversed();
+  const newest = entries.slice(starts[0] ?? entries.length).filter(({ role }) => role === "tool").length;
+  const charsMax = Math.max(
+    RESULT_CHARS_MIN,
+    Math.min(RESULT_CHARS, Math.floor(bytes / Math.max(1, newest))),
+  );
   let from = entries.length;
   let size = 0;
-  for (const start of groupStarts(entries).toReversed()) {
-    const group = entries.slice(start, from).map(cutResult);
+  for (const start of starts) {
+    const group = entries.slice(start, from).map((entry) => cut(entry, charsMax));
     size += group.reduce((sum, { content }) => sum + entryBytes(content), 0);
     // The newest group is kept whatever its size is: the model is in the middle of it.
     if (size > bytes && from < entries.length) break;
     from = start;
   }
-  return { entries: entries.slice(from).map(cutResult), ...facts(entries, from) };
+  const tail = entries.slice(from).map((entry) => cut(entry, charsMax));
+  return { entries: tail, ...shownWork(entries, from, charsMax) };
 }
 
-/** The places at which a request or a reply begins. The results of a reply belong to it. */
-function groupStarts(entries: readonly StoredEntry[]): readonly number[] {
-  return entries.flatMap(({ role }, at) => (role === "tool" ? [] : [at]));
+function isBoundary(content: unknown): boolean {
+  return typeof content === "object" && content !== null && "boundary" in content;
 }
 
-function cutResult(entry: StoredEntry): StoredEntry {
+/** The places from `first` on at which a request or a reply begins. The results of a reply belong to it. */
+function groupStarts(entries: readonly StoredEntry[], first: number): readonly number[] {
+  return entries.flatMap(({ role }, at) => (role === "tool" || at < first ? [] : [at]));
+}
+
+function cut(entry: StoredEntry, charsMax: number): StoredEntry {
   if (entry.role !== "tool") return entry;
-  const content = entry.content as ToolContent;
-  if (content.text.length <= RESULT_CHARS) return entry;
-  const half = RESULT_CHARS / 2;
-  const left = content.text.length - RESULT_CHARS;
-  const mark = `\n[${left} characters left out; read_result with call_id ${content.toolCallId} reads them]\n`;
-  const text = `${content.text.slice(0, half)}${mark}${content.text.slice(-half)}`;
-  return { role: "tool", content: { ...content, text } };
+  return { role: "tool", content: cutResult(entry.content as ToolContent, charsMax) };
 }
 
-function facts(entries: readonly StoredEntry[], from: number): Pick<Tail, "files" | "calls"> {
-  const files = new Set<string>();
-  for (const { role, content } of entries) {
-    if (role !== "assistant") continue;
-    for (const { name, input } of (content as AssistantContent).toolCalls)
-      if (WRITERS.has(name) && typeof input["path"] === "string") files.add(input["path"]);
-  }
+/** @param from the first entry of the tail. Its results of at most `charsMax` are shown whole, and need not be read again. */
+function shownWork(entries: readonly StoredEntry[], from: number, charsMax: number): ShownWork {
+  const asked = entries
+    .filter(({ role }) => role === "assistant")
+    .flatMap(({ content }) => (content as AssistantContent).toolCalls);
+  const inputs = new Map(asked.map(({ id, input }) => [id, input]));
+  const files = asked.flatMap(({ name, input }) =>
+    WRITERS.has(name) && typeof input["path"] === "string" ? [input["path"]] : [],
+  );
   const calls = entries
-    .slice(0, from)
-    .filter(({ role }) => role === "tool")
-    .map(({ content }) => content as ToolContent)
-    .filter(({ text }) => text.length >= CALL_CHARS_MIN)
-    .map(({ toolCallId, name, text }) => ({ id: toolCallId, name, chars: text.length }));
-  return { files: [...files].slice(0, FILES_MAX), calls: calls.slice(-CALLS_MAX) };
+    .map(({ role, content }, at) => ({ role, content: content as ToolContent, isInTail: at >= from }))
+    .filter(({ role, content, isInTail }) => {
+      if (role !== "tool") return false;
+      const isPart = content.total !== undefined;
+      return isPart || content.text.length >= (isInTail ? charsMax + 1 : CALL_CHARS_MIN);
+    })
+    .map(({ content: { toolCallId, name, text, total } }) => ({
+      id: toolCallId,
+      name,
+      about: aboutOf(inputs.get(toolCallId) ?? {}),
+      chars: total ?? text.length,
+      isPart: total !== undefined,
+    }));
+  return { files: [...new Set(files)], calls };
 }

@@ -1,9 +1,9 @@
 // The texts of a boundary (`boundaryText`): the request for a summary, and the first message after the boundary. Pure.
 //
-//   boundary-text-1. The request, the approved plan and the list of steps are repeated word for word, from the session's state.
+//   boundary-text-1. The request, the approved plan, the list of steps, the written files and the ids of results come from the session's state.
 
 import type { ModelState } from "../model-state.ts";
-import type { Tail } from "./boundary-tasks.ts";
+import type { EarlierWork } from "./boundary-state.ts";
 
 export const SUMMARY_REQUEST = [
   "(The conversation is about to become longer than you can read. Write a summary of it for yourself: it replaces all but the newest messages.",
@@ -16,10 +16,12 @@ const NO_SUMMARY = "(There is no summary: the conversation could not be read by 
 export function boundaryText(
   { request, plan, todos }: Pick<ModelState, "request" | "plan" | "todos">,
   summary: string | undefined,
-  { files, calls }: Tail,
+  { files, calls }: EarlierWork,
 ): string {
   const steps = todos.map(({ text, status }) => `- [${status}] ${text}`).join("\n");
-  const results = calls.map(({ id, name, chars }) => `- ${id}: ${name}, ${chars} characters`).join("\n");
+  const results = calls
+    .map(({ id, name, about, chars }) => `- ${id}: ${[name, about].join(" ").trim()}, ${chars} characters`)
+    .join("\n");
   return [
     section("The request", request),
     section("The plan, which a person has approved", plan ?? ""),

@@ -7,7 +7,7 @@ import { crashEverywhere } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
-import type { ModelRequest, ToolContent } from "../../models/model-provider.ts";
+import type { ModelRequest } from "../../models/model-provider.ts";
 import { RECORD } from "../../testing/agent-record.ts";
 import { fakeModel, type FakeModel, type Say } from "../../testing/fake-model.ts";
 import { workspacesByRoot } from "../../tasks/workspace-source.ts";
@@ -25,7 +25,7 @@ let runtime: Runtime | undefined;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "compaction-"));
   for (let part = 0; part < 40; part++)
-    await writeFile(join(folder, `part-${part}.txt`), `part ${part}\n${`${LINE}\n`.repeat(60)}`);
+    await writeFile(join(folder, `part-${part}.txt`), `part ${part}\n${`${LINE}\n`.repeat(70)}`);
 });
 afterEach(async () => {
   await runtime?.close();
@@ -66,11 +66,16 @@ function reader(
   });
 }
 
-function loopOf(model: FakeModel): ModelLoop {
-  return new ModelLoop({ model, workspace: workspacesByRoot(), root: folder, contextWindow: () => WINDOW });
+function loopOf(model: FakeModel, window = WINDOW): ModelLoop {
+  return new ModelLoop({ model, workspace: workspacesByRoot(), root: folder, contextWindow: () => window });
 }
 
-async function play(model: FakeModel, record: Partial<AgentRecord> = {}, answers: readonly unknown[] = []) {
+async function play(
+  model: FakeModel,
+  record: Partial<AgentRecord> = {},
+  answers: readonly unknown[] = [],
+  window = WINDOW,
+) {
   const questions: string[] = [];
   const tracer: AgentTracer = {
     trace: (event) => {
@@ -84,7 +89,7 @@ async function play(model: FakeModel, record: Partial<AgentRecord> = {}, answers
     },
   };
   const storage = new MemoryStorage();
-  const agent = loopOf(model).agent({ ...RECORD, ...record });
+  const agent = loopOf(model, window).agent({ ...RECORD, ...record });
   runtime = createRuntime({ storage, tracer, agents: [agent] });
   const handle = await runtime.start(agent, REQUEST);
   const output = await handle.result().catch((error: unknown) => error);
@@ -128,12 +133,13 @@ function repeatedInTails(entries: readonly { role: string; content: Record<strin
 
 test("the plan, the steps and the written files are in each request after a boundary, word for word", async () => {
   const steps = [{ text: "read every part", status: "in_progress" }];
+  let written = 0;
   const model = reader(16, (request) => {
     const text = textOf(request);
     if (!text.includes("the plan in full"))
       return { calls: [["propose_plan", { plan: "the plan in full" }]] };
     if (!text.includes("read every part")) return { calls: [["todo", { todos: steps }]] };
-    if (!text.includes("notes.md")) return { calls: [["write_file", { path: "notes.md", content: "x" }]] };
+    if (written++ === 0) return { calls: [["write_file", { path: "notes.md", content: "x" }]] };
     return undefined;
   });
   const permissions = [{ decision: "allow", tool: "write_file", pattern: null }] as const;
@@ -148,31 +154,96 @@ test("the plan, the steps and the written files are in each request after a boun
   expect(first?.content).toMatchObject({ text: expect.stringContaining("- notes.md") });
 });
 
-test("a crash at any point of a session with boundaries changes nothing", { timeout: 120_000 }, async () => {
-  const model = reader(9);
+/** A campaign crashes at every point of a longer session. */
+const CRASHES =
+  process.env["HOLDFAST_CAMPAIGN"] === undefined ? { parts: 9, every: 23 } : { parts: 24, every: 1 };
+
+test("a crash at any point of a session with boundaries changes nothing", { timeout: 900_000 }, async () => {
+  const model = reader(CRASHES.parts);
   const report = await crashEverywhere(
     { name: "boundaries", agent: loopOf(model).agent(RECORD), input: REQUEST },
     undefined,
-    { every: 23 },
+    { every: CRASHES.every },
   );
   expect(report.failures).toEqual([]);
   expect(report.outcome).toMatchObject({ status: "completed" });
 });
 
-test("a result that a boundary has replaced can be read again by the id of its call", async () => {
-  let asked = false;
-  const model = reader(14, (request) => {
-    const listed = /- (call_\w+): read_file, \d+ characters/.exec(textOf(request));
-    if (listed === null || asked || isSummary(request)) return undefined;
-    asked = true;
-    return { calls: [[READ_RESULT, { call_id: listed[1], offset: 0 }]] };
+test("results can be read again whole after many boundaries, by the ids of their calls", async () => {
+  let listed: string[] = [];
+  const model = reader(16, (request) => {
+    const text = textOf(request);
+    if (isSummary(request) || !text.includes("part 15") || listed.length > 0) return undefined;
+    listed = [...text.matchAll(/- (call_\w+): read_file part-\d+.txt, \d+ characters/g)].map(([, id]) => id!);
+    return {
+      calls: listed.map((id): [string, object] => [READ_RESULT, { call_id: id, offset: 1_990, chars: 30 }]),
+    };
   });
-  const { entries } = await play(model);
-  const read = entries.find(({ content }) => content["name"] === READ_RESULT)
-    ?.content as unknown as ToolContent;
-  expect(read).toMatchObject({ isError: false, text: expect.stringMatching(/^part \d+\n/) });
-  expect(read.text).toContain(LINE);
+  const { entries, boundaries } = await play(model);
+  expect(boundaries.length).toBeGreaterThanOrEqual(4);
+  const read = entries.filter(({ content }) => content["name"] === READ_RESULT);
+  expect(read.length).toBeGreaterThanOrEqual(12);
+  for (const { content } of read) expect(content["text"]).toMatch(/^[0-9a-f\n]{30}\n\[\d+ characters follow/);
   expect(model.requests[0]?.tools.map(({ name }) => name)).not.toContain(READ_RESULT);
+});
+
+test("the middle of a result that is too long to be shown whole can be read without a boundary", async () => {
+  const text = `${"a".repeat(15_000)}the middle${"b".repeat(15_000)}`;
+  await writeFile(join(folder, "long.txt"), text);
+  let calls = 0;
+  const model = fakeModel((request) => {
+    const [id] = /call_\w+(?= reads them)/.exec(textOf(request)) ?? [];
+    if (calls++ === 0) return { calls: [["read_file", { path: "long.txt" }]] };
+    if (calls === 2) return { calls: [[READ_RESULT, { call_id: id, offset: 15_000, chars: 10 }]] };
+    return { text: "the end" };
+  });
+  const { output, entries } = await play(model, {}, [], 128_000);
+  expect(output).toBe("the end");
+  const read = entries.find(({ content }) => content["name"] === READ_RESULT);
+  expect(read?.content["text"]).toMatch(/^the middle\n\[15000 characters follow/);
+  for (const request of model.requests) expect(textOf(request)).not.toContain("the middleb");
+});
+
+test("the results of one reply leave room for the summary of it", async () => {
+  let calls = 0;
+  const model = fakeModel((request) => {
+    const usage = {
+      inputTokens: tokensOf(request),
+      outputTokens: 20,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+    };
+    if (isSummary(request)) return { text: "All parts were read.", usage };
+    if (calls++ > 0) return { text: "the end", usage };
+    return {
+      calls: Array.from({ length: 10 }, (_, part): [string, object] => [
+        "read_file",
+        { path: `part-${part}.txt` },
+      ]),
+      usage,
+    };
+  });
+  const { output, questions, boundaries, entries } = await play(model);
+  expect([output, questions]).toEqual(["the end", []]);
+  expect(boundaries).toHaveLength(1);
+  for (const request of model.requests) expect(tokensOf(request)).toBeLessThan(WINDOW);
+  expect(entries.filter(({ content }) => content["type"] === "whole_result").length).toBeGreaterThan(3);
+});
+
+test("a model that cannot be reached is replaced for a summary too", async () => {
+  const asked: (string | undefined)[] = [];
+  const model = reader(9, (request) => {
+    if (isSummary(request) && asked.length === 0) {
+      asked.push("refused");
+      throw new HoldfastError("config_invalid", "fake/model is not known here");
+    }
+    return undefined;
+  });
+  const { output, entries, boundaries } = await play(model, { fallbackModels: ["fake/other"] });
+  expect(output).toBe("the end, after 9");
+  expect(asked).toEqual(["refused"]);
+  expect(JSON.stringify(entries)).toContain("I have read up to part");
+  expect(boundaries.length).toBeGreaterThanOrEqual(1);
 });
 
 test("a session whose boundaries free nothing asks a person, and ends when the person says no", async () => {

@@ -9,20 +9,22 @@
 //       fruitless boundaries a person decides whether the work continues.
 //   compaction-5. If the model refuses a request as too long, one boundary is made and the request is repeated. A second refusal in a row
 //       counts as fruitless. A conversation that cannot be read for a summary continues without a summary.
+//   compaction-6. Results leave room for the request of a summary. A larger result is cut, and its whole text can be read again.
 
 import { HoldfastError } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import { requestText } from "../request-text.ts";
 import type { Tool } from "../tools/tool.ts";
+import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
 import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
 import { conversationTail } from "./boundary-tasks.ts";
 import { contextTokens, entryBytes, isFull, NO_CONTEXT, tailBytes } from "./context-size.ts";
+import { joinWork } from "./earlier-work.ts";
 
 const FRUITLESS_MAX = 2;
 const FREED_PART_MIN = 0.25;
-const LEAVES_MAX = 5;
 const SUMMARY_CHARS_MAX = 24_000;
 const TOO_LONG =
   /prompt is too long|context[ _]length|context window|maximum context|too many (?:input )?tokens|input is too long/i;
@@ -53,6 +55,7 @@ export class Compaction {
       await draft.askToContinue(
         this.#agent,
         "its conversation is as long as the model can read, and two summaries in a row did not help",
+        "choose a model with a larger context window, or give it smaller requests",
       );
       draft.change({ boundaries: { ...boundaries, fruitless: 0 } });
     }
@@ -63,21 +66,22 @@ export class Compaction {
     });
     const summary = await this.#summarize();
     const leaf = draft.append("assistant", { text: summary ?? "(no summary)", toolCalls: [] });
-    draft.change({ conversationTokens: 0, context: NO_CONTEXT });
+    const earlier = joinWork(draft.state.earlier, tail, leaf);
+    draft.change({ conversationTokens: 0, context: NO_CONTEXT, earlier });
     // A session of an older version has no request in its state.
     const request = draft.state.request === "" ? requestText(draft.ctx.input) : draft.state.request;
-    const text = boundaryText({ ...draft.state, request }, summary, tail);
-    draft.append("user", { text, boundary: { number: boundaries.count + 1, tokens } }, null);
+    const text = boundaryText({ ...draft.state, request }, summary, earlier);
+    const kept = entryBytes(text) + tail.entries.reduce((sum, { content }) => sum + entryBytes(content), 0);
+    const tokensAfter = contextTokens({ counted: 0, addedBytes: kept }, this.#frameBytes());
+    draft.append("user", { text, boundary: { number: boundaries.count + 1, tokens, tokensAfter } }, null);
     for (const { role, content } of tail.entries) draft.append(role, content);
-    const freed = tokens - contextTokens(draft.state.context, this.#frameBytes());
     const isFruitless =
-      freed < tokens * FREED_PART_MIN || (boundaries.count > 0 && boundaries.callsSince === 0);
+      tokens - tokensAfter < tokens * FREED_PART_MIN || (boundaries.count > 0 && boundaries.callsSince === 0);
     draft.change({
       boundaries: {
         count: boundaries.count + 1,
         fruitless: isFruitless ? draft.state.boundaries.fruitless + 1 : 0,
         callsSince: 0,
-        leaves: [leaf, ...boundaries.leaves].slice(0, LEAVES_MAX),
         isForced: false,
       },
     });
@@ -97,14 +101,8 @@ export class Compaction {
     const draft = this.#draft;
     draft.append("user", SUMMARY_REQUEST);
     try {
-      const { text } = await draft.ctx.scheduleTask(draft.parts.model, {
-        // The same beginning as in every other request: a provider charges less for it, and servers want the tools of earlier calls.
-        system: this.#system,
-        tools: [...this.#tools.values()].map(({ offered }) => offered),
-        messages: draft.ctx.conversation(),
-        maxConversationTokens: Math.max(1, draft.state.conversationTokens),
-        ...(this.#model() === null ? {} : { model: this.#model() ?? "" }),
-      });
+      // The same beginning as in every other request: a provider charges less for it, and servers want the tools of earlier calls.
+      const { text } = await askModel(draft, this.#agent, this.#system, this.#tools);
       return text.trim() === "" ? undefined : text.slice(0, SUMMARY_CHARS_MAX);
     } catch (error) {
       if (isTooLong(error)) return undefined;
@@ -112,12 +110,8 @@ export class Compaction {
     }
   }
 
-  #model(): string | null {
-    return this.#draft.state.model ?? this.#agent.model;
-  }
-
   #window(): number {
-    return this.#draft.parts.contextWindow(this.#model());
+    return this.#draft.windowTokens(this.#agent);
   }
 
   #frameBytes(): number {

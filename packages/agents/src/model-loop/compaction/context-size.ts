@@ -22,6 +22,9 @@ const BYTES_PER_TOKEN = 3;
 /** For the reply, and for the error of the estimate. */
 const RESERVE_TOKENS = 20_000;
 const RESERVE_PART = 0.3;
+/** For the request of a summary and the summary. */
+const SUMMARY_TOKENS = 10_000;
+const SUMMARY_PART = 0.15;
 /** The part of the window that is kept word for word by a boundary. */
 const TAIL_TOKENS = 8_000;
 const TAIL_PART = 0.15;
@@ -39,6 +42,12 @@ export function contextTokens({ counted, addedBytes }: ContextSize, frameBytes: 
 /** context-size-2. */
 export function isFull(tokens: number, window: number): boolean {
   return tokens > window - Math.min(RESERVE_TOKENS, Math.floor(window * RESERVE_PART));
+}
+
+/** The bytes that tool results may add to a conversation of this size, so that it can still be read for a summary. */
+export function roomBytes(tokens: number, window: number): number {
+  const kept = Math.min(SUMMARY_TOKENS, Math.floor(window * SUMMARY_PART));
+  return Math.max(0, window - kept - tokens) * BYTES_PER_TOKEN;
 }
 
 /** The bytes of the newest entries that a boundary keeps word for word. */

@@ -45,8 +45,10 @@ export interface Tool {
   readonly prepare: (input: unknown) => ReadyCall;
 }
 
-/** The most characters of one result that a model reads. */
-const RESULT_CHARS_MAX = 24_000;
+/** The most characters of one result that a model reads at once. */
+export const RESULT_CHARS_MAX = 24_000;
+/** The most characters of one result that a session keeps. Tasks have lower limits of their own. */
+const WHOLE_CHARS_MAX = 300_000;
 
 /** The result of a tool's function: the text for the model. */
 export type Rendered = string | Omit<ToolOutcome, "isError">;
@@ -92,9 +94,9 @@ export async function renderResult(run: () => Promise<Rendered>): Promise<ToolOu
   try {
     const rendered = await run();
     const outcome = typeof rendered === "string" ? { text: rendered } : rendered;
-    return { isError: false, ...outcome, text: cutText(outcome.text) };
+    return { isError: false, ...outcome, text: cutText(outcome.text, WHOLE_CHARS_MAX) };
   } catch (error) {
-    return { text: cutText(explainFailure(error)), isError: true };
+    return { text: cutText(explainFailure(error), WHOLE_CHARS_MAX), isError: true };
   }
 }
 

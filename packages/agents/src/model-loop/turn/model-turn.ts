@@ -6,6 +6,7 @@ import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { AssistantContent, ModelReply, ToolContent } from "../../models/model-provider.ts";
 import { offersOf } from "../capability.ts";
 import { Compaction } from "../compaction/compaction.ts";
+import { withOwnIds } from "../compaction/earlier-work.ts";
 import { Hooks } from "../hooks/hooks.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../tools/loop-tools.ts";
@@ -126,7 +127,7 @@ export class ModelTurn {
   async #work(agent: AgentRecord, workspace: WorkspaceFacts): Promise<Turn> {
     const offers = offersOf(this.#draft.parts.capabilities, this.#draft.state.facts);
     const all = [...this.#draft.parts.tools, ...offers.flatMap((offer) => offer.tools ?? [])];
-    const tools = offeredTools(agent, all, this.#draft.state.boundaries.count > 0);
+    const tools = offeredTools(agent, all, this.#draft.state.earlier.calls.length > 0);
     const instructions = offers.flatMap((offer) => offer.instructions ?? []);
     const system = systemPrompt(agent, workspace, instructions);
     const compaction = new Compaction(this.#draft, agent, system, tools);
@@ -152,7 +153,9 @@ export class ModelTurn {
       if (again !== undefined) return again;
       throw error;
     }
-    const { text, toolCalls, thoughts } = reply;
+    const { text, thoughts } = reply;
+    const { earlier, boundaries } = this.#draft.state;
+    const toolCalls = withOwnIds(reply.toolCalls, earlier, boundaries.count);
     const content: AssistantContent = { text, ...(thoughts === undefined ? {} : { thoughts }), toolCalls };
     this.#draft.append("assistant", content);
     if (reply.finishReason === "refusal")
@@ -160,8 +163,8 @@ export class ModelTurn {
         got: reply.text.slice(0, 500),
         fix: "look at the conversation (`holdfast logs`), and start again with another request or model",
       });
-    if (reply.toolCalls.length === 0) return this.#answerWithoutCalls(agent, reply);
-    const { stop, output } = await new ToolCalls(this.#draft, agent, tools).carryOut(reply.toolCalls);
+    if (toolCalls.length === 0) return this.#answerWithoutCalls(agent, reply);
+    const { stop, output } = await new ToolCalls(this.#draft, agent, tools).carryOut(toolCalls);
     if (output !== undefined) return this.#answer(agent, output);
     if (stop !== undefined) await this.#draft.askToContinue(agent, stop);
     return this.#draft.next();

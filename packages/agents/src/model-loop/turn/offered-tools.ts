@@ -9,18 +9,18 @@ import type { Tool } from "../tools/tool.ts";
 /**
  * The tools of an agent's record, by name.
  *
- * @param hasBoundary whether a boundary has taken results out of the conversation. The prompt cache is cold then in any case.
+ * @param hasEarlier whether results can be read that the conversation does not show whole.
  */
 export function offeredTools(
   agent: AgentRecord,
   all: readonly Tool[],
-  hasBoundary: boolean,
+  hasEarlier: boolean,
 ): ReadonlyMap<string, Tool> {
   const { tools, deniedTools, outputSchema, planFirst } = agent;
   const isOffered = ({ offered: { name } }: Tool): boolean => {
     if (deniedTools.some((pattern) => matchesName(pattern, name))) return false;
     if (name === "propose_plan") return planFirst;
-    if (name === READ_RESULT) return hasBoundary;
+    if (name === READ_RESULT) return hasEarlier;
     return tools === null || tools.some((pattern) => matchesName(pattern, name));
   };
   const offered = all.filter(isOffered);

@@ -6,7 +6,8 @@
 import { HoldfastError, type Json } from "@holdfast/core";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
-import type { ModelToolCall, ToolContent } from "../../models/model-provider.ts";
+import type { ModelToolCall } from "../../models/model-provider.ts";
+import { keepResult } from "../compaction/keep-result.ts";
 import { Hooks } from "../hooks/hooks.ts";
 import { declaredEffect, withDeclaredEffect } from "../tools/declared-effect.ts";
 import { noteCall } from "../loop-guard.ts";
@@ -127,8 +128,7 @@ export class ToolCalls {
       ...outcome.update,
     });
     const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
-    const content: ToolContent = { toolCallId: call.id, name, text, isError: outcome.isError };
-    this.#draft.append("tool", content);
+    keepResult(this.#draft, this.#agent, call, { toolCallId: call.id, name, text, isError: outcome.isError });
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;
   }

@@ -49,6 +49,8 @@ export const LOOP_LIMITS = {
   corrections: 5,
 } as const;
 
+const RAISE_TURNS = "raise `maxTurns` in the agent's file, or give it smaller requests";
+
 /** The signal that reaches the model before its next call, in the middle of the work: a text, or `{ text }`. */
 export const STEER = "steer";
 
@@ -76,7 +78,7 @@ export class TurnDraft {
   }
 
   /** A limit is reached: a person decides whether the work continues. The wait costs nothing, and what was done stays. */
-  async askToContinue(agent: AgentRecord, why: string): Promise<void> {
+  async askToContinue(agent: AgentRecord, why: string, fix = RAISE_TURNS): Promise<void> {
     const { approved, reason } = await this.ctx.requestInput({
       prompt: `Let agent "${agent.name}" continue? It was stopped because ${why}.`,
       details: { turns: this.#state.turns, usage: this.#state.usage },
@@ -84,10 +86,15 @@ export class TurnDraft {
     if (!approved)
       throw new HoldfastError("limit_exceeded", `agent "${agent.name}" was stopped because ${why}`, {
         ...(reason === undefined ? {} : { got: `the person's reason: ${reason}` }),
-        fix: "raise `maxTurns` in the agent's file, or give it smaller requests",
+        fix,
       });
     this.change({ turns: 0, guard: FRESH_GUARD });
     if (reason !== undefined) this.append("user", reason);
+  }
+
+  /** The context window of the model that answered last. */
+  windowTokens(agent: AgentRecord): number {
+    return this.parts.contextWindow(this.#state.model ?? agent.model);
   }
 
   /** Ends the turn. turn-draft-2. */
@@ -106,10 +113,10 @@ export class TurnDraft {
   /**
    * Adds an entry to the conversation. turn-draft-1.
    *
-   * @param parentId `null` begins a new conversation.
+   * @param parentId the entry that it follows, the last one by default. `null` begins a new conversation.
    * @returns the id of the entry.
    */
-  append(role: string, content: unknown, parentId?: null): string {
+  append(role: string, content: unknown, parentId?: string | null): string {
     const entry = { role, content };
     const id = this.ctx.appendEntry(parentId === undefined ? entry : { ...entry, parentId });
     const { conversationTokens, context } = this.#state;
