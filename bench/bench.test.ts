@@ -40,6 +40,7 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
   ["W5", "ms", /a checkpoint every/],
   ["W6", "wakes/s", /^200 parked, 20 woken$/],
   ["W7", "ms", /from the agent$/],
+  ["agent-turns", "ms CPU/turn", /^60 turns$/],
   ["tracing", "µs CPU/step", /^W3$/],
   ["budgets", "µs CPU/step", /^W3$/],
 ];

@@ -10,6 +10,7 @@ import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { budgets, tracing } from "./workloads/additions.ts";
+import { agentTurns } from "./workloads/agent-turns.ts";
 import { families } from "./workloads/families.ts";
 import { fleet } from "./workloads/fleet.ts";
 import { growth } from "./workloads/growth.ts";
@@ -41,6 +42,7 @@ const WORKLOADS: readonly Workload[] = [
   install,
   tracing,
   budgets,
+  agentTurns,
   growth,
 ];
 /** Linux's number of a file system in memory, where syncing costs nothing. */

@@ -1,0 +1,127 @@
+// `agent-turns`: the turns of an agent file, each with a model call and a file that is read. The model answers at once.
+//
+// The floor of a late turn is an early turn of the same session. The CPU of the model's stand-in is not counted.
+
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  foundAt,
+  loadAgentFile,
+  ModelLoop,
+  workspacesByRoot,
+  type AgentRecord,
+  type ModelProvider,
+  type ModelReply,
+} from "@holdfast/agents";
+import type { AgentStorage } from "@holdfast/core";
+import { createRuntime } from "@holdfast/runtime";
+import type { Measured } from "../line.ts";
+import { assertDone, median } from "../measure.ts";
+import { withStorage } from "../storages.ts";
+import type { Bench, Workload } from "../workload.ts";
+
+/** The tokens that the model reads in one call. A boundary is made about every 40 turns. */
+const WINDOW = 60_000;
+const LINES = "0123456789abcdef\n".repeat(120);
+const AGENT =
+  "---\nname: reader\ndescription: Reads files.\nmaxTurns: 10000\n---\nYou read files.\n";
+
+export const agentTurns: Workload = {
+  id: "agent-turns",
+  title: "turns of an agent file, with context boundaries",
+  refuses: (storage) => (storage === "postgres" ? "it is not measured with a server" : undefined),
+  async *run(bench) {
+    yield withStorage(bench.storage, bench.folder, ({ storage }) => measure(bench, storage));
+  },
+};
+
+async function measure(bench: Bench, storage: AgentStorage): Promise<Measured> {
+  const count = bench.size(2_000, 60);
+  const folder = await mkdtemp(join(bench.folder, "agent-turns-"));
+  await writeFile(join(folder, "reader.md"), AGENT);
+  await Promise.all(
+    Array.from({ length: count }, (_, turn) =>
+      writeFile(join(folder, `${turn}.txt`), `part ${turn}\n${LINES}`),
+    ),
+  );
+  const model = new Reader(count);
+  const loop = new ModelLoop({
+    model: model.provider,
+    workspace: workspacesByRoot(),
+    root: folder,
+    contextWindow: () => WINDOW,
+  });
+  const agent = loop.agent(recordOf(join(folder, "reader.md")));
+  const runtime = createRuntime({ storage, agents: [agent] });
+  const handle = await runtime.start(agent, "Read all files.");
+  assertDone("the session", await handle.result(), `${count} files`);
+  const heapMb = process.memoryUsage().heapUsed / 1e6;
+  await runtime.close();
+  assertDone("each request is within the window", model.longest < WINDOW, true);
+  const tenth = Math.ceil(count / 10);
+  const value = median(model.turnMs.slice(-tenth));
+  // The first turns of a process are dearer: its code is not compiled yet.
+  const floor = median(model.turnMs.slice(tenth, 2 * tenth));
+  return {
+    variant: `${count.toLocaleString("en-US")} turns`,
+    unit: "ms CPU/turn",
+    value,
+    floor,
+    goal: "<= 3 ms of CPU, <= 1.2 x an early turn",
+    isGoalMet: value <= 3 && value <= 1.2 * floor,
+    more: { heapMb, longestTokens: model.longest },
+  };
+}
+
+function recordOf(path: string): AgentRecord {
+  const { record } = loadAgentFile(foundAt(path));
+  if (record === null) throw new Error(`${path} does not load`);
+  return record;
+}
+
+/** A model that reads one file after the other. It measures the CPU between its calls. */
+class Reader {
+  /** CPU of each turn in milliseconds, without the model's own. */
+  readonly turnMs: number[] = [];
+  /** The tokens of the longest request. */
+  longest = 0;
+  readonly #count: number;
+  #next = 0;
+  #since: number | undefined;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  readonly provider: ModelProvider = {
+    provider: "bench",
+    model: "reader",
+    isScripted: true,
+    isPriced: false,
+    describe: () => "a model of the bench",
+    generate: (request) => {
+      const now = cpuMs();
+      if (this.#since !== undefined) this.turnMs.push(now - this.#since);
+      const tokens = Math.ceil(JSON.stringify(request).length / 3);
+      this.longest = Math.max(this.longest, tokens);
+      const reply = this.#reply(tokens, JSON.stringify(request.messages.at(-1)).includes("Write a summary"));
+      this.#since = cpuMs();
+      return Promise.resolve(reply);
+    },
+  };
+
+  #reply(inputTokens: number, isSummary: boolean): ModelReply {
+    const usage = { inputTokens, outputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const said = { text: "", toolCalls: [], finishReason: "stop", usage, model: "bench/reader" } as const;
+    if (isSummary) return { ...said, text: `Files up to ${this.#next} are read.` };
+    if (this.#next >= this.#count) return { ...said, text: `${this.#count} files` };
+    const turn = this.#next++;
+    const call = { id: `call_${turn}`, name: "read_file", input: { path: `${turn}.txt` } };
+    return { ...said, toolCalls: [call], finishReason: "tool_calls" };
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
