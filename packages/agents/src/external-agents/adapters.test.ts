@@ -34,6 +34,7 @@ const prompts = {
   callTool: "write:a.txt",
   hang: "hang",
   ask: "ask:a.txt",
+  callSession: "session:report_progress:half",
   unknownMessages: "garbage",
 };
 

@@ -14,6 +14,8 @@ import type {
   ExternalIntent,
   ExternalTurn,
 } from "../external-agents/external-agent-protocol.ts";
+import { openWayBack } from "../external-agents/way-back/way-back.ts";
+import type { SessionCall } from "../external-agents/way-back/way-back-tools.ts";
 
 export interface ExternalAgentSubject {
   /** Makes the adapter. Its program keeps its files below `home`. */
@@ -27,6 +29,8 @@ export interface ExternalAgentSubject {
     readonly hang: string;
     /** Asks for a permission, and answers. */
     readonly ask: string;
+    /** Calls the tool `report_progress` of its session with the text `half`, and answers. Without it this clause is not tested. */
+    readonly callSession?: string;
     /** Writes messages that no adapter knows, and answers. */
     readonly unknownMessages: string;
     /** Hangs as `hang` does, and nothing but SIGKILL ends it. Without it this clause is not tested. */
@@ -197,6 +201,30 @@ export function externalAgentConformance({ make, prompts, faults }: ExternalAgen
         while (left().length < 2) await delay(20);
         expect(await agent.abort()).toEqual({ type: "aborted" });
         expect(left()).toEqual([]);
+      },
+    );
+
+    // Not every program can be made to call a tool of its session.
+    test.runIf(prompts.callSession)(
+      "external-agent-protocol-10: the tools of the session reach the agent, and their token stays unseen",
+      async () => {
+        const calls: SessionCall[] = [];
+        const wayBack = await openWayBack((call) => {
+          calls.push(call);
+          return Promise.resolve({ text: `canary-result ${wayBack.token}`, isError: false });
+        });
+        try {
+          const agent = await protocol.start({ ...turn(prompts.callSession!), wayBack });
+          const events = eventsOf(agent);
+          expect(await agent.ended).toMatchObject({ type: "answered" });
+          expect(calls).toEqual([{ tool: "report_progress", input: { text: "half" } }]);
+          const result = events.find((event) => event.type === "tool_result");
+          expect(result?.text).toContain("canary-result");
+          expect(JSON.stringify(events)).not.toContain(wayBack.token);
+          expect(left()).toEqual([]);
+        } finally {
+          wayBack.close();
+        }
       },
     );
 

@@ -36,6 +36,8 @@ export interface LineAgentFacts {
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
+  /** Variables that tell the program of the tools of the session. */
+  readonly toolVariables?: Readonly<Record<string, string>>;
   /** Whether the program takes the id of our choice for its session. */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
@@ -103,13 +105,14 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
-    const { intent, prompt, tag } = turn;
-    const { argumentsOf, keys, dialogue } = this.#facts;
-    const wire = new LineWire(new Redactor(keys.flatMap((name) => this.#environment[name] ?? [])));
+    const { intent, prompt, tag, wayBack } = turn;
+    const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
+    const secrets = keys.flatMap((name) => this.#environment[name] ?? []);
+    const wire = new LineWire(new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]));
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,
-      env: this.#env(),
+      env: { ...this.#env(), ...(wayBack === undefined ? {} : toolVariables) },
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,
@@ -121,7 +124,7 @@ export class LineAgent implements ExternalAgentProtocol {
     });
     return new LineTurn(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, resumedId },
+      turn: { ...intent, prompt, resumedId, wayBack },
       limits: this.#stopLimits,
     });
   }
