@@ -36,6 +36,8 @@ export interface ExternalAgentOptions {
   readonly permissionModes: readonly [string, ...string[]];
 }
 
+const INPUT_TEXT =
+  'The input is a text. With {"text": "…", "worktree": true} it works in a git worktree of its own, and its result names the branch.';
 const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
@@ -72,7 +74,8 @@ export function externalAgent(
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,
-    description: `Sessions of ${protocol.name}.`,
+    description:
+      place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
     input,
     tasks: [task, summaryTask],
     state: { version: 1, initial: () => FIRST_STATE },
