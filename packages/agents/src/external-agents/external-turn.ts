@@ -11,7 +11,7 @@ import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import { askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
-import { INTERRUPT, Messages, News, NEXT_INPUT, readInput, STEER } from "./turn-messages.ts";
+import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
@@ -102,7 +102,7 @@ export class ExternalAgentTurn {
   }
 
   async #awaitRequest(): Promise<Turn> {
-    const { text } = readInput(await this.#ctx.waitForSignal(NEXT_INPUT));
+    const text = await nextRequest(this.#ctx);
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content: text });
     return { state: { ...this.#state, isWaiting: false, request: text, prompt: text, doneCalls: [] } };
