@@ -99,6 +99,8 @@ export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
 export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
 export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
 export { CODEX } from "./external-agents/codex/codex-agent.ts";
+export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.ts";
+export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
 export { recordText } from "./external-agents/record-text.ts";
 export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
 export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
