@@ -3,9 +3,10 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** The arguments of a call with one text. */
-export const inputOf = (tool, text) => {
+/** The arguments of a call with one text, in which an underscore stands for a space. */
+export const inputOf = (tool, given) => {
   if (tool === "remaining_budget") return {};
+  const text = given.replaceAll("_", " ");
   return tool === "ask_parent" || tool === "request_input" ? { question: text } : { text };
 };
 
