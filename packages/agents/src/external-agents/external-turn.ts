@@ -3,7 +3,7 @@
 
 import { realpathSync } from "node:fs";
 import { HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
-import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
+import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
@@ -20,6 +20,7 @@ export interface ExternalParts extends QuestionParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly folder: string;
   readonly permissionMode: string;
+  readonly agents: readonly Agent[];
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
@@ -115,7 +116,7 @@ export class ExternalAgentTurn {
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
-    const calls = new WayBackCalls(ctx, this.#parts.live, this.#state.doneCalls ?? []);
+    const calls = new WayBackCalls(ctx, this.#parts, this.#state.doneCalls ?? []);
     const entries = new EventEntries(ctx, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),

@@ -21,7 +21,7 @@ import type {
 } from "./external-agent-protocol.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
-import { isQuestion } from "./way-back/way-back-tools.ts";
+import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 
 /** The name of the signals with events. */
 export const REPORT_SIGNAL = "external_agent.report";
@@ -114,7 +114,8 @@ export class LiveTurn {
   }
 }
 
-export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+/** @param startsAgents whether the agent may start others. */
+export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns, startsAgents = false) {
   const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
@@ -124,7 +125,7 @@ export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
       ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
-    run: (request, task) => carryOut(protocol, live, request, task),
+    run: (request, task) => carryOut({ protocol, live, startsAgents }, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });
 }
@@ -135,8 +136,15 @@ function tagOf({ agentSessionId }: ExternalIntent): string {
 }
 
 async function carryOut(
-  protocol: ExternalAgentProtocol,
-  live: LiveTurns,
+  {
+    protocol,
+    live,
+    startsAgents,
+  }: {
+    readonly protocol: ExternalAgentProtocol;
+    readonly live: LiveTurns;
+    readonly startsAgents: boolean;
+  },
   request: TurnRequest,
   task: TaskContext,
 ): Promise<TurnOutput> {
@@ -147,7 +155,7 @@ async function carryOut(
   const tag = tagOf(intent);
   await protocol.endLost(tag);
   const calls = new PendingCalls();
-  const wayBack = await openWayBack((call, gone) => calls.carryOut(call, gone));
+  const wayBack = await openWayBack((call, gone) => calls.carryOut(call, gone), wayBackTools(startsAgents));
   const turn = { intent, boundId, prompt, tag, wayBack };
   const agent = await (mode === "start" ? protocol.start(turn) : protocol.resume(turn));
   const own = new LiveTurn(agent, request.keepAliveMs, calls);

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 /** The arguments of a call with one text, in which an underscore stands for a space. */
 export const inputOf = (tool, given) => {
   if (tool === "remaining_budget") return {};
+  if (tool === "start_agent_session") return { agent_name: given, parameters: { prompt: "write:b.txt" } };
   const text = given.replaceAll("_", " ");
   return tool === "ask_parent" || tool === "request_input" ? { question: text } : { text };
 };

@@ -72,6 +72,23 @@ export default defineAgent({
   expect(JSON.parse(budget!)).toEqual({ tokens: 100_000 });
 });
 
+test("an external agent starts the agents that it may start, and no others", async () => {
+  writeFileSync(
+    project.path("lead.ts"),
+    `import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/agents";
+const folder = process.cwd();
+const permissionModes = ["default"];
+const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes });
+export default externalAgent(new ClaudeCode({ folder }), { folder, permissionModes, agents: [codex] });
+`,
+  );
+  const words = JSON.stringify("session:start_agent_session:pi session:start_agent_session:codex");
+  const { code, stderr } = await run("run", "lead.ts", "--input", words, "--session", "l");
+  expect(code, stderr).toBe(0);
+  expect(results()).toEqual(['There is no agent "pi" that you may start.', "Done: write:b.txt"]);
+  expect(project.lines("b.txt")).toEqual(["x"]);
+});
+
 test("a question that the program does not wait for begins its next turn with the answer", async () => {
   writeFileSync(
     project.path("agent.sh"),

@@ -41,7 +41,7 @@ import type {
 } from "../external-agent-protocol.ts";
 import { findProgram } from "../find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
-import { WAY_BACK, WAY_BACK_TOOLS } from "../way-back/way-back-tools.ts";
+import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
 const PROGRAM = {
   name: "claude",
@@ -272,13 +272,13 @@ function garbageText(garbage: string | undefined): string {
 }
 
 /** claude-code-5. */
-function wayBackArguments({ command, args }: WayBack): readonly string[] {
+function wayBackArguments({ command, args, tools }: WayBack): readonly string[] {
   const server = { type: "stdio", command, args, alwaysLoad: true };
   return [
     "--mcp-config",
     JSON.stringify({ mcpServers: { [WAY_BACK]: server } }),
     "--allowedTools",
-    WAY_BACK_TOOLS.map(({ name }) => `mcp__${WAY_BACK}__${name}`).join(","),
+    tools.map(({ name }) => `mcp__${WAY_BACK}__${name}`).join(","),
   ];
 }
 

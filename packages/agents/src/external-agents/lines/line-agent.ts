@@ -21,6 +21,7 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram, type WantedProgram } from "../find-program.ts";
+import type { WayBack } from "../way-back/way-back.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { MakeDialogue } from "./line-dialogue.ts";
 import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
@@ -37,7 +38,7 @@ export interface LineAgentFacts {
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
   /** Variables that tell the program of the tools of the session. */
-  readonly toolVariables?: Readonly<Record<string, string>>;
+  readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
   /** Whether the program takes the id of our choice for its session. */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
@@ -112,7 +113,7 @@ export class LineAgent implements ExternalAgentProtocol {
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,
-      env: { ...this.#env(), ...(wayBack === undefined ? {} : toolVariables) },
+      env: { ...this.#env(), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) },
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
-import { WAY_BACK_TOOLS } from "../way-back/way-back-tools.ts";
 import { PiDialogue } from "./pi-dialogue.ts";
 
 /** The names of our rules for Pi's tools. */
@@ -56,7 +55,7 @@ export const PI: LineAgentFacts = {
   ],
   keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
   settings: { PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
-  toolVariables: { HOLDFAST_SESSION_TOOLS: JSON.stringify(WAY_BACK_TOOLS) },
+  toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
   takesOurId: true,
   dialogue: (turn) => new PiDialogue(turn),
   ruledCall: piCall,

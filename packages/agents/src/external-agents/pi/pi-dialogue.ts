@@ -17,7 +17,6 @@ import {
   type Fields,
 } from "../lines/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
-import { isWayBackTool } from "../way-back/way-back-tools.ts";
 
 const READING = ["read", "ls", "find", "grep"];
 const EDITING = ["edit", "write"];
@@ -164,7 +163,7 @@ export class PiDialogue implements LineDialogue {
 
   /** The tools of the session. A tool of Pi's own, or of another extension, may have such a name only where ours is not offered. */
   #isOfSession(tool: string): boolean {
-    return this.#turn.wayBack !== undefined && isWayBackTool(tool);
+    return this.#turn.wayBack?.tools.some(({ name }) => name === tool) === true;
   }
 
   async #callsSession(id: string, asked: Fields = {}): Promise<void> {

@@ -7,7 +7,7 @@
 //   way-back-calls-4. An equal question that is still open is not asked a second time.
 
 import { HoldfastError } from "@holdfast/core";
-import type { AgentContext } from "@holdfast/runtime";
+import { local, type Agent, type AgentContext } from "@holdfast/runtime";
 
 import type { LiveTurns } from "../turn-task.ts";
 import type { SessionCallEvent } from "./pending-calls.ts";
@@ -41,7 +41,8 @@ type Context = Pick<
   | "requestInput"
   | "reportProgress"
   | "remainingBudget"
-  | "appendEntry"
+  | "spawnAgent"
+  | "waitForChild"
 >;
 
 export class WayBackCalls {
@@ -49,12 +50,19 @@ export class WayBackCalls {
   done: readonly DoneCall[];
   readonly #ctx: Context;
   readonly #live: LiveTurns;
+  readonly #agents: readonly Agent[];
   readonly #made: Made[] = [];
   readonly #open = new Map<string, Promise<CallResult>>();
 
-  constructor(ctx: Context, live: LiveTurns, done: readonly DoneCall[]) {
+  /** @param agents the agents that may be started. */
+  constructor(
+    ctx: Context,
+    { live, agents }: { readonly live: LiveTurns; readonly agents: readonly Agent[] },
+    done: readonly DoneCall[],
+  ) {
     this.#ctx = ctx;
     this.#live = live;
+    this.#agents = agents;
     this.done = done;
   }
 
@@ -137,6 +145,10 @@ export class WayBackCalls {
         const details = options === undefined ? {} : { details: { options } };
         return approval ? this.#askApproval(question, details) : this.#ask(question, details);
       }
+      case "list_agent_blueprints":
+        return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
+      case "start_agent_session":
+        return this.#start(call.input.agent_name, call.input.parameters);
     }
   }
 
@@ -158,6 +170,18 @@ export class WayBackCalls {
     const { approved, reason } = await this.#ctx.requestInput({ prompt, ...details });
     const said = reason === undefined ? "" : ` The reason: ${reason}`;
     return done(`${approved ? "Yes." : "No."}${said}`);
+  }
+
+  /** A child of the session, with its share of the budget. */
+  async #start(name: string, input: unknown): Promise<CallResult> {
+    const agent = this.#agents.find((one) => one.name === name);
+    if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
+    try {
+      return done(textOf(await this.#ctx.waitForChild(this.#ctx.spawnAgent(local(agent), input))));
+    } catch (error) {
+      if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
+      return failed((error.cause as Error | undefined)?.message ?? error.message);
+    }
   }
 
   async #deliver(callId: number, result: CallResult): Promise<boolean> {

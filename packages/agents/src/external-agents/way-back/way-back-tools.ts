@@ -1,4 +1,4 @@
-// The tools by which an external agent reaches the session that it works for (`WAY_BACK_TOOLS`). Pure: a session carries out the calls
+// The tools by which an external agent reaches the session that it works for (`wayBackTools`). Pure: a session carries out the calls
 // (`way-back-calls.ts`).
 
 import { z } from "zod";
@@ -28,7 +28,15 @@ const SCHEMAS = {
   }),
   report_progress: z.strictObject({ text }),
   remaining_budget: z.strictObject({}),
+  list_agent_blueprints: z.strictObject({}),
+  start_agent_session: z.strictObject({
+    agent_name: z.string().min(1).max(200),
+    parameters: z.record(z.string(), z.unknown()).describe('Most agents take `{"prompt": "…"}`'),
+  }),
 };
+
+/** The tools of the orchestrator, for an agent that may start others. */
+const STARTING: readonly string[] = ["list_agent_blueprints", "start_agent_session"];
 
 const DESCRIPTIONS: Readonly<Record<keyof typeof SCHEMAS, string>> = {
   signal_parent: "Tell the session that started this one something. It does not answer.",
@@ -38,6 +46,9 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof SCHEMAS, string>> = {
     "Ask the person you work for, and wait for the answer. Ask only what you cannot find out yourself. The answer may take days.",
   report_progress: "Tell those who watch this session how far the work is.",
   remaining_budget: "The tokens, money and time that this session has left.",
+  list_agent_blueprints: "List the agents that you may start.",
+  start_agent_session:
+    "Let another agent do a part of the work, and wait for the result. It knows nothing of this conversation, and has its share of your budget.",
 };
 
 export interface WayBackTool {
@@ -54,13 +65,18 @@ export type SessionCall = {
   };
 }[keyof typeof SCHEMAS];
 
-export const WAY_BACK_TOOLS: readonly WayBackTool[] = Object.entries(SCHEMAS).map(([name, schema]) => ({
-  name,
-  description: DESCRIPTIONS[name as keyof typeof SCHEMAS],
-  inputSchema: z.toJSONSchema(schema) as Fields,
-}));
+/** @param startsAgents whether the agent may start others. */
+export function wayBackTools(startsAgents: boolean): readonly WayBackTool[] {
+  return Object.entries(SCHEMAS)
+    .filter(([name]) => startsAgents || !STARTING.includes(name))
+    .map(([name, schema]) => ({
+      name,
+      description: DESCRIPTIONS[name as keyof typeof SCHEMAS],
+      inputSchema: z.toJSONSchema(schema) as Fields,
+    }));
+}
 
-export function isWayBackTool(name: string): name is keyof typeof SCHEMAS {
+function isTool(name: string): name is keyof typeof SCHEMAS {
   return Object.hasOwn(SCHEMAS, name);
 }
 
@@ -71,7 +87,7 @@ export function isQuestion({ tool }: SessionCall): boolean {
 
 /** @returns the call, or what is wrong with it, for the agent to read. */
 export function readCall(name: string, input: unknown): SessionCall | string {
-  if (!isWayBackTool(name)) return `there is no tool "${name}"`;
+  if (!isTool(name)) return `there is no tool "${name}"`;
   const read = SCHEMAS[name].safeParse(input ?? {});
   if (!read.success) return `the arguments do not fit: ${z.prettifyError(read.error)}`;
   return { tool: name, input: read.data } as SessionCall;

@@ -13,7 +13,7 @@ import { StringDecoder } from "node:string_decoder";
 import { OutputLines } from "@holdfast/runtime/internal";
 
 import { fieldsOf, parseFields, textOr, type Fields } from "../lines/fields.ts";
-import { readCall, WAY_BACK_TOOLS, type SessionCall } from "./way-back-tools.ts";
+import { readCall, wayBackTools, type SessionCall, type WayBackTool } from "./way-back-tools.ts";
 
 /** way-back-4. */
 const LIMITS = { lineChars: 256 * 1024, calls: 32, connections: 16, tokenMs: 10_000 } as const;
@@ -33,8 +33,9 @@ export interface WayBack {
   /** Holds the token (way-back-2). */
   readonly env: Readonly<Record<string, string>>;
   readonly token: string;
+  readonly tools: readonly WayBackTool[];
   /**
-   * Carries out a call of one of `WAY_BACK_TOOLS`. Never rejects; a call that is cut off with its turn never settles.
+   * Carries out a call of one of its tools. Never rejects; a call that is cut off with its turn never settles.
    *
    * @param signal The agent does not wait for the result any more.
    */
@@ -57,10 +58,12 @@ const PROGRAM =
  */
 export async function openWayBack(
   carryOut: (call: SessionCall, signal?: AbortSignal) => Promise<CallResult>,
+  tools: readonly WayBackTool[] = wayBackTools(false),
 ): Promise<OpenedWayBack> {
   const token = randomBytes(32).toString("hex");
   const call: WayBack["call"] = async (tool, input, signal) => {
-    const read = readCall(tool, input);
+    const isOffered = tools.some(({ name }) => name === tool);
+    const read = isOffered ? readCall(tool, input) : `there is no tool "${tool}"`;
     return typeof read === "string" ? { text: read, isError: true } : carryOut(read, signal);
   };
   const sockets = new Set<Socket>();
@@ -68,7 +71,7 @@ export async function openWayBack(
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     socket.on("error", () => {}); // The agent has gone.
-    serve(socket, token, call);
+    serve(socket, { token, tools, call });
   });
   server.maxConnections = LIMITS.connections;
   const port = await listen(server);
@@ -78,6 +81,7 @@ export async function openWayBack(
     args: ["-e", PROGRAM],
     env: { HOLDFAST_WAY_BACK_PORT: String(port), HOLDFAST_WAY_BACK_TOKEN: token },
     token,
+    tools,
     call,
     close: () => {
       server.close();
@@ -95,7 +99,7 @@ async function listen(server: Server): Promise<number> {
 }
 
 /** way-back-2. The lines after that of the token are messages of MCP. */
-function serve(socket: Socket, token: string, call: WayBack["call"]): void {
+function serve(socket: Socket, { token, tools, call }: Pick<WayBack, "token" | "tools" | "call">): void {
   const lines = new OutputLines(LIMITS.lineChars);
   const decoder = new StringDecoder("utf8");
   const waiting = new Map<unknown, AbortController>();
@@ -115,7 +119,8 @@ function serve(socket: Socket, token: string, call: WayBack["call"]): void {
       return send({ id, error: { code: -32_000, message: `more than ${LIMITS.calls} calls wait` } });
     const controller = new AbortController();
     waiting.set(id, controller);
-    void answer(message, (tool, input) => call(tool, input, controller.signal)).then((answered) => {
+    const own: WayBack["call"] = (tool, input) => call(tool, input, controller.signal);
+    void answer(message, { tools, call: own }).then((answered) => {
       waiting.delete(id);
       if (!controller.signal.aborted) send({ id, ...answered });
     });
@@ -138,7 +143,10 @@ function isToken(given: string, token: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-async function answer({ method, params }: Fields, call: WayBack["call"]): Promise<Fields> {
+async function answer(
+  { method, params }: Fields,
+  { tools, call }: Pick<WayBack, "tools" | "call">,
+): Promise<Fields> {
   const given = fieldsOf(params);
   switch (method) {
     case "initialize": {
@@ -150,7 +158,7 @@ async function answer({ method, params }: Fields, call: WayBack["call"]): Promis
     case "ping":
       return { result: {} };
     case "tools/list":
-      return { result: { tools: WAY_BACK_TOOLS } };
+      return { result: { tools } };
     case "tools/call": {
       const { text, isError } = await call(textOr(given["name"], ""), given["arguments"]);
       return { result: { content: [{ type: "text", text }], isError } };
