@@ -83,13 +83,14 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "kills",
     run: () =>
       runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent; a runner of the local stack that is given up`,
+        `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up`,
         [
           "packages/holdfast/src/behaviour/local-give-up.test.ts",
           "packages/holdfast/src/behaviour/kill.test.ts",
           "examples/01-coding-agent/kill.test.ts",
+          "packages/holdfast/src/behaviour/external-tree.test.ts",
         ],
-        { HOLDFAST_KILLS: String(kills) },
+        { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
       ),
   },
   { name: "stack-kills", run: killStack },

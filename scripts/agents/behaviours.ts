@@ -104,6 +104,16 @@ export const BEHAVIOURS: readonly Behaviour[] = [
     },
   },
   {
+    text: "calls a tool of its session without a permission, and gets the result",
+    async observed(subject) {
+      const end = await subject.turn("start", "canary-progress");
+      if (end.type !== "answered") return instead(end);
+      if (subject.calls.length === 0) return "the model is not offered the tool";
+      if (subject.events.some(({ type }) => type === "permission_request")) return "it asks for a permission";
+      return subject.wasSent("canary-result") ? "yes" : "the result does not reach the model";
+    },
+  },
+  {
     text: "a session that it does not know is refused",
     async observed(subject) {
       subject.boundId = "01a21d4a-0000-7000-8000-000000000000";

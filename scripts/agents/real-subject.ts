@@ -12,6 +12,7 @@ import type {
   ExternalIntent,
 } from "@holdfast/agents";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
+import { openWayBack, type OpenedWayBack } from "@holdfast/agents/testing";
 import { startGeminiServer, type GeminiServer } from "./gemini-server.ts";
 import type { RealAgent } from "./real-agents.ts";
 import { scriptedReply } from "./scripted-reply.ts";
@@ -24,6 +25,9 @@ export class RealSubject {
   readonly intent: ExternalIntent;
   readonly tag = `agents:${randomUUID()}`;
   boundId: string | null = null;
+  /** The tools of its session that the program has called. */
+  readonly calls: string[] = [];
+  #wayBack: OpenedWayBack | undefined;
   /** The events of the present turn. */
   events: ExternalEvent[] = [];
 
@@ -59,7 +63,11 @@ export class RealSubject {
   /** Begins a turn, whose questions are answered. */
   async begin(mode: "start" | "resume", prompt: string, isAllowed = true): Promise<ExternalAgent> {
     const { intent, boundId, tag } = this;
-    const agent = await this.protocol[mode]({ intent, boundId, prompt, tag });
+    this.#wayBack ??= await openWayBack(({ tool }) => {
+      this.calls.push(tool);
+      return Promise.resolve({ text: "canary-result", isError: false });
+    });
+    const agent = await this.protocol[mode]({ intent, boundId, prompt, tag, wayBack: this.#wayBack });
     this.events = [];
     agent.subscribe((event) => {
       this.events.push(event);
@@ -142,6 +150,7 @@ export class RealSubject {
 
   async dispose(): Promise<void> {
     await this.protocol.endLost(this.tag);
+    this.#wayBack?.close();
     for (const server of this.servers) await server.close();
   }
 }

@@ -4,11 +4,14 @@ import type { Conversation, Reply } from "@holdfast/testkit";
 
 const SHELLS = ["Bash", "bash", "exec_command", "shell", "run_shell_command"];
 
-/** `command:[…]` in the last message calls the shell of the program. `recall` asks for the beginning of the conversation. */
+/** `command:[…]` in the last message calls the shell of the program, `canary-progress` a tool of its session. `recall` asks for the beginning of the conversation. */
 export function scriptedReply({ messages, tools }: Conversation): Reply {
   const last = messages.at(-1);
   if (last?.role === "tool") return { text: "The command has run." };
   const text = last?.text ?? "";
+  const progress = tools.find(({ name }) => name.includes("report_progress"));
+  if (text.includes("canary-progress") && progress !== undefined)
+    return { toolCalls: [{ name: progress.name, input: { text: "half" } }] };
   const command = [...text.matchAll(/command:\[([^\]]*)\]/g)].at(-1)?.[1];
   const shell = SHELLS.find((name) => tools.some((tool) => tool.name === name));
   if (command !== undefined && shell !== undefined) {

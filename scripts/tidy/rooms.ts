@@ -73,7 +73,15 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["commands"],
   ],
   testkit: [
-    ["canary-scan.ts", "faulty-storage.ts", "test-runtime.ts", "scripted-model", "mcp-server", "conformance"],
+    [
+      "canary-scan.ts",
+      "faulty-storage.ts",
+      "test-runtime.ts",
+      "scripted-model",
+      "mcp-server",
+      "a2a-server",
+      "conformance",
+    ],
     ["crash"],
   ],
   simulator: [["world"], ["programs"], ["machine"], ["fleet"], ["nemesis"]],

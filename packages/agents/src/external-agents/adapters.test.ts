@@ -3,17 +3,21 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 
 import {
   externalAgentConformance,
   type ExternalAgentSubject,
 } from "../testing/external-agent-conformance.ts";
+import { startA2aServer } from "@holdfast/testkit";
+import { a2aAgent } from "./a2a/a2a-agent.ts";
 import { AcpAgent } from "./acp/acp-agent.ts";
 import { ACP_AGENTS } from "./acp/acp-quirks.ts";
 import { ClaudeCode } from "./claude-code/claude-code.ts";
 import { CODEX } from "./codex/codex-agent.ts";
 import { customAgent } from "./custom/custom-agent.ts";
 import { LineAgent } from "./lines/line-agent.ts";
+import { mcpToolAgent } from "./mcp-tool/mcp-tool-agent.ts";
 import { PI } from "./pi/pi-agent.ts";
 
 /** Puts a program on a PATH of its own. */
@@ -34,6 +38,7 @@ const prompts = {
   callTool: "write:a.txt",
   hang: "hang",
   ask: "ask:a.txt",
+  callSession: "session:report_progress:half",
   unknownMessages: "garbage",
 };
 
@@ -93,4 +98,31 @@ externalAgentConformance({
       stopLimits,
     }),
   ...faulty,
+});
+
+const { callSession: _none, ...ownPrompts } = prompts;
+externalAgentConformance({
+  make: (home) =>
+    mcpToolAgent({
+      name: "mcp-tool",
+      command: ["mcp-agent"],
+      tool: "begin",
+      reply: { tool: "reply", argument: "session", field: "session" },
+      environment: installed(home, "mcp-agent", "fake-mcp-agent.mjs"),
+      folder: home,
+    }),
+  faults: faulty.faults!,
+  prompts: ownPrompts,
+  unfit: {
+    5: "its questions are questions of the session",
+    8: "it names its session only at the end of a turn",
+  },
+});
+
+const remote = await startA2aServer("canary-token");
+afterAll(() => remote.close());
+externalAgentConformance({
+  make: () => a2aAgent({ name: "remote", url: remote.url, token: "canary-token", pollMs: 20 }),
+  prompts: ownPrompts,
+  unfit: { 5: "its questions are questions of the session", 7: "it has no process on this machine" },
 });

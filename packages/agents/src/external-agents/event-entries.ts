@@ -6,6 +6,7 @@ import type { TokenUsage } from "@holdfast/core";
 
 import type { AssistantContent, ToolContent } from "../models/model-provider.ts";
 import type { RecordedEvent, StoredReport } from "./turn-task.ts";
+import type { SessionCallEvent } from "./way-back/pending-calls.ts";
 
 export interface OpenCall {
   readonly id: string;
@@ -17,6 +18,12 @@ export type PermissionEvent = Extract<
   RecordedEvent,
   { readonly type: "permission_request" | "permission_withdrawn" }
 >;
+
+/** The events that the bridge passes on. */
+export interface EventTakers {
+  permission(event: PermissionEvent): void;
+  call(event: SessionCallEvent): void;
+}
 
 /** The parts of an agent's context that the bridge writes to. */
 interface EntryContext {
@@ -42,11 +49,18 @@ export class EventEntries {
   readonly usage: TokenUsage[] = [];
   readonly #ctx: EntryContext;
   readonly #open = new Map<string, OpenCall>();
-  readonly #onPermission: (event: PermissionEvent) => void;
+  readonly #on: EventTakers;
+  /** The names of the tools whose results the agent has reported. */
+  readonly #results: string[] = [];
 
-  constructor(ctx: EntryContext, onPermission: (event: PermissionEvent) => void) {
+  constructor(ctx: EntryContext, on: EventTakers) {
     this.#ctx = ctx;
-    this.#onPermission = onPermission;
+    this.#on = on;
+  }
+
+  /** How many results of our tool the agent has reported. Agents write the name of the MCP server before that of the tool. */
+  resultsOf(tool: string): number {
+    return this.#results.filter((name) => name.includes(tool)).length;
   }
 
   get openCalls(): readonly OpenCall[] {
@@ -88,6 +102,7 @@ export class EventEntries {
       case "tool_result": {
         const { id, text, isError } = event;
         const name = this.#open.get(id)?.name ?? "";
+        this.#results.push(name);
         this.hasProgressed = true;
         this.#open.delete(id);
         return this.#result({ toolCallId: id, name, text, isError });
@@ -97,7 +112,9 @@ export class EventEntries {
         return;
       case "permission_request":
       case "permission_withdrawn":
-        return this.#onPermission(event);
+        return this.#on.permission(event);
+      case "session_call":
+        return this.#on.call(event);
       case "notice":
         this.#ctx.reportProgress({ notice: event.text });
     }

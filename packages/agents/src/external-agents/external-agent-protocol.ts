@@ -11,10 +11,14 @@
 //   external-agent-protocol-7. `endLost` ends every process under a tag, also those that left their process group.
 //   external-agent-protocol-8. `abort` ends a turn whatever its program does, and the session can be resumed.
 //   external-agent-protocol-9. A program that dies after any of its messages ends the turn with `died`. The session can be resumed, or is unknown.
+//   external-agent-protocol-10. An agent that can be given tools gets those of its session (`WayBack`), in every turn. Their token is in no argument
+//       list and in no event.
 //
 // `externalAgentConformance` has the tests of these clauses.
 
 import type { TokenUsage } from "@holdfast/core";
+
+import type { WayBack } from "./way-back/way-back.ts";
 
 /** The agent's abilities. */
 export interface ExternalAgentCapabilities {
@@ -52,6 +56,8 @@ export interface ExternalTurn {
   readonly prompt: string;
   /** Marks every process of the turn, so that a later process of ours finds what a killed one has left. */
   readonly tag: string;
+  /** The tools of the session, for agents that can be given tools. Its token is replaced in all that the agent writes. */
+  readonly wayBack?: WayBack;
 }
 
 export type ExternalEvent =

@@ -32,16 +32,20 @@ export interface ExternalAgentOptions {
   readonly place?: (task: TaskContext, inWorktree: boolean) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
+  /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
+  readonly agents?: readonly Agent[];
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
 
+const INPUT_TEXT =
+  'The input is a text. With {"text": "…", "worktree": true} it works in a git worktree of its own, and its result names the branch.';
 const KEEP_ALIVE_MS_MAX = 24 * 3_600_000;
 const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules, place }: ExternalAgentOptions,
+  { folder, permissionModes, projectRules, place, agents = [] }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const options = {
     conversation: z.boolean().optional(),
@@ -60,7 +64,7 @@ export function externalAgent(
     },
   );
   const live: LiveTurns = new Map();
-  const task = turnTask(protocol, live);
+  const task = turnTask(protocol, live, agents.length > 0);
   const parts: ExternalParts = {
     protocol,
     task,
@@ -69,11 +73,14 @@ export function externalAgent(
     permissionMode: permissionModes[0],
     projectRules,
     place,
+    agents,
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,
-    description: `Sessions of ${protocol.name}.`,
+    description:
+      place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
     input,
+    agents,
     tasks: [task, summaryTask],
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,

@@ -3,6 +3,7 @@
 import type { PermissionRule } from "../agent-files/agent-record.ts";
 import type { Grant } from "./permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
+import type { DoneCall } from "./way-back/way-back-calls.ts";
 
 export interface ExternalState {
   /** `null` before the session is prepared. */
@@ -31,6 +32,8 @@ export interface ExternalState {
   readonly rules: readonly PermissionRule[];
   /** Calls that a person has allowed, and that the program has not made again. */
   readonly grants: readonly Grant[];
+  /** Calls to the session that a turn which was cut off has made (way-back-calls-2). Absent in sessions of an older version. */
+  readonly doneCalls?: readonly DoneCall[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
 }

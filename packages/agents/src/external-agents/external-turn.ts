@@ -3,7 +3,7 @@
 
 import { realpathSync } from "node:fs";
 import { HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
-import type { AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
+import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
@@ -11,13 +11,16 @@ import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import { askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
-import { INTERRUPT, Messages, News, NEXT_INPUT, readInput, STEER } from "./turn-messages.ts";
+import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
+import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
+import { isQuestion } from "./way-back/way-back-tools.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly folder: string;
   readonly permissionMode: string;
+  readonly agents: readonly Agent[];
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
@@ -38,6 +41,7 @@ interface Work {
   readonly entries: EventEntries;
   readonly messages: Messages;
   readonly questions: PermissionQuestions;
+  readonly calls: WayBackCalls;
 }
 
 export class ExternalAgentTurn {
@@ -99,10 +103,10 @@ export class ExternalAgentTurn {
   }
 
   async #awaitRequest(): Promise<Turn> {
-    const { text } = readInput(await this.#ctx.waitForSignal(NEXT_INPUT));
+    const text = await nextRequest(this.#ctx);
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content: text });
-    return { state: { ...this.#state, isWaiting: false, request: text, prompt: text } };
+    return { state: { ...this.#state, isWaiting: false, request: text, prompt: text, doneCalls: [] } };
   }
 
   /** One run of the program, with everything that it reports. */
@@ -112,9 +116,13 @@ export class ExternalAgentTurn {
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
-    const entries = new EventEntries(ctx, (event) => questions.take(event));
+    const calls = new WayBackCalls(ctx, this.#parts, this.#state.doneCalls ?? []);
+    const entries = new EventEntries(ctx, {
+      permission: (event) => questions.take(event),
+      call: (event) => calls.take(event),
+    });
     const messages = new Messages(ctx, this.#parts.live);
-    const work: Work = { intent, entries, messages, questions };
+    const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
       .scheduleTask(this.#parts.task, { intent, boundId, mode, prompt, keepAliveMs, ...limits })
       .then(
@@ -187,8 +195,10 @@ export class ExternalAgentTurn {
   }
 
   async #answer(text: string, work: Work): Promise<Turn> {
-    const { entries } = work;
+    const { entries, calls } = work;
     const undelivered = await work.messages.undelivered();
+    // The agent has not waited for these answers.
+    const late = (await calls.late(() => Infinity)).filter(({ call }) => isQuestion(call));
     entries.closeCalls("The turn ended without a result of this call.");
     if (entries.lastText !== text && text !== "")
       this.#ctx.appendEntry({ role: "assistant", content: { text, toolCalls: [] } });
@@ -197,13 +207,15 @@ export class ExternalAgentTurn {
       mode: "resume",
       cutOffs: 0,
       grants: [],
+      doneCalls: [],
       hasActed: true,
       answer: text,
     } as const;
     const { costMicroUsd, ...tokens } = state.usage;
     this.#ctx.reportProgress({ answer: text, usage: { ...tokens, costMicroUsd: costMicroUsd ?? "unknown" } });
-    if (undelivered.length > 0) {
-      const prompt = undelivered.join("\n\n");
+    if (undelivered.length + late.length > 0) {
+      const prompt = [...late.map(lateText), ...undelivered].join("\n\n");
+      if (late.length > 0) this.#ctx.appendEntry({ role: "user", content: prompt });
       return { state: { ...state, request: prompt, prompt } };
     }
     return state.isConversation ? { state: { ...state, isWaiting: true } } : { done: text };
@@ -223,11 +235,13 @@ export class ExternalAgentTurn {
   async #continueAfter(work: Work, why: string, cutOffs: number): Promise<Turn> {
     const { entries, questions, messages } = work;
     const late = await questions.late();
+    const made = await work.calls.late((tool) => entries.resultsOf(tool));
     const asked = new Set(late.map(({ request }) => request.toolCallId));
     const cutOff = entries.openCalls.filter(({ id }) => !asked.has(id));
     const prompt = [
       `${why} ${cutOffText(cutOff)}`,
       ...late.map(answerText),
+      ...made.map(lateText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
       `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${this.#state.request}`,
     ].join("\n");
@@ -260,12 +274,13 @@ export class ExternalAgentTurn {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, questions }: Work): ExternalState {
+  #noted({ entries, questions, calls }: Work): ExternalState {
     const { usage, hasActed, model, boundId } = this.#state;
     return {
       ...this.#state,
       rules: questions.rules,
       grants: questions.grants,
+      doneCalls: calls.done,
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,

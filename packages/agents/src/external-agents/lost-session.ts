@@ -6,20 +6,18 @@
 import { HoldfastError, type ConversationEntry } from "@holdfast/core";
 import { defineTask, type AgentContext } from "@holdfast/runtime";
 
-/** Text of the entries that a new session is told. The newest count. */
-const SUMMARY_CHARS = 40_000;
-const ENTRY_CHARS = 2_000;
+import { recordText } from "./record-text.ts";
 
 interface SummaryInput {
   /** Scheduled with `ctx.conversation()`. The handler gets the entries. */
   readonly messages: unknown;
 }
 
-/** The recorded conversation as a text. */
+/** The recorded conversation as a text (lost-session-2). */
 export const summaryTask = defineTask<SummaryInput, string>({
   name: "external-agent:summary",
   description: "The recorded conversation of an external agent as a text.",
-  run: ({ messages }) => summaryOf(messages as readonly ConversationEntry[]),
+  run: ({ messages }) => recordText(messages as readonly ConversationEntry[]),
 });
 
 /**
@@ -52,27 +50,4 @@ export async function askToStartAfresh(
     `The record:\n\n${summary}`,
     `The request was:\n\n${request}`,
   ].join("\n\n");
-}
-
-/** lost-session-2. */
-function summaryOf(entries: readonly ConversationEntry[]): string {
-  const lines: string[] = [];
-  let chars = 0;
-  for (const { role, content } of entries.toReversed()) {
-    const line = `${role}: ${textOf(content).slice(0, ENTRY_CHARS)}`;
-    chars += line.length;
-    if (chars > SUMMARY_CHARS) {
-      lines.push("(earlier entries are left out)");
-      break;
-    }
-    lines.push(line);
-  }
-  return lines.toReversed().join("\n");
-}
-
-function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  const { text, toolCalls } = (content ?? {}) as { readonly text?: unknown; readonly toolCalls?: unknown };
-  const calls = Array.isArray(toolCalls) && toolCalls.length > 0 ? JSON.stringify(toolCalls) : "";
-  return `${typeof text === "string" ? text : JSON.stringify(content)}${calls}`;
 }

@@ -2,10 +2,11 @@
 
 import type { AgentContext } from "@holdfast/runtime";
 
+import { FEEDBACK_SIGNALS, feedbackText } from "../model-loop/feedback.ts";
 import type { LiveTurns } from "./turn-task.ts";
 
 /** The signals of a conversation are those of the model loop. */
-export const NEXT_INPUT = "next_input";
+const NEXT_INPUT = "next_input";
 export const STEER = "steer";
 export const INTERRUPT = "interrupt";
 
@@ -90,6 +91,17 @@ export class Messages {
   async undelivered(): Promise<readonly string[]> {
     return (await Promise.all(this.#steered)).filter((text) => text !== undefined);
   }
+}
+
+/** The next request of a conversation: a person's, or feedback on its work (feedback-1). */
+export async function nextRequest(
+  ctx: Pick<AgentContext, "waitForSignal" | "signalReady" | "takeSignal" | "select">,
+): Promise<string> {
+  const { key, value } = await ctx.select({
+    [NEXT_INPUT]: ctx.waitForSignal(NEXT_INPUT),
+    ...Object.fromEntries(FEEDBACK_SIGNALS.map((name) => [name, ctx.signalReady(name)])),
+  });
+  return key === NEXT_INPUT ? readInput(value).text : feedbackText(key, ctx.takeSignal(key));
 }
 
 /** An input as its schema allows it, or the payload of a signal: a text, `{ text }` or `{ prompt }`. */

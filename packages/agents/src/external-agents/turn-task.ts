@@ -19,6 +19,9 @@ import type {
   ExternalIntent,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
+import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
+import { openWayBack, type CallResult } from "./way-back/way-back.ts";
+import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 
 /** The name of the signals with events. */
 export const REPORT_SIGNAL = "external_agent.report";
@@ -28,7 +31,7 @@ export interface StoredReport {
   readonly events: readonly RecordedEvent[];
 }
 
-export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }>;
+export type RecordedEvent = Exclude<ExternalEvent, { type: "text_delta" }> | SessionCallEvent;
 
 export interface TurnRequest {
   readonly intent: ExternalIntent;
@@ -63,21 +66,19 @@ export class LiveTurn {
   readonly agent: ExternalAgent;
   isSuspended = false;
   readonly #keepAliveMs: number;
+  readonly #calls: PendingCalls;
   readonly #open = new Map<string, NodeJS.Timeout>();
 
-  constructor(agent: ExternalAgent, keepAliveMs: number) {
+  constructor(agent: ExternalAgent, keepAliveMs: number, calls: PendingCalls) {
     this.agent = agent;
     this.#keepAliveMs = keepAliveMs;
+    this.#calls = calls;
   }
 
-  note(event: ExternalEvent): void {
+  note(event: ExternalEvent | SessionCallEvent): void {
     if (event.type === "permission_withdrawn") this.#forget(event.requestId);
-    if (event.type !== "permission_request") return;
-    const suspend = (): void => {
-      this.isSuspended = true;
-      void this.agent.abort();
-    };
-    this.#open.set(event.request.requestId, setTimeout(suspend, this.#keepAliveMs));
+    if (event.type === "permission_request") this.#await(event.request.requestId);
+    if (event.type === "session_call" && isQuestion(event.call)) this.#await(`call ${event.callId}`);
   }
 
   /** @returns whether the answer reached the agent. */
@@ -87,9 +88,24 @@ export class LiveTurn {
     return this.agent.answerPermission(requestId, answer);
   }
 
+  /** @returns whether the result reached the agent. */
+  answerCall(callId: number, result: CallResult): boolean {
+    if (this.isSuspended) return false;
+    this.#forget(`call ${callId}`);
+    return this.#calls.answer(callId, result);
+  }
+
   end(): void {
     for (const timer of this.#open.values()) clearTimeout(timer);
     this.#open.clear();
+  }
+
+  #await(question: string): void {
+    const suspend = (): void => {
+      this.isSuspended = true;
+      void this.agent.abort();
+    };
+    this.#open.set(question, setTimeout(suspend, this.#keepAliveMs));
   }
 
   #forget(requestId: string): void {
@@ -98,7 +114,8 @@ export class LiveTurn {
   }
 }
 
-export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+/** @param startsAgents whether the agent may start others. */
+export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns, startsAgents = false) {
   const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
@@ -108,7 +125,7 @@ export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
       ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
-    run: (request, task) => carryOut(protocol, live, request, task),
+    run: (request, task) => carryOut({ protocol, live, startsAgents }, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });
 }
@@ -119,8 +136,15 @@ function tagOf({ agentSessionId }: ExternalIntent): string {
 }
 
 async function carryOut(
-  protocol: ExternalAgentProtocol,
-  live: LiveTurns,
+  {
+    protocol,
+    live,
+    startsAgents,
+  }: {
+    readonly protocol: ExternalAgentProtocol;
+    readonly live: LiveTurns;
+    readonly startsAgents: boolean;
+  },
   request: TurnRequest,
   task: TaskContext,
 ): Promise<TurnOutput> {
@@ -130,9 +154,11 @@ async function carryOut(
   const { intent, boundId, prompt, mode } = request;
   const tag = tagOf(intent);
   await protocol.endLost(tag);
-  const turn = { intent, boundId, prompt, tag };
+  const calls = new PendingCalls();
+  const wayBack = await openWayBack((call, gone) => calls.carryOut(call, gone), wayBackTools(startsAgents));
+  const turn = { intent, boundId, prompt, tag, wayBack };
   const agent = await (mode === "start" ? protocol.start(turn) : protocol.resume(turn));
-  const own = new LiveTurn(agent, request.keepAliveMs);
+  const own = new LiveTurn(agent, request.keepAliveMs, calls);
   live.set(sessionId, own);
   const abort = (): void => void agent.abort();
   const reports = new Reports(task, abort);
@@ -148,6 +174,11 @@ async function carryOut(
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   try {
+    calls.subscribe((call) => {
+      const event = { type: "session_call", ...call, used: fence.used } as const;
+      own.note(event);
+      reports.add(event);
+    });
     agent.subscribe((event) => {
       silence.refresh();
       own.note(event);
@@ -166,6 +197,7 @@ async function carryOut(
     clearInterval(silence);
     signal.removeEventListener("abort", abort);
     own.end();
+    wayBack.close();
     if (live.get(sessionId) === own) live.delete(sessionId);
   }
 }
@@ -183,6 +215,7 @@ class BudgetFence {
   #isNear = false;
   #tokens: number;
   #cost: number;
+  #used: SessionCallEvent["used"] = { tokens: 0, costMicroUsd: 0 };
   readonly #nearTokens: number;
   readonly #nearCost: number;
   readonly #on: { onNear(): void; onReached(): void };
@@ -195,9 +228,17 @@ class BudgetFence {
     this.#on = on;
   }
 
+  /** The use of the turn so far. */
+  get used(): SessionCallEvent["used"] {
+    return this.#used;
+  }
+
   use(usage: TokenUsage): void {
-    this.#tokens -= usage.inputTokens + usage.outputTokens;
-    this.#cost -= prices(usage) ?? 0;
+    const tokens = usage.inputTokens + usage.outputTokens;
+    const cost = prices(usage) ?? 0;
+    this.#used = { tokens: this.#used.tokens + tokens, costMicroUsd: this.#used.costMicroUsd + cost };
+    this.#tokens -= tokens;
+    this.#cost -= cost;
     if (this.isReached) return;
     if (this.#tokens <= 0 || this.#cost <= 0) {
       this.isReached = true;

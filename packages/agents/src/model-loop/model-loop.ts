@@ -48,7 +48,10 @@ export interface ModelLoopOptions {
    * Tells the model of a parent what became of the workspace of a child that has ended; `null` when there is nothing to say. It is called
    * in a task of the parent, and again after a crash.
    */
-  readonly finishChild?: (record: AgentRecord, child: string) => Promise<string | null>;
+  readonly finishChild?: (
+    record: Pick<AgentRecord, "name" | "workspace">,
+    child: string,
+  ) => Promise<string | null>;
   /** Tools beside the built-in ones. */
   readonly tools?: readonly Tool[];
   /** Sources of further instructions and tools of a session. Their parts of the prompt stand in this order. */
@@ -110,7 +113,8 @@ export class ModelLoop {
         ? undefined
         : finishChildTask((name, child) => {
             const record = [...this.#records.values()].find((one) => one.name === name);
-            return record === undefined ? Promise.resolve(null) : finishChild(record, child);
+            // An external agent is looked at only where its input asked for a worktree.
+            return finishChild(record ?? { name, workspace: "worktree" }, child);
           });
     this.#tools = [...workspaceTools(this.#workspaceTasks), askUser, todo, proposePlan, readResult, ...tools];
   }

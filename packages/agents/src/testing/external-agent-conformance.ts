@@ -14,6 +14,8 @@ import type {
   ExternalIntent,
   ExternalTurn,
 } from "../external-agents/external-agent-protocol.ts";
+import { openWayBack } from "../external-agents/way-back/way-back.ts";
+import type { SessionCall } from "../external-agents/way-back/way-back-tools.ts";
 
 export interface ExternalAgentSubject {
   /** Makes the adapter. Its program keeps its files below `home`. */
@@ -27,11 +29,15 @@ export interface ExternalAgentSubject {
     readonly hang: string;
     /** Asks for a permission, and answers. */
     readonly ask: string;
+    /** Calls the tool `report_progress` of its session with the text `half`, and answers. Without it this clause is not tested. */
+    readonly callSession?: string;
     /** Writes messages that no adapter knows, and answers. */
     readonly unknownMessages: string;
     /** Hangs as `hang` does, and nothing but SIGKILL ends it. Without it this clause is not tested. */
     readonly ignoreSignals?: string;
   };
+  /** The numbers of clauses that do not fit the agent, each with the reason. They are not tested. */
+  readonly unfit?: Readonly<Record<number, string>>;
   /** Faults of the program, for the clauses that need them. Without them these are not tested. */
   readonly faults?: {
     /** Makes the program die by SIGKILL after it has written so many messages; `undefined` ends the fault. */
@@ -43,7 +49,8 @@ export interface ExternalAgentSubject {
 
 const SLOW_MS = 60_000;
 
-export function externalAgentConformance({ make, prompts, faults }: ExternalAgentSubject): void {
+export function externalAgentConformance({ make, prompts, faults, unfit = {} }: ExternalAgentSubject): void {
+  const fits = (clause: number): boolean => unfit[clause] === undefined;
   let base: string;
   let protocol: ExternalAgentProtocol;
   let intent: ExternalIntent;
@@ -156,22 +163,27 @@ export function externalAgentConformance({ make, prompts, faults }: ExternalAgen
       },
     );
 
-    test("external-agent-protocol-5: a request for a permission takes one answer", async () => {
-      const agent = await start(prompts.ask);
-      const request = await eventOf(agent, "permission_request");
-      expect(await agent.answerPermission("another", { allowed: true })).toBe(false);
-      const { requestId } = request.request;
-      expect(await agent.answerPermission(requestId, { allowed: false, message: "canary-no" })).toBe(true);
-      expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
-      expect(await agent.ended).toMatchObject({ type: "answered" });
-      expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
-    });
+    // Some agents have no permissions.
+    test.runIf(fits(5))(
+      "external-agent-protocol-5: a request for a permission takes one answer",
+      async () => {
+        const agent = await start(prompts.ask);
+        const request = await eventOf(agent, "permission_request");
+        expect(await agent.answerPermission("another", { allowed: true })).toBe(false);
+        const { requestId } = request.request;
+        expect(await agent.answerPermission(requestId, { allowed: false, message: "canary-no" })).toBe(true);
+        expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
+        expect(await agent.ended).toMatchObject({ type: "answered" });
+        expect(await agent.answerPermission(requestId, { allowed: true })).toBe(false);
+      },
+    );
 
     test("external-agent-protocol-6: messages that the adapter does not know do no harm", async () => {
       expect(await (await start(prompts.unknownMessages)).ended).toMatchObject({ type: "answered" });
     });
 
-    test("external-agent-protocol-7: endLost ends every process under the tag", async () => {
+    // A remote agent has no process here.
+    test.runIf(fits(7))("external-agent-protocol-7: endLost ends every process under the tag", async () => {
       const agent = await start(prompts.hang);
       await eventOf(agent, "tool_call");
       while (left().length < 2) await delay(20);
@@ -180,13 +192,17 @@ export function externalAgentConformance({ make, prompts, faults }: ExternalAgen
       expect(await agent.ended).toMatchObject({ type: "died", hasStarted: true });
     });
 
-    test("external-agent-protocol-8: an aborted turn leaves no process, and its session is resumed", async () => {
-      const agent = await start(prompts.hang);
-      await eventOf(agent, "tool_call");
-      expect(await agent.abort()).toEqual({ type: "aborted" });
-      expect(left()).toEqual([]);
-      expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
-    });
+    // Some agents name their session only at the end of a turn.
+    test.runIf(fits(8))(
+      "external-agent-protocol-8: an aborted turn leaves no process, and its session is resumed",
+      async () => {
+        const agent = await start(prompts.hang);
+        await eventOf(agent, "tool_call");
+        expect(await agent.abort()).toEqual({ type: "aborted" });
+        expect(left()).toEqual([]);
+        expect(await (await resume(prompts.answer)).ended).toMatchObject(resumed);
+      },
+    );
 
     // A real program does not ignore SIGTERM on request.
     test.runIf(prompts.ignoreSignals)(
@@ -197,6 +213,30 @@ export function externalAgentConformance({ make, prompts, faults }: ExternalAgen
         while (left().length < 2) await delay(20);
         expect(await agent.abort()).toEqual({ type: "aborted" });
         expect(left()).toEqual([]);
+      },
+    );
+
+    // Not every program can be made to call a tool of its session.
+    test.runIf(prompts.callSession)(
+      "external-agent-protocol-10: the tools of the session reach the agent, and their token stays unseen",
+      async () => {
+        const calls: SessionCall[] = [];
+        const wayBack = await openWayBack((call) => {
+          calls.push(call);
+          return Promise.resolve({ text: `canary-result ${wayBack.token}`, isError: false });
+        });
+        try {
+          const agent = await protocol.start({ ...turn(prompts.callSession!), wayBack });
+          const events = eventsOf(agent);
+          expect(await agent.ended).toMatchObject({ type: "answered" });
+          expect(calls).toEqual([{ tool: "report_progress", input: { text: "half" } }]);
+          const result = events.find((event) => event.type === "tool_result");
+          expect(result?.text).toContain("canary-result");
+          expect(JSON.stringify(events)).not.toContain(wayBack.token);
+          expect(left()).toEqual([]);
+        } finally {
+          wayBack.close();
+        }
       },
     );
 

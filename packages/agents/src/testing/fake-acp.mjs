@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
 if (process.argv[2] === "--version") {
@@ -19,6 +20,7 @@ appendFileSync(join(HOME, "acp.log"), `${JSON.stringify(process.argv.slice(2))}\
 const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const fileOf = (id) => join(sessions, id);
 let sessionId;
+let servers = [];
 let cancel = () => {};
 let requests = 0;
 const waiting = new Map();
@@ -53,6 +55,25 @@ async function act(word) {
       appendFileSync(value, "x\n");
       const content = [{ type: "content", content: { type: "text", text: `wrote ${value}` } }];
       return update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content });
+    }
+    case "session": {
+      const [, tool, text] = word.split(":");
+      const rawInput = inputOf(tool, text);
+      const title = `holdfast_session_${tool}`;
+      update({
+        sessionUpdate: "tool_call",
+        toolCallId,
+        title,
+        kind: "other",
+        status: "in_progress",
+        rawInput,
+      });
+      const server = servers.find((one) => one.name === "holdfast_session");
+      const env = Object.fromEntries(server.env.map(({ name: variable, value: given }) => [variable, given]));
+      const given = await sessionTools({ ...server, env })(tool, rawInput);
+      const content = [{ type: "content", content: { type: "text", text: given.text } }];
+      const status = given.isError ? "failed" : "completed";
+      return update({ sessionUpdate: "tool_call_update", toolCallId, status, content });
     }
     case "ask": {
       // The call was not named before, as with Gemini CLI.
@@ -117,13 +138,15 @@ const METHODS = {
     agentCapabilities: { loadSession: true, sessionCapabilities: {} },
     agentInfo: { name: "fake", version: "1.18.33" },
   }),
-  "session/new": () => {
+  "session/new": (params) => {
+    servers = params.mcpServers;
     sessionId = `fake_${randomUUID()}`;
     writeFileSync(fileOf(sessionId), "");
     return { sessionId };
   },
   "session/load": (params) => {
     sessionId = params.sessionId;
+    servers = params.mcpServers;
     if (!existsSync(fileOf(sessionId))) throw new Error("no such session");
     // The history is repeated, as the protocol says.
     if (readFileSync(fileOf(sessionId), "utf8") !== "") say("An old answer.");

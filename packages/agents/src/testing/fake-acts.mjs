@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { inputOf } from "./fake-session-tools.mjs";
 
 const { HOME = "/" } = process.env;
 const never = () => new Promise(() => setInterval(() => {}, 1_000));
@@ -51,7 +52,7 @@ export async function doActs(prompt, speech) {
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, use, garbage }) {
+async function act(word, { call, result, ask, think, use, garbage, callSession }) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -62,9 +63,12 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       return result(id, `wrote ${value}`, false);
     }
     case "step": {
+      // The program remembers which steps it has done.
+      if (fault("acts-steps")?.split("\n").includes(value)) return undefined;
       const id = call("shell", { command: `step ${value}` });
       await new Promise((resolve) => setTimeout(resolve, 100));
       appendFileSync("steps", `${value}\n`);
+      record("acts-steps", value);
       return result(id, `step ${value} is done`, false);
     }
     case "ask": {
@@ -74,6 +78,14 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       record("answers", JSON.stringify(answer));
       if (isAllowed) appendFileSync(value, "x\n");
       return result(id, isAllowed ? "allowed" : "refused", !isAllowed);
+    }
+    case "session": {
+      const [, tool, text] = word.split(":");
+      const input = inputOf(tool, text);
+      const id = call(`mcp__holdfast_session__${tool}`, input);
+      const { text: given, isError } = await callSession(tool, input);
+      record("session-results", given);
+      return result(id, given, isError);
     }
     case "hang": {
       if (!once(word)) return undefined;

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
 const args = process.argv.slice(2);
@@ -127,6 +128,15 @@ async function act(word) {
       const input = { file_path: value, content: "x" };
       const answer = await permission("Write", input, toolCall("Write", input));
       return answer.behavior === "allow" && appendFileSync(answer.updatedInput.file_path, "x\n");
+    }
+    case "session": {
+      const [, tool, text] = word.split(":");
+      const input = inputOf(tool, text);
+      const callId = toolCall(`mcp__holdfast_session__${tool}`, input);
+      const { holdfast_session: server } = JSON.parse(option("--mcp-config")).mcpServers;
+      const given = await sessionTools(server)(tool, input);
+      appendFileSync(join(HOME, "session-results"), `${given.text}\n`);
+      return toolResult(callId, given.text, given.isError);
     }
     case "unknown-request":
       return say({ type: "control_request", request_id: "other", request: { subtype: "elicitation" } });

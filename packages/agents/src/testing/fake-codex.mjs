@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } from "./fake-acts.mjs";
+import { sessionTools } from "./fake-session-tools.mjs";
 
 answerVersion("codex-cli 0.169.0");
 const sessions = join(process.env["HOME"] ?? "/", ".codex");
@@ -12,6 +13,7 @@ mkdirSync(sessions, { recursive: true });
 
 const [waiting, answers] = [new Map(), new Map()];
 let threadId;
+let servers = {};
 let turnId;
 let model;
 let interrupt = () => {};
@@ -24,6 +26,12 @@ const completed = (item) => notify("item/completed", { item });
 
 function itemOf(tool, input) {
   const id = `call_${randomUUID()}`;
+  const [, server, name] = /^mcp__(holdfast_session)__(\w+)$/.exec(tool) ?? [];
+  const mcpCall = { type: "mcpToolCall", id, server, tool: name, arguments: input, status: "inProgress" };
+  if (name !== undefined) {
+    waiting.set(id, mcpCall);
+    return mcpCall;
+  }
   const item =
     tool === "shell"
       ? {
@@ -52,6 +60,8 @@ const speech = {
   result(id, text, isError) {
     const status = isError ? "declined" : "completed";
     const item = { ...waiting.get(id), status };
+    if (item.type === "mcpToolCall")
+      return completed({ ...item, result: { content: [{ type: "text", text }] } });
     completed(
       item.type === "fileChange" ? item : { ...item, aggregatedOutput: text, exitCode: isError ? 1 : 0 },
     );
@@ -67,6 +77,7 @@ const speech = {
     const answer = await answered;
     return { isAllowed: answer.decision === "accept", answer };
   },
+  callSession: (tool, input) => sessionTools(servers["mcp_servers.holdfast_session"])(tool, input),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
   garbage() {
@@ -100,14 +111,16 @@ const opened = () => ({ thread: { id: threadId }, model, modelProvider: "openai"
 const METHODS = {
   initialize: () => ({ userAgent: "fake" }),
   "thread/start": (params) => {
-    record("codex.log", JSON.stringify(params));
+    servers = params.config ?? {};
+    record("codex.log", JSON.stringify({ ...params, config: Object.keys(servers) }));
     model = params.model ?? "gpt-5.1-codex";
     threadId = randomUUID();
     writeFileSync(fileOf(threadId), "");
     return opened();
   },
   "thread/resume": (params) => {
-    record("codex.log", JSON.stringify(params));
+    servers = params.config ?? {};
+    record("codex.log", JSON.stringify({ ...params, config: Object.keys(servers) }));
     model = params.model ?? "gpt-5.1-codex";
     if (!existsSync(fileOf(params.threadId)))
       throw new Error(`no rollout found for thread id ${params.threadId}`);

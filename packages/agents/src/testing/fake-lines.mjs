@@ -22,6 +22,12 @@ const speech = {
     const { allowed, message } = await answered;
     return { isAllowed: allowed, answer: message ?? "allow" };
   },
+  callSession(tool, input) {
+    const id = randomUUID();
+    const answered = new Promise((resolve) => answers.set(id, resolve));
+    writeMessage({ type: "call", id, tool, input });
+    return answered;
+  },
   think: (text) => writeMessage({ type: "thinking", text }),
   use: (inputTokens) => writeMessage({ type: "usage", model: "test/model", inputTokens }),
   garbage() {
@@ -35,6 +41,7 @@ await readMessages((message) => {
     case "prompt":
       return void work(message);
     case "answer":
+    case "call_result":
       return answers.get(message.id)?.(message);
     case "message":
       return writeMessage({ type: "text", text: `You say: ${message.text}` });

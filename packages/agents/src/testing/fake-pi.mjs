@@ -68,6 +68,15 @@ const speech = {
     const { value } = await answered;
     return { isAllowed: value === "allow", answer: value };
   },
+  async callSession(tool, input) {
+    if (!(process.env["HOLDFAST_SESSION_TOOLS"] ?? "").includes(tool)) throw new Error(`no tool ${tool}`);
+    const askId = randomUUID();
+    const answered = new Promise((resolve) => answers.set(askId, resolve));
+    const placeholder = JSON.stringify({ tool, input });
+    const asked = { id: askId, method: "input", title: "holdfast:call", placeholder };
+    writeMessage({ type: "extension_ui_request", ...asked });
+    return JSON.parse((await answered).value);
+  },
   think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
   use: (input) =>
     writeMessage({ type: "message_end", message: { role: "assistant", content: [], usage: { input } } }),

@@ -65,31 +65,38 @@ test.each([
   expect(existsSync(project.path("claude.log")), "the program was started").toBe(false);
 });
 
-test("an agent file lets an external agent do a part of its work, as a durable child", async () => {
-  const server = await startScriptedModelServer({
-    script: ({ messages }) =>
-      messages.some(({ role }) => role === "assistant")
-        ? { text: "Done." }
-        : {
-            toolCalls: [
-              { name: "delegate", input: { agent: "claude-code", input: { text: "write:b.txt" } } },
-            ],
-          },
-  });
-  try {
-    writeFileSync(
-      project.path("lead.md"),
-      "---\nname: lead\ndescription: Leads.\nholdfast:\n  agents: [claude-code]\n---\nLead.\n",
-    );
-    const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
-    const { code, stdout, stderr } = await project.startHere(["run", "lead.md", "Go.", "--session", "l"], env)
-      .finished;
-    expect(code, stderr).toBe(0);
-    expect(stdout).toBe("Done.\n");
-    expect(readFileSync(project.path("b.txt"), "utf8")).toBe("x\n");
-    const { entries } = await project.shown("l");
-    expect(JSON.stringify(entries)).toContain("Done: write:b.txt");
-  } finally {
-    await server.close();
-  }
-});
+test.each([
+  [{ text: "write:b.txt" }, "b.txt"],
+  [{ text: "write:b.txt", worktree: true }, "on the git branch holdfast/l-"],
+])(
+  "an agent file lets an external agent do a part of its work, as a durable child: %j",
+  async (input, says) => {
+    const server = await startScriptedModelServer({
+      script: ({ messages }) =>
+        messages.some(({ role }) => role === "assistant")
+          ? { text: "Done." }
+          : {
+              toolCalls: [{ name: "delegate", input: { agent: "claude-code", input } }],
+            },
+    });
+    try {
+      writeFileSync(
+        project.path("lead.md"),
+        "---\nname: lead\ndescription: Leads.\nholdfast:\n  agents: [claude-code]\n---\nLead.\n",
+      );
+      const env = { HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+      const { code, stdout, stderr } = await project.startHere(
+        ["run", "lead.md", "Go.", "--session", "l"],
+        env,
+      ).finished;
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe("Done.\n");
+      expect(existsSync(project.path("b.txt"))).toBe(!("worktree" in input));
+      const said = JSON.stringify((await project.shown("l")).entries);
+      expect(said).toContain("Done: write:b.txt");
+      expect(said).toContain(says);
+    } finally {
+      await server.close();
+    }
+  },
+);

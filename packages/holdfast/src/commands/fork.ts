@@ -6,11 +6,13 @@ import type { Arguments, Command } from "../frame/command.ts";
 export const fork: Command = {
   name: "fork",
   summary: "Make a session that begins as another one did, up to a point, and then continues independently",
-  usage: "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run]",
+  usage:
+    "fork ID [--at N] [--input JSON|@file|-] [--tasks rerun|cancel] [--session NEW] [--run | --agent AGENT]",
   description:
     "Use a fork to continue after a failure, or to try something else from a point of a session. State, journal and conversation up " +
     "to the point are copied; signals, children and spend are not. The other session does not change, whether or not it has ended. " +
-    "Without --at the point is the last checkpoint. Without a checkpoint, it is the last point before the session's end.",
+    "Without --at the point is the last checkpoint. Without a checkpoint, it is the last point before the session's end. " +
+    "With --agent another agent goes on at once: its session begins with the recorded conversation as a text, and --input is its request.",
   options: {
     at: { help: "a position of the journal (`holdfast logs` shows them), or a checkpoint's", value: "N" },
     input: { help: "another input, at a checkpoint or at position 0", value: "JSON|@file|-" },
@@ -20,10 +22,16 @@ export const fork: Command = {
     },
     session: { help: "an id of your own for the new session", value: "NEW" },
     run: { help: "run it at once, until it ends" },
+    agent: {
+      help: "let another agent go on with the conversation: an external agent, an agent file, or a file of code",
+      value: "AGENT",
+      excludes: ["at", "tasks"],
+    },
   },
   examples: [
     ["fork ses_019a --run", "after a failure: continue from the last checkpoint"],
     ["fork ses_019a --at 12 --tasks cancel", "from position 12, without what was running then"],
+    ["fork ses_019a --agent codex", "let Codex go on where another agent stopped"],
     [`fork ses_019a --at 0 --input '{"name": "Ada"}' --run`, "from the start, with another input"],
   ],
 
@@ -35,6 +43,12 @@ export const fork: Command = {
     const input = given === undefined ? {} : { input: await readInput(given, io) };
     const { findDatabase } = await import("../place/project.ts");
     const { findPlace, withReaderOf, withSession } = await import("../place/find-session.ts");
+    const to = args.text("agent");
+    if (to !== undefined) {
+      const { handOver } = await import("../ask/hand-over.ts");
+      const wish = { id, to, request: input.input, sessionId: wanted.sessionId };
+      return handOver(wish, await findPlace(findDatabase(args, io), args, io), args, io);
+    }
     const { agentOf } = await import("../run/recorded-agent.ts");
     const { createRuntime } = await import("@holdfast/runtime");
     const database = await findPlace(findDatabase(args, io), args, io);

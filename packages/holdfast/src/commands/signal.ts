@@ -4,16 +4,18 @@ import type { Command } from "../frame/command.ts";
 export const signal: Command = {
   name: "signal",
   summary: "Send a signal to a session, whether or not it is running",
-  usage: "signal ID NAME [JSON]",
+  usage: "signal ID NAME [JSON|@file|-]",
   description:
     "The command returns when the signal is stored. The signal is consumed once, by the commit that uses it. A session that is running " +
-    "reacts at once; any other session reacts when it is resumed.",
+    "reacts at once; any other session reacts when it is resumed. The payload is JSON, or the text of a file or of standard input, of which a long one " +
+    "keeps its beginning and its end. The signals `ci` and `review` are the next message of a conversation that waits, marked as data.",
   options: {
     key: { help: "a second signal with the same key is not stored", value: "KEY" },
   },
   examples: [
     ["signal ses_019a go", "a signal without a payload"],
     [`signal ses_019a go '{"version": 2}'`, "with one"],
+    ["signal ses_019a ci @build.log", "the session that made a change learns what the build says"],
     [`signal ses_019a paid '{"order": 7}' --key order-7`, "safe to repeat"],
   ],
 
@@ -33,9 +35,9 @@ export const signal: Command = {
           : "use letters, digits, spaces and . _ : / @ + -",
       });
     }
-    const { readJson } = await import("../frame/input.ts");
+    const { readPayload } = await import("../frame/input.ts");
     const payload =
-      text === undefined ? undefined : readJson(text, "the payload", `payload of signal "${name}"`);
+      text === undefined ? undefined : await readPayload(text, io, `payload of signal "${name}"`);
     const { sendSignal } = await import("../ask/send-signal.ts");
     const dedupKey = args.text("key");
     return sendSignal(args, io, {

@@ -45,9 +45,30 @@ export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): P
   if (given === "-") return readJson(await readAll(io.stdin), "the input", "standard input");
   if (!given.startsWith("@")) return readJson(given, "the input", "--input");
   const path = resolve(io.cwd, given.slice(1));
-  let bytes: Buffer;
+  return readJson(decode(readBytes(path, given), path), "the input", path);
+}
+
+/** The payload of a signal: JSON, or the text of a `@file` or of standard input (`-`), which may be a log. */
+export async function readPayload(
+  given: string,
+  io: Pick<Io, "cwd" | "stdin">,
+  at: string,
+): Promise<unknown> {
+  if (given !== "-" && !given.startsWith("@")) return readJson(given, "the payload", at);
+  const path = resolve(io.cwd, given.slice(1));
+  const text = given === "-" ? await readAll(io.stdin) : readBytes(path, given).toString();
+  const leftOut = text.length - 2 * LOG_PART_CHARS;
+  if (leftOut <= 0) return text;
+  const [head, tail] = [text.slice(0, LOG_PART_CHARS), text.slice(-LOG_PART_CHARS)];
+  return `${head}\n(${leftOut} characters are left out)\n${tail}`;
+}
+
+/** The characters of a long text that are kept at its beginning, and again at its end. */
+const LOG_PART_CHARS = 50_000;
+
+function readBytes(path: string, given: string): Buffer {
   try {
-    bytes = readGiven(path, INPUT_BYTES_MAX);
+    return readGiven(path, INPUT_BYTES_MAX);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const what =
@@ -59,7 +80,6 @@ export async function readInput(given: string, io: Pick<Io, "cwd" | "stdin">): P
       fix: "check the path; it is taken from the current folder",
     });
   }
-  return readJson(decode(bytes, path), "the input", path);
 }
 
 /** A value that cannot be recorded is refused before anything is written. */

@@ -8,7 +8,7 @@
 // refused, because the reply has to depend on what is sent. Tools that are not functions are not shown to the
 // script.
 
-import type { MessagePiece } from "./conversation.ts";
+import type { ConversationTool, MessagePiece } from "./conversation.ts";
 import {
   encodeOpenaiError,
   encodeOpenaiModels,
@@ -72,6 +72,7 @@ function readRequest(body: JsonObject): ModelRequest {
 
   const tools = requireList(body["tools"] ?? [], "tools").flatMap((value, index) => {
     const tool = requireObject(value, `tools[${index}]`);
+    if (tool["type"] === "namespace") return readNamespace(tool, `tools[${index}]`);
     return tool["type"] === "function" ? [readTool(tool, `tools[${index}]`)] : [];
   });
   return {
@@ -88,6 +89,15 @@ function readRequest(body: JsonObject): ModelRequest {
   };
 }
 
+/** Its tools are `NAMESPACE.NAME` for the script. */
+function readNamespace(group: JsonObject, where: string): readonly ConversationTool[] {
+  const namespace = requireString(group["name"], `${where}.name`);
+  return requireList(group["tools"], `${where}.tools`).map((value, index) => {
+    const tool = readTool(requireObject(value, `${where}.tools[${index}]`), `${where}.tools[${index}]`);
+    return { ...tool, name: `${namespace}.${tool.name}` };
+  });
+}
+
 function readItem(item: JsonObject, where: string): MessagePiece {
   const type = requireString(item["type"] ?? "message", `${where}.type`);
   switch (type) {
@@ -100,7 +110,9 @@ function readItem(item: JsonObject, where: string): MessagePiece {
     }
     case "function_call": {
       const id = requireString(item["call_id"], `${where}.call_id`);
-      const name = requireString(item["name"], `${where}.name`);
+      const own = requireString(item["name"], `${where}.name`);
+      const { namespace } = item;
+      const name = typeof namespace === "string" ? `${namespace}.${own}` : own;
       const text = requireString(item["arguments"], `${where}.arguments`);
       return {
         role: "assistant",
@@ -241,7 +253,14 @@ function encodeMessage(answer: Answer): EncodedItem {
 
 function encodeCall({ suffix, name, inputJson }: Answer["toolCalls"][number]): EncodedItem {
   const type = "response.function_call_arguments";
-  const head = { type: "function_call", id: `fc_${suffix}`, call_id: `call_${suffix}`, name };
+  const [own, namespace] = name.split(".").reverse();
+  const head = {
+    type: "function_call",
+    id: `fc_${suffix}`,
+    call_id: `call_${suffix}`,
+    name: own,
+    ...(namespace === undefined ? {} : { namespace }),
+  };
   return {
     item: { ...head, status: "completed", arguments: inputJson },
     opening: { ...head, status: "in_progress", arguments: "" },

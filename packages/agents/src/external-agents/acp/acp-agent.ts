@@ -45,7 +45,9 @@ import { findProgram } from "../find-program.ts";
 import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
+import type { WayBack } from "../way-back/way-back.ts";
 import type { AcpAgentFacts } from "./acp-quirks.ts";
+import { serverOf } from "./acp-server.ts";
 import { AcpUpdates } from "./acp-updates.ts";
 
 /** From the end of the turn to SIGTERM: some programs do not end with their input. */
@@ -120,9 +122,12 @@ export class AcpAgent implements ExternalAgentProtocol {
     return scrubEnvironment(this.#environment, passed, settings);
   }
 
-  async #begin({ intent, prompt, tag }: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
+  async #begin(
+    { intent, prompt, tag, wayBack }: ExternalTurn,
+    resumedId: string | null,
+  ): Promise<ExternalAgent> {
     const keys = this.#facts.keys.flatMap((name) => this.#environment[name] ?? []);
-    const wire = new AcpWire(new Redactor(keys));
+    const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]));
     const process = await this.#supervisor.start({
       argv: [intent.program, ...this.#facts.args],
       cwd: intent.folder,
@@ -136,7 +141,8 @@ export class AcpAgent implements ExternalAgentProtocol {
         if (stream === "stdout") wire.push(text);
       },
     });
-    return new AcpTurn(process, wire, { facts: this.#facts, folder: intent.folder, prompt, resumedId });
+    const { folder } = intent;
+    return new AcpTurn(process, wire, { facts: this.#facts, folder, prompt, resumedId, wayBack });
   }
 }
 
@@ -181,6 +187,7 @@ interface Asked {
   readonly folder: string;
   readonly prompt: string;
   readonly resumedId: string | null;
+  readonly wayBack: WayBack | undefined;
 }
 
 class AcpTurn implements ExternalAgent {
@@ -287,8 +294,8 @@ class AcpTurn implements ExternalAgent {
 
   /** @returns the id of the session, `undefined` when the program does not know it. */
   async #open(abilities: Fields): Promise<string | undefined> {
-    const { folder, resumedId } = this.#asked;
-    const place = { cwd: folder, mcpServers: [] };
+    const { folder, resumedId, wayBack } = this.#asked;
+    const place = { cwd: folder, mcpServers: wayBack === undefined ? [] : [serverOf(wayBack)] };
     if (resumedId === null) return textOr((await this.#request("session/new", place))["sessionId"], "");
     // acp-agent-2.
     const canResume = isFields(fieldsOf(abilities["sessionCapabilities"])["resume"]);

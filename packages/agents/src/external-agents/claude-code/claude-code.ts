@@ -5,6 +5,8 @@
 //       left its group is found by its environment (`process-tree.ts`).
 //   claude-code-3. No output grows without a limit: lines, the queue of events before a subscriber comes, the text kept for errors.
 //   claude-code-4. Keys that the program knows are replaced in all that it writes.
+//   claude-code-5. The program of the way back gets its token from the environment of Claude Code. Its tools are allowed, because they do no more
+//       than the session permits.
 //
 // Without PID namespaces: the tools of the agent are the user's, and the program names sockets in /tmp by its process id.
 
@@ -38,6 +40,8 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram } from "../find-program.ts";
+import type { WayBack } from "../way-back/way-back.ts";
+import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
 const PROGRAM = {
   name: "claude",
@@ -94,10 +98,13 @@ export class ClaudeCode implements ExternalAgentProtocol {
     await endTagged(tag);
   }
 
-  async #begin({ intent, prompt, tag }: ExternalTurn, session: readonly string[]): Promise<ExternalAgent> {
+  async #begin(
+    { intent, prompt, tag, wayBack }: ExternalTurn,
+    session: readonly string[],
+  ): Promise<ExternalAgent> {
     const output = new ClaudeOutput(
       isAnthropicApi(this.#environment),
-      new Redactor(claudeKeys(this.#environment)),
+      new Redactor([...claudeKeys(this.#environment), ...(wayBack === undefined ? [] : [wayBack.token])]),
     );
     const process = await this.#supervisor.start({
       argv: [
@@ -114,10 +121,11 @@ export class ClaudeCode implements ExternalAgentProtocol {
         "--permission-prompt-tool",
         "stdio",
         ...(intent.model === null ? [] : ["--model", intent.model]),
+        ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
         ...session,
       ],
       cwd: intent.folder,
-      env: claudeEnvironment(this.#environment),
+      env: { ...claudeEnvironment(this.#environment), ...wayBack?.env },
       input: userMessage(prompt, randomUUID()),
       keepsInputOpen: true,
       needsOutput: true,
@@ -261,6 +269,17 @@ class ClaudeTurn implements ExternalAgent {
 
 function garbageText(garbage: string | undefined): string {
   return garbage === undefined ? "" : `it wrote a line that is no JSON: ${JSON.stringify(garbage)}`;
+}
+
+/** claude-code-5. */
+function wayBackArguments({ command, args, tools }: WayBack): readonly string[] {
+  const server = { type: "stdio", command, args, alwaysLoad: true };
+  return [
+    "--mcp-config",
+    JSON.stringify({ mcpServers: { [WAY_BACK]: server } }),
+    "--allowedTools",
+    tools.map(({ name }) => `mcp__${WAY_BACK}__${name}`).join(","),
+  ];
 }
 
 /** `client_composed` keeps the program from reading commands and names of files in a text that a machine may have written. */

@@ -4,12 +4,14 @@
 //   codex-dialogue-2. Usage is counted by `last` of each report, which is one call of the model. `total` is a sum over the thread and is not used.
 //       Codex repeats the last report of a resumed thread, with the id of an earlier turn. That one is not counted again.
 //   codex-dialogue-3. The permission mode and the model are given again with every turn, so that a resumed session keeps them.
+//   codex-dialogue-4. The tools of the session are an MCP server of the thread, by a setting that holds for it alone. They need no approval.
 //
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
 import type { Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
+import { WAY_BACK } from "../way-back/way-back-tools.ts";
 import { codexCallOf, codexResultOf, innerCommand } from "./codex-items.ts";
 
 /** The policy for approvals and the sandbox of Codex for each of our permission modes. */
@@ -18,6 +20,9 @@ const MODES: Readonly<Record<string, Fields>> = {
   acceptEdits: { approvalPolicy: "on-request", sandbox: "workspace-write" },
   plan: { approvalPolicy: "on-request", sandbox: "read-only" },
 };
+
+/** How long Codex waits for the result of a call to the session. Its process is ended before (`keepAliveMs`). */
+const CALL_SECONDS = 2 * 86_400;
 
 /** Questions of Codex that `allow` and `refuse` can answer, by their method. */
 const APPROVALS = ["item/commandExecution/requestApproval", "item/fileChange/requestApproval"];
@@ -89,7 +94,7 @@ export class CodexDialogue implements LineDialogue {
 
   #openThread(): void {
     const { resumedId, folder, model } = this.#turn;
-    const place = { cwd: folder, ...(model === null ? {} : { model }), ...this.#mode() };
+    const place = { cwd: folder, ...(model === null ? {} : { model }), ...this.#mode(), ...this.#tools() };
     if (resumedId === null) return this.#request("thread/start", place, (opened) => this.#begun(opened));
     this.#request(
       "thread/resume",
@@ -124,6 +129,21 @@ export class CodexDialogue implements LineDialogue {
 
   #mode(): Fields {
     return MODES[this.#turn.permissionMode] ?? MODES["default"]!;
+  }
+
+  /** codex-dialogue-4. */
+  #tools(): Fields {
+    const { wayBack } = this.#turn;
+    if (wayBack === undefined) return {};
+    const { command, args, env } = wayBack;
+    const server = {
+      command,
+      args,
+      env,
+      tool_timeout_sec: CALL_SECONDS,
+      default_tools_approval_mode: "approve",
+    };
+    return { config: { [`mcp_servers.${WAY_BACK}`]: server } };
   }
 
   #request(

@@ -8,6 +8,8 @@ import type { Delivery, PermissionAnswer } from "../external-agent-protocol.ts";
 import { countOf, fieldsOf, recordedResult, textOr, type Fields } from "../lines/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 
+const NO_TOOLS = { text: "this session has no tools", isError: true };
+
 export class CustomDialogue implements LineDialogue {
   hasStarted = false;
   readonly #turn: DialogueTurn;
@@ -47,6 +49,8 @@ export class CustomDialogue implements LineDialogue {
       }
       case "ask":
         return this.#asks(message);
+      case "call":
+        return void this.#callsSession(message);
       case "usage":
         return this.#use(message);
       case "done":
@@ -103,6 +107,12 @@ export class CustomDialogue implements LineDialogue {
     this.#asked.add(requestId);
     const request = { requestId, toolCallId: requestId, tool: textOr(tool, "tool"), input: fieldsOf(input) };
     this.#turn.emit({ type: "permission_request", request });
+  }
+
+  async #callsSession({ id, tool, input }: Fields): Promise<void> {
+    const { wayBack } = this.#turn;
+    const result = (await wayBack?.call(textOr(tool, ""), input)) ?? NO_TOOLS;
+    this.#turn.send({ type: "call_result", id, ...result });
   }
 
   #use({ model, inputTokens, outputTokens }: Fields): void {

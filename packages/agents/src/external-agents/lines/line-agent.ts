@@ -21,6 +21,7 @@ import type {
   RuledCall,
 } from "../external-agent-protocol.ts";
 import { findProgram, type WantedProgram } from "../find-program.ts";
+import type { WayBack } from "../way-back/way-back.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { MakeDialogue } from "./line-dialogue.ts";
 import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
@@ -36,6 +37,8 @@ export interface LineAgentFacts {
   /** The names of variables whose values are keys. Keys are replaced in everything that is recorded. */
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
+  /** Variables that tell the program of the tools of the session. */
+  readonly toolVariables?: (wayBack: WayBack) => Readonly<Record<string, string>>;
   /** Whether the program takes the id of our choice for its session. */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
@@ -103,13 +106,14 @@ export class LineAgent implements ExternalAgentProtocol {
   }
 
   async #begin(turn: ExternalTurn, resumedId: string | null): Promise<ExternalAgent> {
-    const { intent, prompt, tag } = turn;
-    const { argumentsOf, keys, dialogue } = this.#facts;
-    const wire = new LineWire(new Redactor(keys.flatMap((name) => this.#environment[name] ?? [])));
+    const { intent, prompt, tag, wayBack } = turn;
+    const { argumentsOf, keys, dialogue, toolVariables } = this.#facts;
+    const secrets = keys.flatMap((name) => this.#environment[name] ?? []);
+    const wire = new LineWire(new Redactor(wayBack === undefined ? secrets : [...secrets, wayBack.token]));
     const process = await this.#supervisor.start({
       argv: [intent.program, ...argumentsOf(turn, resumedId !== null)],
       cwd: intent.folder,
-      env: this.#env(),
+      env: { ...this.#env(), ...(wayBack === undefined ? {} : toolVariables?.(wayBack)) },
       keepsInputOpen: true,
       needsOutput: true,
       outputBytes: AGENT_PROCESS.outputBytes,
@@ -121,7 +125,7 @@ export class LineAgent implements ExternalAgentProtocol {
     });
     return new LineTurn(process, wire, {
       make: dialogue,
-      turn: { ...intent, prompt, resumedId },
+      turn: { ...intent, prompt, resumedId, wayBack },
       limits: this.#stopLimits,
     });
   }

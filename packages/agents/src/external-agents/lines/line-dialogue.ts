@@ -1,6 +1,7 @@
 // The port between a turn (`LineTurn`) and a protocol of JSON lines (`LineDialogue`). A dialogue knows the messages and no process.
 
 import type { Delivery, ExternalEnd, ExternalEvent, PermissionAnswer } from "../external-agent-protocol.ts";
+import type { WayBack } from "../way-back/way-back.ts";
 import type { Fields } from "./fields.ts";
 
 /** The turn, as its dialogue sees it. */
@@ -13,6 +14,8 @@ export interface DialogueTurn {
   readonly agentSessionId: string;
   /** The id of the session to resume; `null` for a new session. */
   readonly resumedId: string | null;
+  /** The tools of the session. */
+  readonly wayBack: WayBack | undefined;
   /** Writes one message. */
   send(message: Fields): void;
   emit(event: ExternalEvent): void;

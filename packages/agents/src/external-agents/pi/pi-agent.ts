@@ -55,6 +55,7 @@ export const PI: LineAgentFacts = {
   ],
   keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
   settings: { PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
+  toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
   takesOurId: true,
   dialogue: (turn) => new PiDialogue(turn),
   ruledCall: piCall,

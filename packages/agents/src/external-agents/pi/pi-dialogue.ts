@@ -20,8 +20,9 @@ import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 
 const READING = ["read", "ls", "find", "grep"];
 const EDITING = ["edit", "write"];
-/** The title of the questions of our extension (`pi-gate.ts`). */
+/** The titles of the requests of our extension (`pi-gate.ts`). */
 const GATE = "holdfast:permission";
+const CALL = "holdfast:call";
 
 interface Command {
   readonly id: string;
@@ -142,11 +143,12 @@ export class PiDialogue implements LineDialogue {
   #asks({ id, method, title, placeholder }: Fields): void {
     if (typeof id !== "string" || !["select", "confirm", "input", "editor"].includes(textOr(method, "")))
       return;
+    if (title === CALL) return void this.#callsSession(id, parseFields(textOr(placeholder, "")));
     const asked = title === GATE ? parseFields(textOr(placeholder, "")) : undefined;
     // A question of another extension, which nobody here can answer.
     if (asked === undefined) return this.#turn.send({ type: "extension_ui_response", id, cancelled: true });
     const tool = textOr(asked["tool"], "");
-    if (READING.includes(tool)) return this.#respond(id, "allow");
+    if (READING.includes(tool) || this.#isOfSession(tool)) return this.#respond(id, "allow");
     if (this.#turn.permissionMode === "acceptEdits" && EDITING.includes(tool))
       return this.#respond(id, "allow");
     this.#asked.add(id);
@@ -157,6 +159,17 @@ export class PiDialogue implements LineDialogue {
       input: fieldsOf(asked["input"]),
     };
     this.#turn.emit({ type: "permission_request", request });
+  }
+
+  /** The tools of the session. A tool of Pi's own, or of another extension, may have such a name only where ours is not offered. */
+  #isOfSession(tool: string): boolean {
+    return this.#turn.wayBack?.tools.some(({ name }) => name === tool) === true;
+  }
+
+  async #callsSession(id: string, asked: Fields = {}): Promise<void> {
+    const { wayBack } = this.#turn;
+    const result = await wayBack?.call(textOr(asked["tool"], ""), asked["input"]);
+    this.#respond(id, JSON.stringify(result ?? { text: "this session has no tools", isError: true }));
   }
 
   #respond(id: string, value: string): void {

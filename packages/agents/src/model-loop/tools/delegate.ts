@@ -59,17 +59,19 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
     isReading: true,
     subject: ({ agent }) => agent,
     run: async (ctx, { agent: name, input }, facts) => {
-      const agent = agents.find((one) => one.agent.name === name)?.agent;
+      const found = agents.find((one) => one.agent.name === name);
       const { talks, terms } = termsIn(facts);
       const { budget = null, ttlMs = null, hasOwnWorkspace = false } = terms[name] ?? {};
-      const child = ctx.spawnAgent(local(agent ?? name), input, {
+      const child = ctx.spawnAgent(local(found?.agent ?? name), input, {
         ...(budget === null ? {} : { budget }), // delegate-2.
         ...(ttlMs === null ? {} : { timeoutMs: ttlMs }),
         ...(talks ? { shared: { custom: { siblings: names } } } : {}),
       });
       if (talks) await messages.relay(ctx, name, child);
       const { text, isFailed } = await endOf(ctx.waitForChild(child));
-      const hasOwn = finish !== undefined && hasOwnWorkspace;
+      // An external agent has no file, and its input says where it works.
+      const hasOwn =
+        finish !== undefined && (hasOwnWorkspace || (found?.record === undefined && asksForWorktree(input)));
       const work = hasOwn ? await workOf(ctx, finish, { agent: name, session: child.sessionId }) : null;
       const result = work === null ? text : `${text}\n\n${work}`;
       if (isFailed) throw new HoldfastError("task_failed", result);
@@ -119,6 +121,10 @@ export function delegateFacts({ relaysMessages }: AgentRecord, agents: readonly 
 /** A session of an older version has no terms. */
 function termsIn(facts: CapabilityFacts): DelegateFacts {
   return (facts[FACTS] as unknown as DelegateFacts | undefined) ?? { talks: false, terms: {} };
+}
+
+function asksForWorktree(input: unknown): boolean {
+  return (input as { readonly worktree?: unknown } | null)?.worktree === true;
 }
 
 async function endOf(

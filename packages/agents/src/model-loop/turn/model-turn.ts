@@ -7,6 +7,7 @@ import type { AssistantContent, ModelReply, ToolContent } from "../../models/mod
 import { offersOf } from "../capability.ts";
 import { Compaction } from "../compaction/compaction.ts";
 import { withOwnIds } from "../compaction/earlier-work.ts";
+import { FEEDBACK_SIGNALS, feedbackText } from "../feedback.ts";
 import { Hooks } from "../hooks/hooks.ts";
 import { FRESH_GUARD } from "../loop-guard.ts";
 import { SUBMIT_OUTPUT } from "../tools/loop-tools.ts";
@@ -102,8 +103,13 @@ export class ModelTurn {
   /** Waits for the next request of a conversation. */
   async #awaitRequest(agent: AgentRecord): Promise<Turn> {
     const options = agent.ttlMs === null ? {} : { timeoutMs: agent.ttlMs };
-    const given = await this.#draft.ctx.waitForSignal(NEXT_INPUT, options).then(
-      (payload) => ({ payload }),
+    const { ctx } = this.#draft;
+    const wanted = ctx.select({
+      [NEXT_INPUT]: ctx.waitForSignal(NEXT_INPUT, options),
+      ...Object.fromEntries(FEEDBACK_SIGNALS.map((name) => [name, ctx.signalReady(name)])),
+    });
+    const given = await wanted.then(
+      ({ key, value }) => ({ payload: key === NEXT_INPUT ? value : feedbackText(key, ctx.takeSignal(key)) }),
       (error: unknown) => {
         if (HoldfastError.is(error) && error.code === "wait_timed_out") return undefined;
         throw error;

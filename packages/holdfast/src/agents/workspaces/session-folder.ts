@@ -53,7 +53,7 @@ export async function sessionFolder(
 
 /** Tells the model of a parent what is in the workspace of its child. The work of a worktree is committed to its branch. */
 export async function finishChild(
-  { name, workspace }: AgentRecord,
+  { name, workspace }: Pick<AgentRecord, "name" | "workspace">,
   session: string,
   root: string,
   places: AgentPlaces,

@@ -1,0 +1,35 @@
+// The recorded conversation of a session as a text for an agent that did not write it (`recordText`). Pure.
+//
+//   record-text-1. The text has a limit. The newest entries count, and the text says how many earlier ones are left out.
+
+import type { ConversationEntry } from "@holdfast/core";
+
+const RECORD_CHARS = 40_000;
+const ENTRY_CHARS = 2_000;
+
+/** @param earlier the number of entries before these. */
+export function recordText(
+  entries: readonly Pick<ConversationEntry, "role" | "content">[],
+  earlier = 0,
+): string {
+  const lines: string[] = [];
+  let chars = 0;
+  for (const { role, content } of entries.toReversed()) {
+    const text = textOf(content);
+    const cut = text.length > ENTRY_CHARS ? ` (${text.length - ENTRY_CHARS} more characters)` : "";
+    const line = `${role}: ${text.slice(0, ENTRY_CHARS)}${cut}`;
+    chars += line.length;
+    if (chars > RECORD_CHARS) break;
+    lines.push(line);
+  }
+  const leftOut = earlier + entries.length - lines.length;
+  if (leftOut > 0) lines.push(`(${leftOut} earlier entries are left out)`);
+  return lines.toReversed().join("\n");
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  const { text, toolCalls } = (content ?? {}) as { readonly text?: unknown; readonly toolCalls?: unknown };
+  const calls = Array.isArray(toolCalls) && toolCalls.length > 0 ? JSON.stringify(toolCalls) : "";
+  return `${typeof text === "string" ? text : JSON.stringify(content)}${calls}`;
+}

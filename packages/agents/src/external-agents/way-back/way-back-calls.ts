@@ -1,0 +1,215 @@
+// The calls of an external agent to its session, carried out by the session (`WayBackCalls`).
+//
+//   way-back-calls-1. A call is recorded with the events of its turn before it is carried out, and its effects are in the commit of its session.
+//   way-back-calls-2. Where a turn was cut off, the agent may not have seen the result of a call. If it repeats the call in a later turn of the
+//       same request, with equal arguments, it gets the recorded result, once. Nothing is carried out again.
+//   way-back-calls-3. A question outlives its process, as a question for a permission does. Its answer begins the next turn.
+//   way-back-calls-4. An equal question that is still open is not asked a second time.
+
+import { HoldfastError } from "@holdfast/core";
+import { local, type Agent, type AgentContext } from "@holdfast/runtime";
+
+import type { LiveTurns } from "../turn-task.ts";
+import type { SessionCallEvent } from "./pending-calls.ts";
+import type { CallResult } from "./way-back.ts";
+import type { SessionCall } from "./way-back-tools.ts";
+
+/** A call that was carried out (way-back-calls-2). */
+export interface DoneCall {
+  readonly key: string;
+  readonly result: CallResult;
+}
+
+/** A result that did not reach the agent for certain. */
+export interface LateResult {
+  readonly call: SessionCall;
+  readonly result: CallResult;
+}
+
+interface Made {
+  readonly call: SessionCall;
+  readonly result: Promise<CallResult>;
+  /** Whether the result was written to the agent. */
+  readonly isDelivered: Promise<boolean>;
+}
+
+type Context = Pick<
+  AgentContext,
+  | "run"
+  | "signalParent"
+  | "requestFromParent"
+  | "requestInput"
+  | "reportProgress"
+  | "remainingBudget"
+  | "spawnAgent"
+  | "waitForChild"
+>;
+
+export class WayBackCalls {
+  /** The calls of earlier turns that a call of this turn may repeat. */
+  done: readonly DoneCall[];
+  readonly #ctx: Context;
+  readonly #live: LiveTurns;
+  readonly #agents: readonly Agent[];
+  readonly #made: Made[] = [];
+  readonly #open = new Map<string, Promise<CallResult>>();
+
+  /** @param agents the agents that may be started. */
+  constructor(
+    ctx: Context,
+    { live, agents }: { readonly live: LiveTurns; readonly agents: readonly Agent[] },
+    done: readonly DoneCall[],
+  ) {
+    this.#ctx = ctx;
+    this.#live = live;
+    this.#agents = agents;
+    this.done = done;
+  }
+
+  take(event: SessionCallEvent): void {
+    const result = this.#resultOf(event);
+    const isDelivered = result.then((given) => this.#deliver(event.callId, given));
+    for (const promise of [result, isDelivered]) promise.catch(() => {}); // Awaited only at the end of the turn.
+    this.#made.push({ call: event.call, result, isDelivered });
+  }
+
+  /**
+   * Waits for every call of a turn that is over. The calls count as done for the next turn.
+   *
+   * @param seenResults how many results of this tool the agent has reported.
+   * @returns the results that the agent has not seen for certain.
+   */
+  async late(seenResults: (tool: string) => number): Promise<readonly LateResult[]> {
+    const seen = new Map<string, number>();
+    const late: LateResult[] = [];
+    for (const { call, result, isDelivered } of this.#made) {
+      const given = await result;
+      const count = (seen.get(call.tool) ?? 0) + 1;
+      const isSeen = (await isDelivered) && count <= seenResults(call.tool);
+      if (isSeen) seen.set(call.tool, count);
+      else if (call.tool !== "remaining_budget") late.push({ call, result: given });
+    }
+    this.done = [...this.done, ...late.map(({ call, result }) => ({ key: keyOf(call), result }))];
+    return late;
+  }
+
+  #resultOf({ call, used }: SessionCallEvent): Promise<CallResult> {
+    const key = keyOf(call);
+    // way-back-calls-2.
+    const at = this.done.findIndex((one) => one.key === key);
+    const known = this.done[at];
+    if (known !== undefined) {
+      this.done = this.done.toSpliced(at, 1);
+      return Promise.resolve(known.result);
+    }
+    // way-back-calls-4.
+    const open = this.#open.get(key);
+    if (open !== undefined) return open;
+    const result = this.#carryOut(call, used);
+    this.#open.set(key, result);
+    const forget = (): void => void this.#open.delete(key);
+    result.then(forget, forget);
+    return result;
+  }
+
+  async #carryOut(call: SessionCall, used: SessionCallEvent["used"]): Promise<CallResult> {
+    switch (call.tool) {
+      case "signal_parent": {
+        const { name = "message", text } = call.input;
+        const isSent = this.#ctx.signalParent(name, { text });
+        return isSent ? done("Sent.") : failed("This session has no parent.");
+      }
+      case "report_progress":
+        this.#ctx.reportProgress({ progress: call.input.text });
+        return done("Reported.");
+      case "remaining_budget": {
+        const { tokens, costMicroUsd, ...rest } = this.#ctx.remainingBudget();
+        return done(
+          JSON.stringify({
+            ...rest,
+            ...(tokens === undefined ? {} : { tokens: Math.max(0, tokens - used.tokens) }),
+            ...(costMicroUsd === undefined
+              ? {}
+              : { costMicroUsd: Math.max(0, costMicroUsd - used.costMicroUsd) }),
+          }),
+        );
+      }
+      case "ask_parent": {
+        const { question } = call.input;
+        return (
+          (await this.#askHandler(question)) ?? this.#ask(`For the parent of this session: ${question}`, {})
+        );
+      }
+      case "request_input": {
+        const { question, options, approval = false } = call.input;
+        const details = options === undefined ? {} : { details: { options } };
+        return approval ? this.#askApproval(question, details) : this.#ask(question, details);
+      }
+      case "list_agent_blueprints":
+        return done(JSON.stringify(this.#agents.map(({ name, description }) => ({ name, description }))));
+      case "start_agent_session":
+        return this.#start(call.input.agent_name, call.input.parameters);
+    }
+  }
+
+  /** The handler `ask_parent` of the parent's agent. @returns `undefined` where there is none. */
+  async #askHandler(question: string): Promise<CallResult | undefined> {
+    try {
+      return done(textOf(await this.#ctx.requestFromParent("ask_parent", { question })));
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      return undefined; // A person answers.
+    }
+  }
+
+  async #ask(prompt: string, details: { readonly details?: object }): Promise<CallResult> {
+    return done(textOf(await this.#ctx.requestInput<unknown>({ prompt, ...details }, { answer: "any" })));
+  }
+
+  async #askApproval(prompt: string, details: { readonly details?: object }): Promise<CallResult> {
+    const { approved, reason } = await this.#ctx.requestInput({ prompt, ...details });
+    const said = reason === undefined ? "" : ` The reason: ${reason}`;
+    return done(`${approved ? "Yes." : "No."}${said}`);
+  }
+
+  /** A child of the session, with its share of the budget. */
+  async #start(name: string, input: unknown): Promise<CallResult> {
+    const agent = this.#agents.find((one) => one.name === name);
+    if (agent === undefined) return failed(`There is no agent "${name}" that you may start.`);
+    try {
+      return done(textOf(await this.#ctx.waitForChild(this.#ctx.spawnAgent(local(agent), input))));
+    } catch (error) {
+      if (!HoldfastError.is(error) || !["child_failed", "invalid_input"].includes(error.code)) throw error;
+      return failed((error.cause as Error | undefined)?.message ?? error.message);
+    }
+  }
+
+  async #deliver(callId: number, result: CallResult): Promise<boolean> {
+    try {
+      return await this.#ctx.run(
+        "answer_call",
+        ({ sessionId }) => this.#live.get(sessionId)?.answerCall(callId, result) === true,
+        { retry: { maxAttempts: 1 } },
+      );
+    } catch (error) {
+      if (HoldfastError.is(error)) return false; // It is unknown.
+      throw error;
+    }
+  }
+}
+
+/** The call and its result, for a prompt. */
+export function lateText({ call: { tool, input }, result }: LateResult): string {
+  return `You called ${tool} ${JSON.stringify(input)}. It was carried out, and you need not repeat it. Its result: ${result.text}`;
+}
+
+function keyOf({ tool, input }: SessionCall): string {
+  return JSON.stringify([tool, input]);
+}
+
+function textOf(answer: unknown): string {
+  return typeof answer === "string" ? answer : JSON.stringify(answer ?? null);
+}
+
+const done = (text: string): CallResult => ({ text, isError: false });
+const failed = (text: string): CallResult => ({ text, isError: true });

@@ -1,0 +1,82 @@
+// Remote agents (A2A) and agents behind a tool of an MCP server as durable sessions, by the real command.
+
+import { chmodSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startA2aServer, type A2aServer } from "@holdfast/testkit";
+import { ExternalProject } from "../testing/external-project.ts";
+
+const TOKEN = "canary-a2a-token";
+let project: ExternalProject;
+let remote: A2aServer;
+beforeEach(async () => {
+  project = new ExternalProject();
+  remote = await startA2aServer(TOKEN);
+  writeFileSync(
+    project.path("remote.ts"),
+    `import { a2aAgent, externalAgent } from "@holdfast/agents";
+const remote = a2aAgent({ name: "remote", url: "${remote.url}", token: "${TOKEN}", pollMs: 50 });
+export default externalAgent(remote, { folder: process.cwd(), permissionModes: ["default"] });
+`,
+  );
+});
+afterEach(async () => {
+  await project.dispose();
+  await remote.close();
+});
+
+const run = (...args: string[]) => project.startHere(args).finished;
+const inboxSays = async (text: string): Promise<void> => {
+  while (!(await run("inbox")).stdout.includes(text)) await delay(50);
+};
+
+test("a remote task goes on over kill -9, and its result is taken without a second message", async () => {
+  const first = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
+  await first.says("SendMessage");
+  while (remote.messages.length === 0) await delay(20);
+  await first.says("▸"); // The id of the task is stored with the next report.
+  await delay(500);
+  first.kill("SIGKILL");
+  await first.finished;
+  remote.complete("It is done.");
+  const { code, stdout, stderr } = await run("resume", "s");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("It is done.\n");
+  expect(remote.messages).toEqual(["hang"]);
+  expect(JSON.stringify(await project.shown("s"))).not.toContain(TOKEN);
+});
+
+test("a question of a remote agent is one of the session, and its answer continues the task over kill -9", async () => {
+  const first = project.startHere(["run", "remote.ts", "question", "--session", "s"]);
+  await inboxSays("remote asks: Which colour?");
+  first.kill("SIGKILL");
+  await first.finished;
+  expect((await run("answer", "s", '"blue"')).code).toBe(0);
+  const { code, stdout, stderr } = await run("resume", "s");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("Done after an answer.\n");
+  expect(remote.messages).toHaveLength(2);
+  expect(remote.messages[1]).toContain("Its result: blue");
+});
+
+test("a question of an MCP server during its call is one of the session", async () => {
+  const source = fileURLToPath(new URL("../../../agents/src/testing/fake-mcp-agent.mjs", import.meta.url));
+  writeFileSync(project.path("agent"), `#!/bin/sh\nexec "${process.execPath}" "${source}"\n`);
+  chmodSync(project.path("agent"), 0o755);
+  writeFileSync(
+    project.path("tool.ts"),
+    `import { externalAgent, mcpToolAgent } from "@holdfast/agents";
+const folder = process.cwd();
+const tool = mcpToolAgent({ name: "tool", command: ["./agent"], tool: "begin", folder });
+export default externalAgent(tool, { folder, permissionModes: ["default"] });
+`,
+  );
+  const running = project.startHere(["run", "tool.ts", "ask:a.txt", "--session", "s"]);
+  await running.says("May I write?");
+  expect((await run("approve", "s")).code).toBe(0);
+  const { code, stdout, stderr } = await running.finished;
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("Done: ask:a.txt\n");
+  expect(project.lines("a.txt")).toEqual(["x"]);
+});

@@ -1,0 +1,119 @@
+// The tools by which external agents reach their sessions, by the real command. The programs are fakes, which start the MCP server that they were
+// given.
+
+import { writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ExternalProject } from "../testing/external-project.ts";
+
+let project: ExternalProject;
+beforeEach(() => void (project = new ExternalProject()));
+afterEach(() => project.dispose());
+
+const run = (...args: string[]) => project.startHere(args).finished;
+/** The results of calls, as the program got them. */
+const results = (): readonly string[] => project.lines("session-results");
+
+test("a question of Claude Code outlives kill -9, is asked once, and its answer reaches the program once", async () => {
+  const first = project.startHere([
+    "run",
+    "claude-code",
+    "write:a.txt session:request_input:Which?",
+    "--session",
+    "s",
+  ]);
+  while (!(await run("inbox")).stdout.includes("Which?")) await delay(20);
+  first.kill("SIGKILL");
+  await first.finished;
+  expect((await run("answer", "s", '"blue"')).code).toBe(0);
+  // The program repeats the call, as it does not remember a result.
+  const { code, stdout, stderr } = await run("resume", "s");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain("Done:");
+  expect(results()).toEqual(["blue"]);
+  const { entries } = await project.shown("s");
+  const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
+  expect(prompt?.content).toContain('You called request_input {"question":"Which?"}.');
+  expect(prompt?.content).toContain("Its result: blue");
+  expect((await run("inbox")).stdout).not.toContain("Which?");
+});
+
+test("a child signals its parent, asks a handler of its parent, and learns the rest of its budget", async () => {
+  writeFileSync(
+    project.path("lead.ts"),
+    `import { CODEX, externalAgent, LineAgent } from "@holdfast/agents";
+import { defineAgent, defineTask, local } from "holdfast";
+const folder = process.cwd();
+const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes: ["default"] });
+const ask_parent = defineTask({ name: "know", run: ({ question }: { question: string }) => "north, not " + question });
+export default defineAgent({
+  name: "lead",
+  agents: [codex],
+  handlers: { ask_parent },
+  async run(ctx) {
+    const words = ["signal_parent:half", "ask_parent:south", "remaining_budget"].map((call) => "session:" + call);
+    const child = ctx.spawnAgent(local(codex), words.join(" "));
+    const heard: unknown[] = [];
+    for (;;) {
+      const event = await ctx.waitForChildEvent(child);
+      if (event.type === "signal") heard.push([event.name, event.payload]);
+      if (event.type === "completed") return { heard, output: event.output };
+      if (event.type === "failed" || event.type === "cancelled") return event;
+    }
+  },
+});
+`,
+  );
+  const { code, stdout, stderr } = await run("run", "lead.ts", "--session", "l", "--budget", "100000tokens");
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ heard: [["message", { text: "half" }]] });
+  const [sent, answer, budget] = results();
+  expect([sent, answer]).toEqual(["Sent.", "north, not south"]);
+  expect(JSON.parse(budget!)).toEqual({ tokens: 100_000 });
+});
+
+test("an external agent starts the agents that it may start, and no others", async () => {
+  writeFileSync(
+    project.path("lead.ts"),
+    `import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/agents";
+const folder = process.cwd();
+const permissionModes = ["default"];
+const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes });
+export default externalAgent(new ClaudeCode({ folder }), { folder, permissionModes, agents: [codex] });
+`,
+  );
+  const words = JSON.stringify("session:start_agent_session:pi session:start_agent_session:codex");
+  const { code, stderr } = await run("run", "lead.ts", "--input", words, "--session", "l");
+  expect(code, stderr).toBe(0);
+  expect(results()).toEqual(['There is no agent "pi" that you may start.', "Done: write:b.txt"]);
+  expect(project.lines("b.txt")).toEqual(["x"]);
+});
+
+test("a question that the program does not wait for begins its next turn with the answer", async () => {
+  writeFileSync(
+    project.path("agent.sh"),
+    `#!/bin/sh
+read -r prompt
+case "$prompt" in *"Its result: "*) echo '{"type": "done", "text": "I know."}'; exit;; esac
+echo '{"type": "call", "id": "1", "tool": "request_input", "input": {"question": "May I?", "approval": true}}'
+echo '{"type": "done", "text": "I have asked."}'
+`,
+    { mode: 0o755 },
+  );
+  writeFileSync(
+    project.path("mine.ts"),
+    `import { customAgent, externalAgent } from "@holdfast/agents";
+const folder = process.cwd();
+const program = customAgent({ name: "mine", protocol: "lines", command: ["./agent.sh"], resumes: true, folder });
+export default externalAgent(program, { folder, permissionModes: ["default"] });
+`,
+  );
+  const running = project.startHere(["run", "mine.ts", "begin", "--session", "s"]);
+  await running.says("May I?");
+  expect((await run("approve", "s", "--no", "--reason", "not today")).code).toBe(0);
+  const { code, stdout, stderr } = await running.finished;
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("I know.\n");
+  const said = JSON.stringify((await project.shown("s")).entries);
+  expect(said).toContain("Its result: No. The reason: not today");
+});
