@@ -89,6 +89,19 @@ export type PermissionAnswer =
   /** The message is for the agent to read. */
   | { readonly allowed: false; readonly message: string };
 
+/** What the program keeps of a session outside of our record, for the restore receipt. */
+export interface AgentTraces {
+  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. */
+  readonly sessions: { readonly folder: string; readonly ending: string };
+  /** Files that name MCP servers. A file that is not there has no hash. */
+  readonly mcpFiles: readonly string[];
+  /** The variables that the program gets for itself: settings with their values, and the names of keys. */
+  readonly environment: {
+    readonly settings: Readonly<Record<string, string>>;
+    readonly keys: readonly string[];
+  };
+}
+
 /** How our rules see a call of an agent's tool. */
 export interface RuledCall {
   /** Our name for the tool, if it is one of ours. */
@@ -142,6 +155,8 @@ export interface ExternalAgentProtocol {
   resume(turn: ExternalTurn): Promise<ExternalAgent>;
   /** A call of one of its tools in the words of our permission rules. Pure. */
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
+  /** `undefined` where the adapter does not know them. Reads no file. */
+  traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */
   endLost(tag: string): Promise<void>;
 }

@@ -9,6 +9,7 @@
 //   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
 //       person is asked (`lost-session.ts`). No session is silently empty.
 //   external-agent-4. A cost that is not known is `null` and never zero.
+//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
@@ -32,6 +33,8 @@ export interface ExternalAgentOptions {
   readonly place?: (task: TaskContext, inWorktree: boolean) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
+  /** The folder for copies of the program's own session files. Without it there are no copies. */
+  readonly mirrors?: string;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
@@ -41,7 +44,7 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules, place }: ExternalAgentOptions,
+  { folder, permissionModes, projectRules, place, mirrors }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const options = {
     conversation: z.boolean().optional(),
@@ -60,7 +63,7 @@ export function externalAgent(
     },
   );
   const live: LiveTurns = new Map();
-  const task = turnTask(protocol, live);
+  const task = turnTask(protocol, live, mirrors);
   const parts: ExternalParts = {
     protocol,
     task,

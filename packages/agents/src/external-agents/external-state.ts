@@ -3,6 +3,7 @@
 import type { PermissionRule } from "../agent-files/agent-record.ts";
 import type { Grant } from "./permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
+import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 export interface ExternalState {
   /** `null` before the session is prepared. */
@@ -33,6 +34,8 @@ export interface ExternalState {
   readonly grants: readonly Grant[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
+  /** What was there at the last safe point, which is checked before a resume. Absent in states of earlier versions. */
+  readonly receipt?: RestoreReceipt | null;
 }
 
 /** The sums over the session. */

@@ -9,8 +9,9 @@ import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
-import { askToStartAfresh } from "./lost-session.ts";
+import { askAboutLosses, askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
+import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import { INTERRUPT, Messages, News, NEXT_INPUT, readInput, STEER } from "./turn-messages.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
@@ -38,6 +39,8 @@ interface Work {
   readonly entries: EventEntries;
   readonly messages: Messages;
   readonly questions: PermissionQuestions;
+  /** Of a turn that ended in order. */
+  readonly receipt?: RestoreReceipt | undefined;
 }
 
 export class ExternalAgentTurn {
@@ -108,7 +111,7 @@ export class ExternalAgentTurn {
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId } = this.#state;
+    const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
@@ -116,7 +119,10 @@ export class ExternalAgentTurn {
     const messages = new Messages(ctx, this.#parts.live);
     const work: Work = { intent, entries, messages, questions };
     const ended = ctx
-      .scheduleTask(this.#parts.task, { intent, boundId, mode, prompt, keepAliveMs, ...limits })
+      .scheduleTask(this.#parts.task, {
+        ...{ intent, boundId, mode, prompt, keepAliveMs, ...limits },
+        ...(mode === "resume" && receipt ? { receipt } : {}),
+      })
       .then(
         (output) => ({ output }),
         (error: unknown) => ({ error }),
@@ -145,10 +151,13 @@ export class ExternalAgentTurn {
     }
   }
 
-  async #finish({ end, isOverBudget, isSuspended, reports }: TurnOutput, work: Work): Promise<Turn> {
+  async #finish(output: TurnOutput, given: Work): Promise<Turn> {
+    const { end, isOverBudget, isSuspended, reports, receipt, losses } = output;
+    const work: Work = { ...given, receipt };
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
+    if (losses !== undefined) return this.#restore(work.intent, losses);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
     return this.#follow(end, work);
@@ -240,7 +249,7 @@ export class ExternalAgentTurn {
   async #startAfresh(intent: ExternalIntent): Promise<Turn> {
     const { hasActed, request } = this.#state;
     const { name } = this.#parts.protocol;
-    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null };
+    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null, receipt: null };
     if (!hasActed && this.#state.mode === "resume") {
       this.#ctx.appendEntry({
         role: "user",
@@ -256,11 +265,24 @@ export class ExternalAgentTurn {
     };
   }
 
+  /** external-agent-6. */
+  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
+    const { name } = this.#parts.protocol;
+    const { request, prompt } = this.#state;
+    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
+    const chosen = await askAboutLosses(this.#ctx, asked);
+    this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
+    if (chosen.mode === "resume") return { state };
+    const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
+    return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
+  }
+
   #modeAfter(entries: EventEntries): "start" | "resume" {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, questions }: Work): ExternalState {
+  #noted({ entries, questions, receipt }: Work): ExternalState {
     const { usage, hasActed, model, boundId } = this.#state;
     return {
       ...this.#state,
@@ -269,6 +291,7 @@ export class ExternalAgentTurn {
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
+      receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       // external-agent-4. A turn without a report has cost something nevertheless.
       usage: (entries.usage.length === 0 ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({

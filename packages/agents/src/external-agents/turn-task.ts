@@ -5,6 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
@@ -19,6 +20,8 @@ import type {
   ExternalIntent,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
+import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
+import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 /** The name of the signals with events. */
 export const REPORT_SIGNAL = "external_agent.report";
@@ -39,6 +42,8 @@ export interface TurnRequest {
   /** The rest of the budget; `null` without a limit. */
   readonly tokensLeft: number | null;
   readonly costMicroUsdLeft: number | null;
+  /** turn-task-7. Absent where nothing is checked. */
+  readonly receipt?: RestoreReceipt;
 }
 
 export interface TurnOutput {
@@ -47,6 +52,10 @@ export interface TurnOutput {
   /** turn-task-4. */
   readonly isSuspended: boolean;
   readonly reports: number;
+  /** Taken where the turn ended in order. */
+  readonly receipt?: RestoreReceipt;
+  /** turn-task-7. The turn did not begin. */
+  readonly losses?: readonly string[];
 }
 
 const SILENCE_MS = 60_000;
@@ -98,7 +107,9 @@ export class LiveTurn {
   }
 }
 
-export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
+/** @param mirrors the folder for copies of session files. */
+export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns, mirrors?: string) {
+  const place: ReceiptPlace = { protocol, mirrors };
   const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
@@ -108,7 +119,7 @@ export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns) {
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
       ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
-    run: (request, task) => carryOut(protocol, live, request, task),
+    run: (request, task) => carryOut(place, live, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });
 }
@@ -119,7 +130,7 @@ function tagOf({ agentSessionId }: ExternalIntent): string {
 }
 
 async function carryOut(
-  protocol: ExternalAgentProtocol,
+  place: ReceiptPlace,
   live: LiveTurns,
   request: TurnRequest,
   task: TaskContext,
@@ -127,15 +138,27 @@ async function carryOut(
   const { sessionId, signal } = task;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
-  const { intent, boundId, prompt, mode } = request;
+  const { protocol } = place;
+  const { intent, boundId, mode } = request;
   const tag = tagOf(intent);
   await protocol.endLost(tag);
-  const turn = { intent, boundId, prompt, tag };
+  const checked = await check(place, request);
+  if (checked.losses !== undefined)
+    return {
+      end: { type: "unknown_session" },
+      losses: checked.losses,
+      isOverBudget: false,
+      isSuspended: false,
+      reports: 0,
+    };
+  const turn = { intent, boundId, prompt: checked.prompt, tag };
   const agent = await (mode === "start" ? protocol.start(turn) : protocol.resume(turn));
   const own = new LiveTurn(agent, request.keepAliveMs);
   live.set(sessionId, own);
   const abort = (): void => void agent.abort();
   const reports = new Reports(task, abort);
+  let bound = boundId;
+  if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
   const wrapUp = async (): Promise<void> => {
     if ((await agent.steer(WRAP_UP)) === "injected")
       task.progress({ notice: "the agent was told that its budget is nearly used up" });
@@ -151,6 +174,7 @@ async function carryOut(
     agent.subscribe((event) => {
       silence.refresh();
       own.note(event);
+      if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
       if (event.type === "usage") {
         task.reportUsage(event.usage);
@@ -161,7 +185,10 @@ async function carryOut(
     const end = await agent.ended;
     const count = await reports.end();
     signal.throwIfAborted();
-    return { end, isOverBudget: fence.isReached, isSuspended: own.isSuspended, reports: count };
+    const turnOutput = { end, isOverBudget: fence.isReached, isSuspended: own.isSuspended, reports: count };
+    if (!IN_ORDER.includes(end.type)) return turnOutput;
+    const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
+    return { ...turnOutput, receipt };
   } finally {
     clearInterval(silence);
     signal.removeEventListener("abort", abort);
@@ -170,6 +197,33 @@ async function carryOut(
   }
 }
 
+/** Ends after which the program had time to store its session. */
+const IN_ORDER: readonly ExternalEnd["type"][] = ["answered", "aborted", "error"];
+
+interface Checked {
+  readonly prompt: string;
+  readonly notice?: string;
+  readonly losses?: readonly string[];
+}
+
+/** turn-task-7. Changes are told to the agent, before the request, which stays at the end of the prompt. */
+async function check(
+  place: ReceiptPlace,
+  { intent, boundId, prompt, receipt }: TurnRequest,
+): Promise<Checked> {
+  if (receipt === undefined) return { prompt };
+  const { differences, putBack } = await checkReceipt(place, { intent, boundId }, receipt);
+  const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
+  if (losses.length > 0) return { prompt, losses };
+  return {
+    prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
+    ...(putBack === undefined
+      ? {}
+      : { notice: `the agent's own session file was missing and was put back: ${putBack}` }),
+  };
+}
+
+const CHANGED = "Since your last turn this has changed, and not by you:";
 const prices = modelPrices();
 
 const WRAP_UP =

@@ -1,5 +1,5 @@
 // A program that speaks the app-server protocol of Codex as it was observed, for tests. Its acts are those of `fake-acts.mjs`. It stores its
-// sessions in $HOME/.codex.
+// sessions in $HOME/.codex/sessions.
 
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } from "./fake-acts.mjs";
 
 answerVersion("codex-cli 0.169.0");
-const sessions = join(process.env["HOME"] ?? "/", ".codex");
+const sessions = join(process.env["HOME"] ?? "/", ".codex/sessions/2026/11/27");
 mkdirSync(sessions, { recursive: true });
 
 const [waiting, answers] = [new Map(), new Map()];
@@ -18,7 +18,7 @@ let interrupt = () => {};
 let asked = 0;
 
 const notify = (method, params) => writeMessage({ method, params: { threadId, turnId, ...params } });
-const fileOf = (id) => join(sessions, id);
+const fileOf = (id) => join(sessions, `rollout-2026-11-27T10-00-00-${id}.jsonl`);
 const started = (item) => notify("item/started", { item });
 const completed = (item) => notify("item/completed", { item });
 
@@ -67,6 +67,7 @@ const speech = {
     const answer = await answered;
     return { isAllowed: answer.decision === "accept", answer };
   },
+  memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
   garbage() {

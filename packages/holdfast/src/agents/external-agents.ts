@@ -1,5 +1,6 @@
 // Makes the agents of external programs for the commands that run agents (`loadExternalAgent`), and lists their programs.
 
+import { dirname, join } from "node:path";
 import {
   ACP_AGENTS,
   AcpAgent,
@@ -54,6 +55,7 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
       folder: io.cwd,
       permissionModes: MODES[name] ?? ["default"],
       projectRules: projectRulesOf(places),
+      mirrors: join(dirname(places.trustFile), "external-sessions"),
       place: async (task, inWorktree) => {
         const workspace = inWorktree ? "worktree" : "shared";
         return (await sessionFolder({ workspace }, io.cwd, places, task)).path;

@@ -21,11 +21,12 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { claudeEnvironment, claudeKeys, isAnthropicApi } from "./claude-environment.ts";
+import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages } from "./claude-messages.ts";
 import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
 import type {
+  AgentTraces,
   Delivery,
   ExternalAgent,
   ExternalAgentCapabilities,
@@ -88,6 +89,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
     return claudeCall(call, folder);
+  }
+
+  traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
+    return claudeTraces(this.#environment, intent);
   }
 
   async endLost(tag: string): Promise<void> {

@@ -1,5 +1,6 @@
 // Pi as an external agent (`PI`): its RPC mode, with an extension of ours that asks for permissions. Observed with 0.87.1.
 
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
@@ -56,6 +57,11 @@ export const PI: LineAgentFacts = {
   keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
   settings: { PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
   takesOurId: true,
+  files(environment, id) {
+    const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
+    const folder = environment["PI_CODING_AGENT_SESSION_DIR"] ?? join(home, "sessions");
+    return { sessions: { folder, ending: `_${id}.jsonl` }, mcpFiles: [] };
+  },
   dialogue: (turn) => new PiDialogue(turn),
   ruledCall: piCall,
 };
