@@ -3,13 +3,13 @@
 //
 //   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
 //       never over a file that is there.
-//   read-receipt-2. What cannot be read is recorded as absent. It never fails a turn.
+//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
 
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createReadStream, existsSync } from "node:fs";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import { makePrivateFolder } from "@holdfast/runtime/internal";
+import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
 import { parseStatus } from "../../tasks/git.ts";
 import { gitIn } from "../../worktrees/worktree-git.ts";
@@ -33,7 +33,6 @@ const MIRROR_DAYS = 180;
 const UNCOMMITTED_MAX = 500;
 /** Codex sorts its sessions by year, month and day. */
 const DEPTH_MAX = 4;
-const READ_BYTES = 1024 * 1024;
 
 export interface ReceiptPlace {
   readonly protocol: ExternalAgentProtocol;
@@ -128,23 +127,20 @@ async function mirrored(path: string, mirror: string | undefined): Promise<Sessi
   const size = (await stat(path).catch(() => undefined))?.size;
   if (size === undefined) return null;
   if (mirror === undefined || size > MIRROR_BYTES_MAX) {
-    const hashed = await hashOf(path, undefined);
+    const hashed = await hashOf(path);
     return hashed && { path, ...hashed, isMirrored: false };
   }
   const content = await readFile(path).catch(() => undefined);
   if (content === undefined) return null;
-  const isMirrored = await writePrivate(mirror, content);
+  const isMirrored = keepCopy(mirror, content);
   return { path, bytes: content.length, sha256: sha256(content), isMirrored };
 }
 
 /** @returns whether the copy was written. A full disk is no reason to fail a turn. */
-async function writePrivate(path: string, content: Buffer): Promise<boolean> {
+function keepCopy(path: string, content: Buffer): boolean {
   try {
     makePrivateFolder(dirname(path));
-    const draft = `${path}.part`;
-    await rm(draft, { force: true });
-    await writeFile(draft, content, { flag: "wx", mode: 0o600, flush: true });
-    await rename(draft, path);
+    replacePrivate(path, content);
     return true;
   } catch {
     return false;
@@ -164,8 +160,8 @@ async function restoreFile(
   const content = await readFile(mirror).catch(() => undefined);
   if (content === undefined || sha256(content) !== wanted) return undefined;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFile(path, content, { flag: "wx", mode: 0o600 });
+    makePrivateFolder(dirname(path));
+    createPrivate(path, content);
     return path;
   } catch {
     return undefined;
@@ -175,24 +171,21 @@ async function restoreFile(
 /** The hash of the first bytes of a file, or of all of it. */
 async function hashOf(
   path: string,
-  bytes: number | undefined,
+  bytes = Infinity,
 ): Promise<{ readonly bytes: number; readonly sha256: string } | null> {
-  const file = await open(path).catch(() => undefined);
-  if (file === undefined) return null;
+  const hash = createHash("sha256");
+  let read = 0;
   try {
-    const hash = createHash("sha256");
-    let read = 0;
-    for (const piece = Buffer.alloc(READ_BYTES); bytes === undefined || read < bytes;) {
-      const length = Math.min(READ_BYTES, (bytes ?? Infinity) - read);
-      const { bytesRead } = await file.read(piece, 0, length);
-      if (bytesRead === 0) break;
-      hash.update(piece.subarray(0, bytesRead));
-      read += bytesRead;
+    const pieces = createReadStream(path, bytes === Infinity ? {} : { end: Math.max(bytes - 1, 0) });
+    for await (const piece of pieces as AsyncIterable<Buffer>) {
+      const part = piece.subarray(0, bytes - read);
+      hash.update(part);
+      read += part.length;
     }
-    return { bytes: read, sha256: hash.digest("hex") };
-  } finally {
-    await file.close();
+  } catch {
+    return null;
   }
+  return { bytes: read, sha256: hash.digest("hex") };
 }
 
 /** read-receipt-2. */
@@ -253,7 +246,7 @@ async function readNamed(
 ): Promise<Pick<RestoreReceipt, "mcpFiles" | "environment">> {
   const mcpFiles: Record<string, string> = {};
   for (const path of traces?.mcpFiles ?? []) {
-    const hashed = await hashOf(path, undefined);
+    const hashed = await hashOf(path);
     if (hashed !== null) mcpFiles[path] = hashed.sha256.slice(0, 16);
   }
   const { settings = {}, keys = [] } = traces?.environment ?? {};

@@ -1,4 +1,4 @@
-// What sessions of external agents do with their restore receipts: a loss is a question, and a session file that is missing is put back.
+// Sessions of external agents and their restore receipts: a loss is a question, and a session file that is missing is put back.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ test("a change by a person is told to the agent, and the session continues witho
   await session.converse("write:a.txt");
   writeFileSync(join(session.folder, "a.txt"), "by a person");
   expect((await session.say("hello")).status).toBe("waiting");
-  expect(session.told()).toMatch(/Since your last turn this has changed[^"]*files were changed: a\.txt/);
+  expect(session.prompts()).toMatch(/Since your last turn this has changed[^"]*files were changed: a\.txt/);
 });
 
 describe("a loss", () => {
@@ -46,7 +46,7 @@ describe("a loss", () => {
     expect(session.lines("claude.log")).toHaveLength(1); // No process was started.
   }
 
-  test("is a question with the list, another answer is asked again, and `continue` tells the agent", async () => {
+  test("a loss is a question with the list, another answer is asked again, and `continue` tells the agent", async () => {
     await lossy();
     expect(await session.question()).toMatch(
       /restore_incomplete[^]*3 of its \d+ bytes[^]*gone: a\.txt[^]*"continue", "afresh", "stop"/,
@@ -55,7 +55,7 @@ describe("a loss", () => {
     expect(await session.question()).toContain("none of the answers");
     expect((await session.answer("continue")).status).toBe("waiting");
     expect(session.lines("claude.log").at(-1)).toContain("--resume");
-    expect(session.told()).toMatch(/This is gone since your last turn[^]*a\.txt/);
+    expect(session.prompts()).toMatch(/This is gone since your last turn[^]*a\.txt/);
   });
 
   test("`afresh` opens a new session, which is told what was recorded and what is gone", async () => {

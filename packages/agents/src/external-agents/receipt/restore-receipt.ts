@@ -44,7 +44,7 @@ export interface ProgramFile {
   readonly stamp: string;
 }
 
-/** What is there at the time of a resume. */
+/** The state at the time of a resume. */
 export interface FoundState extends Omit<RestoreReceipt, "version" | "sessionFile"> {
   readonly isFolderThere: boolean;
   /** The beginning of the session file, as long as the recorded one; `null` for a file that is missing. */
@@ -164,7 +164,7 @@ function compareNamed(
   });
 }
 
-/** What the agent is told of its losses or of changes. */
+/** The text with which the agent is told of losses or changes. */
 export function differencesText(differences: readonly Pick<Difference, "text">[]): string {
   return differences.map(({ text }) => `- ${text}`).join("\n");
 }
