@@ -89,7 +89,7 @@ export type PermissionAnswer =
   /** The message is for the agent to read. */
   | { readonly allowed: false; readonly message: string };
 
-/** What the program keeps of a session outside of our record, for the restore receipt. */
+/** The files of a session that the program keeps outside of our record, for the restore receipt. */
 export interface AgentTraces {
   /** The folder below which the program stores its sessions, and how the name of the file of this one ends. */
   readonly sessions: { readonly folder: string; readonly ending: string };
@@ -115,7 +115,14 @@ export interface RuledCall {
 export type ExternalEnd =
   | { readonly type: "answered"; readonly text: string }
   /** The agent reports an error, such as a refused key. */
-  | { readonly type: "error"; readonly message: string }
+  | {
+      readonly type: "error";
+      readonly message: string;
+      /** The cause, where the agent says more than the message: its account has reached a limit, or nobody is signed in. */
+      readonly cause?: "quota" | "auth_required";
+      /** When the limit ends. Epoch milliseconds. */
+      readonly resetsAt?: number;
+    }
   /** external-agent-protocol-4. */
   | { readonly type: "unknown_session" }
   /** The program ended before its turn did. */

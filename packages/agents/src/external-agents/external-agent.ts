@@ -9,6 +9,7 @@
 //   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
 //       person is asked (`lost-session.ts`). No session is silently empty.
 //   external-agent-4. A cost that is not known is `null` and never zero.
+//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
 //   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
 
@@ -20,6 +21,7 @@ import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
 import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
+import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./lost-session.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
@@ -49,13 +51,13 @@ export function externalAgent(
   const options = {
     conversation: z.boolean().optional(),
     ...(place === undefined ? {} : { worktree: z.boolean().optional() }),
+  const text = z.string().trim().min(1);
     ...(protocol.capabilities().model
       ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
       : {}),
     permissionMode: z.enum(permissionModes).optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
   };
-  const text = z.string().trim().min(1);
   const input: StandardSchemaV1<unknown, unknown> = z.union(
     [text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })],
     {
@@ -77,7 +79,7 @@ export function externalAgent(
     name: protocol.name,
     description: `Sessions of ${protocol.name}.`,
     input,
-    tasks: [task, summaryTask],
+    tasks: [task, summaryTask, limitTask],
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,
     turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),

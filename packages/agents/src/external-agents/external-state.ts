@@ -34,7 +34,11 @@ export interface ExternalState {
   readonly grants: readonly Grant[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
-  /** What was there at the last safe point, which is checked before a resume. Absent in states of earlier versions. */
+  /** Whether a usage limit of the agent's account is waited for without a person. */
+  readonly resumeAtReset?: boolean;
+  /** Turns in a row that a limit of the agent's account has ended. */
+  readonly limitsInARow?: number;
+  /** The receipt of the last safe point, which is checked before a resume. Absent in states of earlier versions. */
   readonly receipt?: RestoreReceipt | null;
 }
 

@@ -9,6 +9,8 @@ import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
+import type { AgentLimit } from "./limits/agent-limit.ts";
+import { limitTask } from "./limits/limit-task.ts";
 import { askAboutLosses, askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
@@ -39,12 +41,14 @@ interface Work {
   readonly entries: EventEntries;
   readonly messages: Messages;
   readonly questions: PermissionQuestions;
-  /** Of a turn that ended in order. */
+  /** The receipt of a turn that ended in order. */
   readonly receipt?: RestoreReceipt | undefined;
 }
 
 export class ExternalAgentTurn {
   readonly #ctx: Context;
+  /** The vendor refused the turn before anything was used. */
+  readonly isUnbilled?: boolean;
   readonly #state: ExternalState;
   readonly #parts: ExternalParts;
 
@@ -71,7 +75,7 @@ export class ExternalAgentTurn {
   async #prepare(): Promise<Turn> {
     const { protocol, folder, permissionMode, projectRules, place } = this.#parts;
     const input = readInput(this.#ctx.input);
-    const { rules, ...found } = await this.#ctx.run(
+    const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
       async (task) => ({
         ...(await protocol.find()),
@@ -95,7 +99,7 @@ export class ExternalAgentTurn {
         request: input.text,
         prompt: input.text,
         isConversation: input.conversation === true,
-        rules,
+        rules: [...(taken?.rules ?? []), ...rules],
         keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
       },
     };
@@ -106,6 +110,7 @@ export class ExternalAgentTurn {
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content: text });
     return { state: { ...this.#state, isWaiting: false, request: text, prompt: text } };
+        resumeAtReset: input.resumeAtReset === true,
   }
 
   /** One run of the program, with everything that it reports. */
@@ -120,7 +125,12 @@ export class ExternalAgentTurn {
     const work: Work = { intent, entries, messages, questions };
     const ended = ctx
       .scheduleTask(this.#parts.task, {
-        ...{ intent, boundId, mode, prompt, keepAliveMs, ...limits },
+        intent,
+        boundId,
+        mode,
+        prompt,
+        keepAliveMs,
+        ...limits,
         ...(mode === "resume" && receipt ? { receipt } : {}),
       })
       .then(
@@ -152,7 +162,7 @@ export class ExternalAgentTurn {
   }
 
   async #finish(output: TurnOutput, given: Work): Promise<Turn> {
-    const { end, isOverBudget, isSuspended, reports, receipt, losses } = output;
+    const { end, isOverBudget, isSuspended, reports, receipt, losses, limit } = output;
     const work: Work = { ...given, receipt };
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
@@ -167,6 +177,7 @@ export class ExternalAgentTurn {
     const { intent } = work;
     const { name } = this.#parts.protocol;
     switch (end.type) {
+    if (limit !== undefined) return this.#awaitLimit(limit, work);
       case "answered":
         return this.#answer(end.text, work);
       case "unknown_session":
@@ -214,6 +225,7 @@ export class ExternalAgentTurn {
     if (undelivered.length > 0) {
       const prompt = undelivered.join("\n\n");
       return { state: { ...state, request: prompt, prompt } };
+      limitsInARow: 0,
     }
     return state.isConversation ? { state: { ...state, isWaiting: true } } : { done: text };
   }
@@ -239,10 +251,14 @@ export class ExternalAgentTurn {
       ...late.map(answerText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
       `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${this.#state.request}`,
+    return { state: await this.#continued(work, why, cutOffs) };
+  }
+
+  async #continued(work: Work, why: string, cutOffs: number): Promise<ExternalState> {
     ].join("\n");
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
-    return { state: { ...this.#noted(work), mode: "resume", prompt, cutOffs } };
+    return { ...this.#noted(work), mode: "resume", prompt, cutOffs };
   }
 
   /** external-agent-3. */
@@ -274,6 +290,19 @@ export class ExternalAgentTurn {
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
     const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
     if (chosen.mode === "resume") return { state };
+  /** external-agent-7. */
+  async #awaitLimit(limit: AgentLimit, work: Work): Promise<Turn> {
+    const { name } = this.#parts.protocol;
+    const { signIn = `sign in with the program of ${name}` } = this.#parts.protocol.capabilities();
+    const limitsInARow = (this.#state.limitsInARow ?? 0) + 1;
+    const resumeAtReset = this.#state.resumeAtReset === true && limitsInARow <= LIMITS_MAX;
+    await this.#ctx.scheduleTask(limitTask, { agent: name, limit, signIn, resumeAtReset });
+    if (!work.entries.hasStarted) return { state: { ...this.#state, limitsInARow } };
+    const isUnbilled = work.entries.usage.length === 0 && !work.entries.hasActed;
+    const state = await this.#continued({ ...work, isUnbilled }, LIMITED, this.#state.cutOffs);
+    return { state: { ...state, limitsInARow } };
+  }
+
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
     return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
   }
@@ -282,7 +311,7 @@ export class ExternalAgentTurn {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, questions, receipt }: Work): ExternalState {
+  #noted({ entries, questions, receipt, isUnbilled = false }: Work): ExternalState {
     const { usage, hasActed, model, boundId } = this.#state;
     return {
       ...this.#state,
@@ -293,7 +322,7 @@ export class ExternalAgentTurn {
       boundId: entries.boundId ?? boundId,
       receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       // external-agent-4. A turn without a report has cost something nevertheless.
-      usage: (entries.usage.length === 0 ? [UNKNOWN_USAGE] : entries.usage).reduce(
+      usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({
           inputTokens: sum.inputTokens + one.inputTokens,
           outputTokens: sum.outputTokens + one.outputTokens,
@@ -332,6 +361,9 @@ function added(sum: number | null, cost: number | undefined): number | null {
 function cutOffText(calls: readonly OpenCall[]): string {
   const named = calls.map((call) => `- ${callText(call.name, call.input)}`);
   if (named.length === 0) return "No tool call was under way as far as is known.";
+const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
+/** How often in a row a limit is waited for without a person. */
+const LIMITS_MAX = 10;
   return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
 }
 

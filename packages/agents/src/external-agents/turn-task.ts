@@ -20,6 +20,7 @@ import type {
   ExternalIntent,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
+import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 
@@ -54,6 +55,8 @@ export interface TurnOutput {
   readonly reports: number;
   /** Taken where the turn ended in order. */
   readonly receipt?: RestoreReceipt;
+  /** The turn ended by a limit of the agent's account. */
+  readonly limit?: AgentLimit;
   /** turn-task-7. The turn did not begin. */
   readonly losses?: readonly string[];
 }
@@ -185,7 +188,14 @@ async function carryOut(
     const end = await agent.ended;
     const count = await reports.end();
     signal.throwIfAborted();
-    const turnOutput = { end, isOverBudget: fence.isReached, isSuspended: own.isSuspended, reports: count };
+    const limit = limitOf(end, Date.now());
+    const turnOutput = {
+      end,
+      isOverBudget: fence.isReached,
+      isSuspended: own.isSuspended,
+      reports: count,
+      ...(limit === undefined ? {} : { limit }),
+    };
     if (!IN_ORDER.includes(end.type)) return turnOutput;
     const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
     return { ...turnOutput, receipt };

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -53,10 +54,10 @@ export class ExternalSession {
     writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
     chmodSync(path, 0o755);
     const folders = [join(this.home, "bin"), process.env["PATH"]];
-    this.environment = { HOME: this.home, PATH: folders.join(delimiter), ...env };
+    this.environment = { HOME: this.home, PATH: folders.join(delimiter) };
     const place = { environment: this.environment, folder: this.folder };
     const facts = [CODEX, PI].find((one) => one.name === name);
-    this.#protocol = facts === undefined ? new ClaudeCode(place) : new LineAgent({ facts, ...place });
+    this.protocol = facts === undefined ? new ClaudeCode(place) : new LineAgent({ facts, ...place });
     this.#runtime = createRuntime({
       storage: new MemoryStorage(),
       tracer: { trace: ({ type }) => void (this.#isWaiting ||= type === "waiting") },
@@ -70,7 +71,7 @@ export class ExternalSession {
 
   /** Begins a conversation, and waits for the answer to its first request. */
   async converse(text: string, input: Readonly<Record<string, unknown>> = {}): Promise<Session> {
-    const agent = externalAgent(this.#protocol, {
+    const agent = externalAgent(this.protocol, {
       folder: this.folder,
       permissionModes: ["default"],
       mirrors: join(this.home, "mirrors"),
@@ -96,6 +97,13 @@ export class ExternalSession {
     if (this.#handle === undefined) throw new Error("the session has not begun");
     return this.#handle;
   }
+  /** Lets a paused session continue. */
+  async unpause(): Promise<Session> {
+    this.#isWaiting = false;
+    await this.handle.unpause();
+    return this.rest();
+  }
+
 
   /** Waits until the session waits for a person again, is paused, or has ended. */
   async rest(): Promise<Session> {
@@ -112,6 +120,18 @@ export class ExternalSession {
   async question(): Promise<string> {
     const { waits } = await this.handle.session();
     const wait = waits.find(({ type }) => type === "input");
+  /** Waits until no process works in the folder. */
+  async processesEnded(): Promise<void> {
+    const isInFolder = (pid: string): boolean => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === this.folder;
+      } catch {
+        return false; // It has ended, or belongs to another user.
+      }
+    };
+    while (readdirSync("/proc").some(isInFolder)) await delay(20);
+  }
+
     return wait?.type === "input" ? wait.prompt : "";
   }
 
@@ -123,7 +143,7 @@ export class ExternalSession {
   }
 
   /** The prompts that the program stored, with the rest of its sessions. */
-  told(): string {
+  prompts(): string {
     return this.files()
       .map((path) => readFileSync(path, "utf8"))
       .join("\n");

@@ -93,6 +93,10 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       use(Number(value));
       return new Promise((resolve) => setTimeout(resolve, 300));
     case "env":
+    case "limit": // Once; the value says how long from now it lasts, in seconds.
+      return once(word) ? fail("quota", Math.floor(Date.now() / 1_000) + Number(value)) : undefined;
+    case "logged-out":
+      return once(word) ? fail("auth_required") : undefined;
       return result(call("shell", { command: "env" }), JSON.stringify(process.env), false);
     case "garbage":
       process.stdout.write('no JSON\n{"type": \n[1]\n\n');

@@ -186,6 +186,21 @@ async function act(word) {
     case "exit":
       process.stderr.write("error: unknown option '--verbose'\n");
       return process.exit(1);
+    case "limit": {
+      // Once; the value says how long from now it lasts, in seconds.
+      if (!once(word)) return undefined;
+      const resetsAt = Math.floor(Date.now() / 1_000) + Number(value);
+      say({
+        type: "rate_limit_event",
+        rate_limit_info: { status: "rejected", resetsAt, rateLimitType: "five_hour" },
+      });
+      result({ is_error: true, terminal_reason: "api_error", result: "You've hit your session limit" });
+      return process.exit(1);
+    }
+    case "logged-out":
+      if (!once(word)) return undefined;
+      result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
+      return process.exit(1);
     default:
       return undefined;
   }

@@ -67,6 +67,17 @@ const speech = {
     const answer = await answered;
     return { isAllowed: answer.decision === "accept", answer };
   },
+  /** The turn fails, as it does when the account has reached a limit. */
+  fail(cause, resetsAt) {
+    const isQuota = cause === "quota";
+    const message = isQuota ? "You've hit your usage limit." : "unexpected status 401 Unauthorized";
+    const error = { message, codexErrorInfo: isQuota ? "usageLimitExceeded" : "unauthorized" };
+    const primary = { usedPercent: 100, windowDurationMins: 300, resetsAt };
+    if (isQuota) writeMessage({ method: "account/rateLimits/updated", params: { rateLimits: { primary } } });
+    notify("error", { error, willRetry: false });
+    notify("turn/completed", { turn: { id: turnId, status: "failed", error } });
+    return new Promise(() => {});
+  },
   memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),

@@ -68,6 +68,16 @@ const speech = {
     const { value } = await answered;
     return { isAllowed: value === "allow", answer: value };
   },
+  /** The turn fails, as it does when the account has reached a limit. */
+  fail(cause, resetsAt) {
+    const text =
+      cause === "quota"
+        ? `429 {"type":"usage_limit_reached","resets_at":${resetsAt}}`
+        : "No API key for provider";
+    said([], "error", text);
+    writeMessage({ type: "agent_settled" });
+    return new Promise(() => {});
+  },
   memory: () => file,
   think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
   use: (input) =>

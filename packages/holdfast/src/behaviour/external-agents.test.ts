@@ -303,13 +303,22 @@ describe("a program that is not as expected", () => {
     expect(stderr).toContain("a line of more than 16777216 characters");
   });
 
-  test.each([
-    ["api-error", /Invalid API key/],
-    ["exit", /unknown option '--verbose'/],
-  ])("its error is told: %s", async (act, text) => {
-    const { code, stderr } = await run("run", "claude-code", act);
+  test("its error is told", async () => {
+    const { code, stderr } = await run("run", "claude-code", "exit");
     expect(code).toBe(1);
-    expect(stderr).toMatch(text);
+    expect(stderr).toMatch(/unknown option '--verbose'/);
+  });
+
+  test("a refused key pauses the session, and the command says how to sign in", async () => {
+    const { stderr } = await run("run", "claude-code", "api-error", "--session", "s");
+    expect(stderr).toMatch(/Invalid API key[^]*\/login/);
+    expect((await project.shown("s")).status).toBe("paused");
+  });
+
+  test("--resume-at-reset lets a session continue at the reset of a usage limit", async () => {
+    const { code, stdout, stderr } = await run("run", "claude-code", "limit:1", "--resume-at-reset");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done: limit:1\n");
   });
 
   test("a missing program and one that is too old are errors that say how to install it", async () => {

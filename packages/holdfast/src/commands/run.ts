@@ -192,7 +192,7 @@ export const run: Command = {
 
     const ofFiles = [
       ...(environment === undefined ? [] : ["--env", "--env-ref"]),
-      ...(args.has("resume-at-reset") ? ["--resume-at-reset"] : []),
+      ...(args.has("resume-at-reset") && !isExternal ? ["--resume-at-reset"] : []),
       ...(args.has("worktree") && !isExternal ? ["--worktree"] : []),
     ].join(" and ");
     if (ofFiles !== "")

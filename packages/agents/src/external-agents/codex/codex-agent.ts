@@ -15,7 +15,14 @@ export const CODEX: LineAgentFacts = {
     versionMin: "0.150.0",
     install: "npm install -g @openai/codex",
   },
-  capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "openai/" },
+  capabilities: {
+    steer: "inject",
+    resume: "id",
+    usage: "message",
+    model: true,
+    pricePrefix: "openai/",
+    signIn: "run `codex login`, or set OPENAI_API_KEY",
+  },
   argumentsOf: () => ["app-server"],
   variables: [
     "OPENAI_API_KEY",

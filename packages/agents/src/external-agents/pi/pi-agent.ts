@@ -27,7 +27,14 @@ export const PI: LineAgentFacts = {
     versionMin: "0.87.0",
     install: "npm install -g @earendil-works/pi-coding-agent",
   },
-  capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "" },
+  capabilities: {
+    steer: "inject",
+    resume: "id",
+    usage: "message",
+    model: true,
+    pricePrefix: "",
+    signIn: "run `pi` and enter /login, or set the key of its provider",
+  },
   // The id opens the session or makes it. The dialogue checks which.
   argumentsOf: ({ intent: { agentSessionId, model } }) => [
     "--mode",
