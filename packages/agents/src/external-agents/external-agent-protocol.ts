@@ -27,6 +27,10 @@ export interface ExternalAgentCapabilities {
   readonly model: boolean;
   /** Stands before the name of a model in our table of prices. Without it no price is known before a turn. */
   readonly pricePrefix?: string;
+  /** The fields of a profile that the program takes, besides the model, the permission mode and rules. */
+  readonly profileFields?: readonly ("settings" | "mcpServers")[];
+  /** How a person signs in: what to do, beginning with a verb. */
+  readonly signIn?: string;
 }
 
 /** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */
@@ -42,6 +46,16 @@ export interface ExternalIntent {
   /** `null` for the one that the agent's own settings choose. */
   readonly model: string | null;
   readonly permissionMode: string;
+  /** The additions of a profile. Absent without one. */
+  readonly profile?: IntendedProfile;
+}
+
+export interface IntendedProfile {
+  readonly name: string;
+  /** Settings of the program as JSON text; `null` for none. */
+  readonly settings: string | null;
+  /** The file with the MCP servers of the profile, for this user alone; `null` for none. */
+  readonly mcpFile: string | null;
 }
 
 /** One turn: the intent, and the prompt that begins it. */

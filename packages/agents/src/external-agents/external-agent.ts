@@ -23,6 +23,7 @@ import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./lost-session.ts";
+import type { SessionProfile } from "./session-profile.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
 export interface ExternalAgentOptions {
@@ -35,6 +36,8 @@ export interface ExternalAgentOptions {
   readonly place?: (task: TaskContext, inWorktree: boolean) => Promise<string>;
   /** The rules that the user keeps for the project. Without them an answer for a project counts for its session. */
   readonly projectRules?: ProjectRules;
+  /** Finds a profile by its name. Without it no session may ask for one. */
+  readonly profile?: (name: string) => SessionProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
   readonly mirrors?: string;
   /** The permission modes that a session may ask for; the first is the default. */
@@ -46,16 +49,18 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules, place, mirrors }: ExternalAgentOptions,
+  { folder, permissionModes, projectRules, place, mirrors, profile }: ExternalAgentOptions,
 ): Agent<unknown, string> {
+  const text = z.string().trim().min(1);
   const options = {
     conversation: z.boolean().optional(),
     ...(place === undefined ? {} : { worktree: z.boolean().optional() }),
-  const text = z.string().trim().min(1);
     ...(protocol.capabilities().model
       ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
       : {}),
     permissionMode: z.enum(permissionModes).optional(),
+    ...(profile === undefined ? {} : { profile: text.optional() }),
+    resumeAtReset: z.boolean().optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
   };
   const input: StandardSchemaV1<unknown, unknown> = z.union(
@@ -74,6 +79,9 @@ export function externalAgent(
     permissionMode: permissionModes[0],
     projectRules,
     place,
+    permissionModes,
+    profile,
+    mirrors,
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,

@@ -14,6 +14,7 @@ import { limitTask } from "./limits/limit-task.ts";
 import { askAboutLosses, askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
+import { takeProfile, type SessionProfile } from "./session-profile.ts";
 import { INTERRUPT, Messages, News, NEXT_INPUT, readInput, STEER } from "./turn-messages.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
@@ -21,6 +22,9 @@ export interface ExternalParts extends QuestionParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly folder: string;
   readonly permissionMode: string;
+  readonly permissionModes: readonly string[];
+  readonly profile: ((name: string) => SessionProfile) | undefined;
+  readonly mirrors: string | undefined;
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
@@ -43,12 +47,12 @@ interface Work {
   readonly questions: PermissionQuestions;
   /** The receipt of a turn that ended in order. */
   readonly receipt?: RestoreReceipt | undefined;
+  /** The vendor refused the turn before anything was used. */
+  readonly isUnbilled?: boolean;
 }
 
 export class ExternalAgentTurn {
   readonly #ctx: Context;
-  /** The vendor refused the turn before anything was used. */
-  readonly isUnbilled?: boolean;
   readonly #state: ExternalState;
   readonly #parts: ExternalParts;
 
@@ -73,7 +77,8 @@ export class ExternalAgentTurn {
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { protocol, folder, permissionMode, projectRules, place } = this.#parts;
+    const { protocol, folder, permissionMode, permissionModes, projectRules, place, profile, mirrors } =
+      this.#parts;
     const input = readInput(this.#ctx.input);
     const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
@@ -81,14 +86,18 @@ export class ExternalAgentTurn {
         ...(await protocol.find()),
         folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
         rules: projectRules?.read() ?? [],
+        ...(input.profile === undefined || profile === undefined
+          ? {}
+          : { taken: takeProfile(profile(input.profile), protocol, permissionModes, mirrors) }),
       }),
       { retry: PREPARE_RETRY },
     );
     const intent: ExternalIntent = {
       ...found,
       agentSessionId: this.#ctx.randomUuid(),
-      model: input.model ?? null,
-      permissionMode: input.permissionMode ?? permissionMode,
+      model: input.model ?? taken?.model ?? null,
+      permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
+      ...(taken === undefined ? {} : { profile: taken.intended }),
     };
     this.#ctx.appendEntry({ role: "user", content: input.text });
     return {
@@ -101,6 +110,7 @@ export class ExternalAgentTurn {
         isConversation: input.conversation === true,
         rules: [...(taken?.rules ?? []), ...rules],
         keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
+        resumeAtReset: input.resumeAtReset === true,
       },
     };
   }
@@ -110,7 +120,6 @@ export class ExternalAgentTurn {
     while (this.#ctx.hasSignal(INTERRUPT)) this.#ctx.takeSignal(INTERRUPT); // They were for the turn before.
     this.#ctx.appendEntry({ role: "user", content: text });
     return { state: { ...this.#state, isWaiting: false, request: text, prompt: text } };
-        resumeAtReset: input.resumeAtReset === true,
   }
 
   /** One run of the program, with everything that it reports. */
@@ -168,6 +177,7 @@ export class ExternalAgentTurn {
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
     if (losses !== undefined) return this.#restore(work.intent, losses);
+    if (limit !== undefined) return this.#awaitLimit(limit, work);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
     return this.#follow(end, work);
@@ -177,7 +187,6 @@ export class ExternalAgentTurn {
     const { intent } = work;
     const { name } = this.#parts.protocol;
     switch (end.type) {
-    if (limit !== undefined) return this.#awaitLimit(limit, work);
       case "answered":
         return this.#answer(end.text, work);
       case "unknown_session":
@@ -216,6 +225,7 @@ export class ExternalAgentTurn {
       ...this.#noted(work),
       mode: "resume",
       cutOffs: 0,
+      limitsInARow: 0,
       grants: [],
       hasActed: true,
       answer: text,
@@ -225,7 +235,6 @@ export class ExternalAgentTurn {
     if (undelivered.length > 0) {
       const prompt = undelivered.join("\n\n");
       return { state: { ...state, request: prompt, prompt } };
-      limitsInARow: 0,
     }
     return state.isConversation ? { state: { ...state, isWaiting: true } } : { done: text };
   }
@@ -242,6 +251,10 @@ export class ExternalAgentTurn {
 
   /** external-agent-2. */
   async #continueAfter(work: Work, why: string, cutOffs: number): Promise<Turn> {
+    return { state: await this.#continued(work, why, cutOffs) };
+  }
+
+  async #continued(work: Work, why: string, cutOffs: number): Promise<ExternalState> {
     const { entries, questions, messages } = work;
     const late = await questions.late();
     const asked = new Set(late.map(({ request }) => request.toolCallId));
@@ -251,10 +264,6 @@ export class ExternalAgentTurn {
       ...late.map(answerText),
       ...(await messages.undelivered()).map((text) => `The user has sent this message in between: ${text}`),
       `Verify what has already been done before you repeat anything, and then continue. The request was:\n\n${this.#state.request}`,
-    return { state: await this.#continued(work, why, cutOffs) };
-  }
-
-  async #continued(work: Work, why: string, cutOffs: number): Promise<ExternalState> {
     ].join("\n");
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
@@ -281,15 +290,6 @@ export class ExternalAgentTurn {
     };
   }
 
-  /** external-agent-6. */
-  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
-    const { name } = this.#parts.protocol;
-    const { request, prompt } = this.#state;
-    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
-    const chosen = await askAboutLosses(this.#ctx, asked);
-    this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
-    const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
-    if (chosen.mode === "resume") return { state };
   /** external-agent-7. */
   async #awaitLimit(limit: AgentLimit, work: Work): Promise<Turn> {
     const { name } = this.#parts.protocol;
@@ -303,6 +303,15 @@ export class ExternalAgentTurn {
     return { state: { ...state, limitsInARow } };
   }
 
+  /** external-agent-6. */
+  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
+    const { name } = this.#parts.protocol;
+    const { request, prompt } = this.#state;
+    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
+    const chosen = await askAboutLosses(this.#ctx, asked);
+    this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
+    if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
     return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
   }
@@ -352,6 +361,9 @@ const prices = modelPrices();
 const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
 const CUT_OFF = "Your previous turn was cut off before it ended.";
 const SUSPENDED = "Your previous turn was ended while it waited for a person.";
+const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
+/** How often in a row a limit is waited for without a person. */
+const LIMITS_MAX = 10;
 const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
 
 function added(sum: number | null, cost: number | undefined): number | null {
@@ -361,9 +373,6 @@ function added(sum: number | null, cost: number | undefined): number | null {
 function cutOffText(calls: readonly OpenCall[]): string {
   const named = calls.map((call) => `- ${callText(call.name, call.input)}`);
   if (named.length === 0) return "No tool call was under way as far as is known.";
-const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
-/** How often in a row a limit is waited for without a person. */
-const LIMITS_MAX = 10;
   return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
 }
 

@@ -24,6 +24,7 @@ import { CODEX } from "../external-agents/codex/codex-agent.ts";
 import { externalAgent } from "../external-agents/external-agent.ts";
 import type { ExternalAgentProtocol } from "../external-agents/external-agent-protocol.ts";
 import { LineAgent } from "../external-agents/lines/line-agent.ts";
+import type { SessionProfile } from "../external-agents/session-profile.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
 
 export type FakeName = "claude-code" | "codex" | "pi";
@@ -40,12 +41,14 @@ export class ExternalSession {
   readonly folder = join(this.home, "project");
   readonly environment: Record<string, string>;
   readonly #runtime: Runtime;
-  readonly #protocol: ExternalAgentProtocol;
+  readonly protocol: ExternalAgentProtocol;
+  readonly #profile: SessionProfile | undefined;
   #handle: SessionHandle<string> | undefined;
   /** Whether the session has stopped to wait since the last request. */
   #isWaiting = false;
 
-  constructor(name: FakeName, env: Readonly<Record<string, string>> = {}) {
+  constructor(name: FakeName, profile?: Omit<SessionProfile, "name">) {
+    this.#profile = profile && { ...profile, name: "p" };
     mkdirSync(join(this.home, "bin"));
     mkdirSync(this.folder);
     const { program, source } = FAKES[name];
@@ -73,7 +76,8 @@ export class ExternalSession {
   async converse(text: string, input: Readonly<Record<string, unknown>> = {}): Promise<Session> {
     const agent = externalAgent(this.protocol, {
       folder: this.folder,
-      permissionModes: ["default"],
+      permissionModes: ["default", "acceptEdits", "plan"],
+      profile: (name) => ({ rules: [], ...this.#profile, name }),
       mirrors: join(this.home, "mirrors"),
     });
     this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input });
@@ -93,10 +97,6 @@ export class ExternalSession {
     return this.rest();
   }
 
-  get handle(): SessionHandle<string> {
-    if (this.#handle === undefined) throw new Error("the session has not begun");
-    return this.#handle;
-  }
   /** Lets a paused session continue. */
   async unpause(): Promise<Session> {
     this.#isWaiting = false;
@@ -104,6 +104,10 @@ export class ExternalSession {
     return this.rest();
   }
 
+  get handle(): SessionHandle<string> {
+    if (this.#handle === undefined) throw new Error("the session has not begun");
+    return this.#handle;
+  }
 
   /** Waits until the session waits for a person again, is paused, or has ended. */
   async rest(): Promise<Session> {
@@ -116,10 +120,6 @@ export class ExternalSession {
     }
   }
 
-  /** The open question. */
-  async question(): Promise<string> {
-    const { waits } = await this.handle.session();
-    const wait = waits.find(({ type }) => type === "input");
   /** Waits until no process works in the folder. */
   async processesEnded(): Promise<void> {
     const isInFolder = (pid: string): boolean => {
@@ -132,6 +132,10 @@ export class ExternalSession {
     while (readdirSync("/proc").some(isInFolder)) await delay(20);
   }
 
+  /** The open question. */
+  async question(): Promise<string> {
+    const { waits } = await this.handle.session();
+    const wait = waits.find(({ type }) => type === "input");
     return wait?.type === "input" ? wait.prompt : "";
   }
 

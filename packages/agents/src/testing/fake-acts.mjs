@@ -89,10 +89,6 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       call("shell", { command: "sleep 1000" });
       spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
       return never();
-    case "use": // The value is a number of tokens.
-      use(Number(value));
-      return new Promise((resolve) => setTimeout(resolve, 300));
-    case "env":
     case "limit": // Once; the value says how long from now it lasts, in seconds.
       return once(word) ? fail("quota", Math.floor(Date.now() / 1_000) + Number(value)) : undefined;
     case "logged-out":
@@ -101,6 +97,10 @@ async function act(word, { call, result, ask, think, use, garbage }) {
     case "garbage":
       process.stdout.write('no JSON\n{"type": \n[1]\n\n');
       process.stdout.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
+    case "use": // The value is a number of tokens.
+      use(Number(value));
+      return new Promise((resolve) => setTimeout(resolve, 300));
+    case "env":
       return garbage();
     case "huge":
       process.stdout.on("error", () => process.exit(1));

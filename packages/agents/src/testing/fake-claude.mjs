@@ -183,9 +183,6 @@ async function act(word) {
     case "api-error":
       result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
       return process.exit(1);
-    case "exit":
-      process.stderr.write("error: unknown option '--verbose'\n");
-      return process.exit(1);
     case "limit": {
       // Once; the value says how long from now it lasts, in seconds.
       if (!once(word)) return undefined;
@@ -204,6 +201,9 @@ async function act(word) {
     default:
       return undefined;
   }
+    case "exit":
+      process.stderr.write("error: unknown option '--verbose'\n");
+      return process.exit(1);
 }
 
 let running = false;

@@ -7,8 +7,11 @@ import {
   ClaudeCode,
   CODEX,
   externalAgent,
+  findProfile,
   LineAgent,
   PI,
+  takeProfile,
+  type AgentPlaces,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -53,9 +56,10 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
     known.get(key) ??
     externalAgent(protocol, {
       folder: io.cwd,
-      permissionModes: MODES[name] ?? ["default"],
+      permissionModes: modesOf(name),
       projectRules: projectRulesOf(places),
-      mirrors: join(dirname(places.trustFile), "external-sessions"),
+      profile: (profile) => findProfile(profile, places),
+      mirrors: mirrorsOf(places),
       place: async (task, inWorktree) => {
         const workspace = inWorktree ? "worktree" : "shared";
         return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
@@ -63,6 +67,22 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
     });
   known.set(key, agent);
   return agent;
+}
+
+/** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
+export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
+  const name = EXTERNAL_AGENT_NAMES.find((one) => one === agent)!;
+  const places = agentPlaces(io);
+  takeProfile(findProfile(profile, places), protocolOf(name, io), modesOf(name), mirrorsOf(places));
+}
+
+function modesOf(name: ExternalAgentName): readonly [string, ...string[]] {
+  return MODES[name] ?? ["default"];
+}
+
+/** The folder for copies of the programs' own files. */
+function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+  return join(dirname(trustFile), "external-sessions");
 }
 
 export interface ExternalProgram {

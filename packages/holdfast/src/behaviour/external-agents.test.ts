@@ -311,6 +311,17 @@ describe("a program that is not as expected", () => {
 
   test("a refused key pauses the session, and the command says how to sign in", async () => {
     const { stderr } = await run("run", "claude-code", "api-error", "--session", "s");
+  test("a profile that is not there, or that would permit more by a project's file, is refused before anything starts", async () => {
+    const missing = await run("run", "claude-code", "hello", "--profile", "none");
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain('no profile "none"');
+    mkdirSync(project.path("work/.holdfast/profiles"), { recursive: true });
+    writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
+    const wide = await project.shell("cd work && holdfast agents check");
+    expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
+    expect(existsSync(project.path("claude.log"))).toBe(false);
+  });
+
     expect(stderr).toMatch(/Invalid API key[^]*\/login/);
     expect((await project.shown("s")).status).toBe("paused");
   });

@@ -72,7 +72,15 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    return { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "anthropic/" };
+    return {
+      steer: "inject",
+      resume: "id",
+      usage: "message",
+      model: true,
+      pricePrefix: "anthropic/",
+      profileFields: ["settings", "mcpServers"],
+      signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
+    };
   }
 
   find(): Promise<{ readonly program: string; readonly version: string }> {
@@ -119,6 +127,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
         "--permission-prompt-tool",
         "stdio",
         ...(intent.model === null ? [] : ["--model", intent.model]),
+        ...profileArguments(intent.profile),
         ...session,
       ],
       cwd: intent.folder,
@@ -262,6 +271,14 @@ class ClaudeTurn implements ExternalAgent {
     const message = whyDied(report, redactor, garbageText(messages.garbage));
     return { type: "died", message, hasStarted: messages.hasStarted };
   }
+}
+
+function profileArguments(profile: ExternalTurn["intent"]["profile"]): readonly string[] {
+  const { settings = null, mcpFile = null } = profile ?? {};
+  return [
+    ...(settings === null ? [] : ["--settings", settings]),
+    ...(mcpFile === null ? [] : ["--mcp-config", mcpFile]),
+  ];
 }
 
 function garbageText(garbage: string | undefined): string {

@@ -46,11 +46,14 @@ export function isAnthropicApi(own: Environment): boolean {
   return url === "" || URL.parse(url)?.hostname === "api.anthropic.com";
 }
 
-export function claudeTraces(own: Environment, { agentSessionId, folder }: ExternalIntent): AgentTraces {
+export function claudeTraces(
+  own: Environment,
+  { agentSessionId, folder, profile }: ExternalIntent,
+): AgentTraces {
   const base = own["CLAUDE_CONFIG_DIR"] ?? join(own["HOME"] ?? "/", ".claude");
   return {
     sessions: { folder: join(base, "projects"), ending: `${agentSessionId}.jsonl` },
-    mcpFiles: [join(folder, ".mcp.json")],
+    mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],
     environment: tracedVariables(own, SETTINGS, KEYS),
   };
 }
