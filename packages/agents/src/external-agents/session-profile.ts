@@ -12,6 +12,9 @@ import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
 import type { PermissionRule } from "../agent-files/agent-record.ts";
 import type { ExternalAgentProtocol, IntendedProfile } from "./external-agent-protocol.ts";
 
+/** The beginning of the names of files with MCP servers. */
+export const KEPT_SERVERS = "servers-";
+
 export interface SessionProfile {
   readonly name: string;
   readonly agent?: string | undefined;
@@ -76,7 +79,10 @@ function keepServers(mcpServers: Readonly<Record<string, unknown>>, folder: stri
       fix: "give the option, or take `mcpServers` out of the profile",
     });
   const text = `${JSON.stringify({ mcpServers }, null, 2)}\n`;
-  const path = join(folder, `servers-${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`);
+  const path = join(
+    folder,
+    `${KEPT_SERVERS}${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`,
+  );
   makePrivateFolder(folder);
   if (!existsSync(path)) createPrivate(path, text);
   return path;

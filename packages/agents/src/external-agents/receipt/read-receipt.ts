@@ -14,6 +14,7 @@ import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runt
 import { parseStatus } from "../../tasks/git.ts";
 import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import { KEPT_SERVERS } from "../session-profile.ts";
 import {
   compareReceipt,
   intendedParts,
@@ -93,10 +94,11 @@ export async function checkReceipt(
   return { differences: compareReceipt(receipt, found), putBack };
 }
 
-/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session. */
+/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews MCP servers. */
 async function prune(mirrors: string): Promise<void> {
   const oldest = Date.now() - MIRROR_DAYS * 24 * 3_600_000;
-  for (const name of await readdir(mirrors).catch(() => [])) {
+  const names = await readdir(mirrors).catch(() => []);
+  for (const name of names.filter((one) => !one.startsWith(KEPT_SERVERS))) {
     const path = join(mirrors, name);
     const facts = await stat(path).catch(() => undefined);
     if (facts !== undefined && facts.mtimeMs < oldest) await rm(path, { force: true });
