@@ -44,14 +44,14 @@ function once(word) {
 
 export const record = (file, line) => appendFileSync(join(HOME, file), `${line}\n`);
 
-/** Does what the prompt says. @returns the last words. */
+/** Does what the prompt says. `memory` of the speech is the file of the session. @returns the last words. */
 export async function doActs(prompt, speech) {
   const words = prompt.split("\n").at(-1).split(" ");
   for (const word of words) await act(word, speech);
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, use, garbage }) {
+async function act(word, { call, result, ask, think, use, garbage, memory, fail }) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -62,9 +62,13 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       return result(id, `wrote ${value}`, false);
     }
     case "step": {
+      // The program remembers in its session which steps it has done.
+      if (existsSync(memory()) && readFileSync(memory(), "utf8").includes(`"step ${value} done"`))
+        return undefined;
       const id = call("shell", { command: `step ${value}` });
       await new Promise((resolve) => setTimeout(resolve, 100));
       appendFileSync("steps", `${value}\n`);
+      appendFileSync(memory(), `"step ${value} done"\n`);
       return result(id, `step ${value} is done`, false);
     }
     case "ask": {
@@ -93,14 +97,14 @@ async function act(word, { call, result, ask, think, use, garbage }) {
       return once(word) ? fail("quota", Math.floor(Date.now() / 1_000) + Number(value)) : undefined;
     case "logged-out":
       return once(word) ? fail("auth_required") : undefined;
-      return result(call("shell", { command: "env" }), JSON.stringify(process.env), false);
-    case "garbage":
-      process.stdout.write('no JSON\n{"type": \n[1]\n\n');
-      process.stdout.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
     case "use": // The value is a number of tokens.
       use(Number(value));
       return new Promise((resolve) => setTimeout(resolve, 300));
     case "env":
+      return result(call("shell", { command: "env" }), JSON.stringify(process.env), false);
+    case "garbage":
+      process.stdout.write('no JSON\n{"type": \n[1]\n\n');
+      process.stdout.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
       return garbage();
     case "huge":
       process.stdout.on("error", () => process.exit(1));
