@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -146,6 +146,9 @@ async function act(word) {
       store(`step ${value} done`);
       return toolResult(callId, `step ${value} is done`);
     }
+    case "rm-folder":
+      rmSync(process.cwd(), { recursive: true });
+      return toolResult(toolCall("Bash", { command: "rm -rf ." }), "removed");
     case "env":
       return toolResult(toolCall("Bash", { command: "env" }), JSON.stringify(process.env));
     case "die": // In the middle of a call of a tool.
@@ -198,12 +201,12 @@ async function act(word) {
       if (!once(word)) return undefined;
       result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
       return process.exit(1);
-    default:
-      return undefined;
-  }
     case "exit":
       process.stderr.write("error: unknown option '--verbose'\n");
       return process.exit(1);
+    default:
+      return undefined;
+  }
 }
 
 let running = false;
