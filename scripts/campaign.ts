@@ -1,8 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, stack-kills, streams, crash-points, postgres, simulation, nemesis, fleet-kills,
-//                             conformance, command-lines, boundaries, mcp, page, bench, mutants
+//   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, streams, crash-points, postgres,
+//                             simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, page, bench,
+//                             mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -14,6 +15,10 @@
 //                              fault that this machine cannot make is skipped by name
 //   -- stack-kills --kills N --seed N
 //                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
+//   -- external-kills --kills N
+//                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
+//   -- worktree-kills --kills N
+//                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
 //                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
@@ -52,6 +57,8 @@ const { values, positionals } = readArguments(
 );
 const kills = readWhole("kills", values.kills ?? "500");
 const stackKills = readWhole("kills", values.kills ?? "100");
+const externalKills = readWhole("kills", values.kills ?? "100");
+const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
@@ -91,6 +98,24 @@ const CAMPAIGNS: readonly Campaign[] = [
           "packages/holdfast/src/behaviour/external-tree.test.ts",
         ],
         { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
+      ),
+  },
+  {
+    name: "external-kills",
+    run: () =>
+      runTests(
+        `${externalKills} kills of the supervising process for each of Claude Code, Codex, Pi, ACP and JSON lines, as fakes`,
+        ["packages/holdfast/src/behaviour/external-kills.test.ts"],
+        { HOLDFAST_KILLS: String(externalKills) },
+      ),
+  },
+  {
+    name: "worktree-kills",
+    run: () =>
+      runTests(
+        `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
+        ["packages/agents/src/worktrees/worktrees-kill.test.ts"],
+        { HOLDFAST_KILLS: String(worktreeKills) },
       ),
   },
   { name: "stack-kills", run: killStack },

@@ -31,6 +31,10 @@ export interface ExternalAgentCapabilities {
   readonly model: boolean;
   /** Stands before the name of a model in our table of prices. Without it no price is known before a turn. */
   readonly pricePrefix?: string;
+  /** The fields of a profile that the program takes, besides the model, the permission mode and rules. */
+  readonly profileFields?: readonly ("settings" | "mcpServers")[];
+  /** How a person signs in: what to do, beginning with a verb. */
+  readonly signIn?: string;
 }
 
 /** All that must be the same again when the session is resumed. Recorded before a process is started (external-agent-protocol-1). */
@@ -46,6 +50,16 @@ export interface ExternalIntent {
   /** `null` for the one that the agent's own settings choose. */
   readonly model: string | null;
   readonly permissionMode: string;
+  /** The additions of a profile. Absent without one. */
+  readonly profile?: IntendedProfile;
+}
+
+export interface IntendedProfile {
+  readonly name: string;
+  /** Settings of the program as JSON text; `null` for none. */
+  readonly settings: string | null;
+  /** The file with the MCP servers of the profile, for this user alone; `null` for none. */
+  readonly mcpFile: string | null;
 }
 
 /** One turn: the intent, and the prompt that begins it. */
@@ -95,6 +109,19 @@ export type PermissionAnswer =
   /** The message is for the agent to read. */
   | { readonly allowed: false; readonly message: string };
 
+/** The files of a session that the program keeps outside of our record, for the restore receipt. */
+export interface AgentTraces {
+  /** The folder below which the program stores its sessions, and how the name of the file of this one ends. */
+  readonly sessions: { readonly folder: string; readonly ending: string };
+  /** Files that name MCP servers. A file that is not there has no hash. */
+  readonly mcpFiles: readonly string[];
+  /** The variables that the program gets for itself: settings with their values, and the names of keys. */
+  readonly environment: {
+    readonly settings: Readonly<Record<string, string>>;
+    readonly keys: readonly string[];
+  };
+}
+
 /** How our rules see a call of an agent's tool. */
 export interface RuledCall {
   /** Our name for the tool, if it is one of ours. */
@@ -108,7 +135,14 @@ export interface RuledCall {
 export type ExternalEnd =
   | { readonly type: "answered"; readonly text: string }
   /** The agent reports an error, such as a refused key. */
-  | { readonly type: "error"; readonly message: string }
+  | {
+      readonly type: "error";
+      readonly message: string;
+      /** The cause, where the agent says more than the message: its account has reached a limit, or nobody is signed in. */
+      readonly cause?: "quota" | "auth_required";
+      /** When the limit ends. Epoch milliseconds. */
+      readonly resetsAt?: number;
+    }
   /** external-agent-protocol-4. */
   | { readonly type: "unknown_session" }
   /** The program ended before its turn did. */
@@ -148,6 +182,8 @@ export interface ExternalAgentProtocol {
   resume(turn: ExternalTurn): Promise<ExternalAgent>;
   /** A call of one of its tools in the words of our permission rules. Pure. */
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall;
+  /** `undefined` where the adapter does not know them. Reads no file. */
+  traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */
   endLost(tag: string): Promise<void>;
 }

@@ -9,6 +9,8 @@
 //   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
 //       person is asked (`lost-session.ts`). No session is silently empty.
 //   external-agent-4. A cost that is not known is `null` and never zero.
+//   external-agent-7. A limit of the agent's account, or a missing sign-in, pauses the session and is never the end of its work.
+//   external-agent-6. A safe point has a restore receipt (`receipt/`). Where a resume would lack something of it, a person decides first.
 //   external-agent-5. The program's session has one owner: a fork of ours is refused.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
@@ -19,7 +21,9 @@ import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
 import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
+import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./lost-session.ts";
+import type { SessionProfile } from "./session-profile.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
 export interface ExternalAgentOptions {
@@ -34,6 +38,10 @@ export interface ExternalAgentOptions {
   readonly projectRules?: ProjectRules;
   /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
   readonly agents?: readonly Agent[];
+  /** Finds a profile by its name. Without it no session may ask for one. */
+  readonly profile?: (name: string) => SessionProfile;
+  /** The folder for copies of the program's own session files. Without it there are no copies. */
+  readonly mirrors?: string;
   /** The permission modes that a session may ask for; the first is the default. */
   readonly permissionModes: readonly [string, ...string[]];
 }
@@ -45,8 +53,9 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules, place, agents = [] }: ExternalAgentOptions,
+  { folder, permissionModes, projectRules, place, agents = [], mirrors, profile }: ExternalAgentOptions,
 ): Agent<unknown, string> {
+  const text = z.string().trim().min(1);
   const options = {
     conversation: z.boolean().optional(),
     ...(place === undefined ? {} : { worktree: z.boolean().optional() }),
@@ -54,9 +63,10 @@ export function externalAgent(
       ? { model: z.string().regex(MODEL, "expected the name of a model").optional() }
       : {}),
     permissionMode: z.enum(permissionModes).optional(),
+    ...(profile === undefined ? {} : { profile: text.optional() }),
+    resumeAtReset: z.boolean().optional(),
     keepAliveMs: z.int().min(0).max(KEEP_ALIVE_MS_MAX).optional(),
   };
-  const text = z.string().trim().min(1);
   const input: StandardSchemaV1<unknown, unknown> = z.union(
     [text, z.strictObject({ text, ...options }), z.strictObject({ prompt: text, ...options })],
     {
@@ -64,7 +74,7 @@ export function externalAgent(
     },
   );
   const live: LiveTurns = new Map();
-  const task = turnTask(protocol, live, agents.length > 0);
+  const task = turnTask({ protocol, live, startsAgents: agents.length > 0, mirrors });
   const parts: ExternalParts = {
     protocol,
     task,
@@ -74,6 +84,9 @@ export function externalAgent(
     projectRules,
     place,
     agents,
+    permissionModes,
+    profile,
+    mirrors,
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,
@@ -81,7 +94,7 @@ export function externalAgent(
       place === undefined ? `Sessions of ${protocol.name}.` : `Sessions of ${protocol.name}. ${INPUT_TEXT}`,
     input,
     agents,
-    tasks: [task, summaryTask],
+    tasks: [task, summaryTask, limitTask],
     state: { version: 1, initial: () => FIRST_STATE },
     limitsTurns: true,
     turn: (ctx, state) => new ExternalAgentTurn(ctx, state, parts).take(),

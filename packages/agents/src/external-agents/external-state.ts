@@ -4,6 +4,7 @@ import type { PermissionRule } from "../agent-files/agent-record.ts";
 import type { Grant } from "./permission-questions.ts";
 import type { ExternalIntent } from "./external-agent-protocol.ts";
 import type { DoneCall } from "./way-back/way-back-calls.ts";
+import type { RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 export interface ExternalState {
   /** `null` before the session is prepared. */
@@ -36,6 +37,12 @@ export interface ExternalState {
   readonly doneCalls?: readonly DoneCall[];
   /** How long a process waits for the answer to its question. Milliseconds. */
   readonly keepAliveMs: number;
+  /** Whether a usage limit of the agent's account is waited for without a person. */
+  readonly resumeAtReset?: boolean;
+  /** Turns in a row that a limit of the agent's account has ended. */
+  readonly limitsInARow?: number;
+  /** The receipt of the last safe point, which is checked before a resume. Absent in states of earlier versions. */
+  readonly receipt?: RestoreReceipt | null;
 }
 
 /** The sums over the session. */

@@ -9,11 +9,15 @@ import { modelPrices } from "../models/prices.ts";
 import { EventEntries, type OpenCall } from "./event-entries.ts";
 import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
-import { askToStartAfresh } from "./lost-session.ts";
+import type { AgentLimit } from "./limits/agent-limit.ts";
+import { limitTask } from "./limits/limit-task.ts";
+import { askAboutLosses, askToStartAfresh } from "./lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
 import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
+import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
+import { takeProfile, type SessionProfile } from "./session-profile.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts {
@@ -21,6 +25,9 @@ export interface ExternalParts extends QuestionParts {
   readonly folder: string;
   readonly permissionMode: string;
   readonly agents: readonly Agent[];
+  readonly permissionModes: readonly string[];
+  readonly profile: ((name: string) => SessionProfile) | undefined;
+  readonly mirrors: string | undefined;
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
@@ -42,6 +49,10 @@ interface Work {
   readonly messages: Messages;
   readonly questions: PermissionQuestions;
   readonly calls: WayBackCalls;
+  /** The receipt of a turn that ended in order. */
+  readonly receipt?: RestoreReceipt | undefined;
+  /** The vendor refused the turn before anything was used. */
+  readonly isUnbilled?: boolean;
 }
 
 export class ExternalAgentTurn {
@@ -70,22 +81,27 @@ export class ExternalAgentTurn {
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { protocol, folder, permissionMode, projectRules, place } = this.#parts;
+    const { protocol, folder, permissionMode, permissionModes, projectRules, place, profile, mirrors } =
+      this.#parts;
     const input = readInput(this.#ctx.input);
-    const { rules, ...found } = await this.#ctx.run(
+    const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
       async (task) => ({
         ...(await protocol.find()),
         folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
         rules: projectRules?.read() ?? [],
+        ...(input.profile === undefined || profile === undefined
+          ? {}
+          : { taken: takeProfile(profile(input.profile), protocol, permissionModes, mirrors) }),
       }),
       { retry: PREPARE_RETRY },
     );
     const intent: ExternalIntent = {
       ...found,
       agentSessionId: this.#ctx.randomUuid(),
-      model: input.model ?? null,
-      permissionMode: input.permissionMode ?? permissionMode,
+      model: input.model ?? taken?.model ?? null,
+      permissionMode: input.permissionMode ?? taken?.permissionMode ?? permissionMode,
+      ...(taken === undefined ? {} : { profile: taken.intended }),
     };
     this.#ctx.appendEntry({ role: "user", content: input.text });
     return {
@@ -96,8 +112,9 @@ export class ExternalAgentTurn {
         request: input.text,
         prompt: input.text,
         isConversation: input.conversation === true,
-        rules,
+        rules: [...(taken?.rules ?? []), ...rules],
         keepAliveMs: input.keepAliveMs ?? this.#state.keepAliveMs,
+        resumeAtReset: input.resumeAtReset === true,
       },
     };
   }
@@ -112,7 +129,7 @@ export class ExternalAgentTurn {
   /** One run of the program, with everything that it reports. */
   async #work(intent: ExternalIntent): Promise<Turn> {
     const ctx = this.#ctx;
-    const { mode, prompt, keepAliveMs, boundId } = this.#state;
+    const { mode, prompt, keepAliveMs, boundId, receipt } = this.#state;
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
@@ -124,7 +141,15 @@ export class ExternalAgentTurn {
     const messages = new Messages(ctx, this.#parts.live);
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx
-      .scheduleTask(this.#parts.task, { intent, boundId, mode, prompt, keepAliveMs, ...limits })
+      .scheduleTask(this.#parts.task, {
+        intent,
+        boundId,
+        mode,
+        prompt,
+        keepAliveMs,
+        ...limits,
+        ...(mode === "resume" && receipt ? { receipt } : {}),
+      })
       .then(
         (output) => ({ output }),
         (error: unknown) => ({ error }),
@@ -153,10 +178,14 @@ export class ExternalAgentTurn {
     }
   }
 
-  async #finish({ end, isOverBudget, isSuspended, reports }: TurnOutput, work: Work): Promise<Turn> {
+  async #finish(output: TurnOutput, given: Work): Promise<Turn> {
+    const { end, isOverBudget, isSuspended, reports, receipt, losses, limit } = output;
+    const work: Work = { ...given, receipt };
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
+    if (losses !== undefined) return this.#restore(work.intent, losses);
+    if (limit !== undefined) return this.#awaitLimit(limit, work);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
     return this.#follow(end, work);
@@ -206,6 +235,7 @@ export class ExternalAgentTurn {
       ...this.#noted(work),
       mode: "resume",
       cutOffs: 0,
+      limitsInARow: 0,
       grants: [],
       doneCalls: [],
       hasActed: true,
@@ -233,6 +263,10 @@ export class ExternalAgentTurn {
 
   /** external-agent-2. */
   async #continueAfter(work: Work, why: string, cutOffs: number): Promise<Turn> {
+    return { state: await this.#continued(work, why, cutOffs) };
+  }
+
+  async #continued(work: Work, why: string, cutOffs: number): Promise<ExternalState> {
     const { entries, questions, messages } = work;
     const late = await questions.late();
     const made = await work.calls.late((tool) => entries.resultsOf(tool));
@@ -247,14 +281,14 @@ export class ExternalAgentTurn {
     ].join("\n");
     entries.closeCalls();
     this.#ctx.appendEntry({ role: "user", content: prompt });
-    return { state: { ...this.#noted(work), mode: "resume", prompt, cutOffs } };
+    return { ...this.#noted(work), mode: "resume", prompt, cutOffs };
   }
 
   /** external-agent-3. */
   async #startAfresh(intent: ExternalIntent): Promise<Turn> {
     const { hasActed, request } = this.#state;
     const { name } = this.#parts.protocol;
-    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null };
+    const fresh: ExternalState = { ...this.#state, mode: "start", boundId: null, receipt: null };
     if (!hasActed && this.#state.mode === "resume") {
       this.#ctx.appendEntry({
         role: "user",
@@ -270,11 +304,37 @@ export class ExternalAgentTurn {
     };
   }
 
+  /** external-agent-7. */
+  async #awaitLimit(limit: AgentLimit, work: Work): Promise<Turn> {
+    const { name } = this.#parts.protocol;
+    const { signIn = `sign in with the program of ${name}` } = this.#parts.protocol.capabilities();
+    const limitsInARow = (this.#state.limitsInARow ?? 0) + 1;
+    const resumeAtReset = this.#state.resumeAtReset === true && limitsInARow <= LIMITS_MAX;
+    await this.#ctx.scheduleTask(limitTask, { agent: name, limit, signIn, resumeAtReset });
+    if (!work.entries.hasStarted) return { state: { ...this.#state, limitsInARow } };
+    const isUnbilled = work.entries.usage.length === 0 && !work.entries.hasActed;
+    const state = await this.#continued({ ...work, isUnbilled }, LIMITED, this.#state.cutOffs);
+    return { state: { ...state, limitsInARow } };
+  }
+
+  /** external-agent-6. */
+  async #restore(intent: ExternalIntent, losses: readonly string[]): Promise<Turn> {
+    const { name } = this.#parts.protocol;
+    const { request, prompt } = this.#state;
+    const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
+    const chosen = await askAboutLosses(this.#ctx, asked);
+    this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
+    const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
+    if (chosen.mode === "resume") return { state };
+    const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
+    return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
+  }
+
   #modeAfter(entries: EventEntries): "start" | "resume" {
     return entries.hasStarted ? "resume" : this.#state.mode;
   }
 
-  #noted({ entries, questions, calls }: Work): ExternalState {
+  #noted({ entries, questions, calls, receipt, isUnbilled = false }: Work): ExternalState {
     const { usage, hasActed, model, boundId } = this.#state;
     return {
       ...this.#state,
@@ -284,8 +344,9 @@ export class ExternalAgentTurn {
       hasActed: hasActed || entries.hasActed,
       model: entries.model ?? model,
       boundId: entries.boundId ?? boundId,
+      receipt: receipt ?? afterCutOff(this.#state.receipt ?? null),
       // external-agent-4. A turn without a report has cost something nevertheless.
-      usage: (entries.usage.length === 0 ? [UNKNOWN_USAGE] : entries.usage).reduce(
+      usage: (entries.usage.length === 0 && !isUnbilled ? [UNKNOWN_USAGE] : entries.usage).reduce(
         (sum, one) => ({
           inputTokens: sum.inputTokens + one.inputTokens,
           outputTokens: sum.outputTokens + one.outputTokens,
@@ -315,6 +376,9 @@ const prices = modelPrices();
 const UNKNOWN_USAGE: TokenUsage = { model: "unknown", inputTokens: 0, outputTokens: 0 };
 const CUT_OFF = "Your previous turn was cut off before it ended.";
 const SUSPENDED = "Your previous turn was ended while it waited for a person.";
+const LIMITED = "Your previous turn was ended by a limit of your account, which has passed.";
+/** How often in a row a limit is waited for without a person. */
+const LIMITS_MAX = 10;
 const OVER_BUDGET = "Your session reached the limit of its budget, which has been raised.";
 
 function added(sum: number | null, cost: number | undefined): number | null {

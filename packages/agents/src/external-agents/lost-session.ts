@@ -1,4 +1,5 @@
 // Decides with a person how work continues whose external agent does not know its session any more (`askToStartAfresh`).
+// `askAboutLosses` does the same for an agent that lacks something of its restore receipt.
 //
 //   lost-session-1. A person decides. Nothing is started before, and a refusal ends the session with `restore_incomplete`.
 //   lost-session-2. A new session of the program is told what ours has recorded, up to a limit, and what it has no record of.
@@ -26,7 +27,7 @@ export const summaryTask = defineTask<SummaryInput, string>({
  * @throws HoldfastError `restore_incomplete` when the person refuses.
  */
 export async function askToStartAfresh(
-  ctx: Pick<AgentContext, "requestInput" | "scheduleTask" | "conversation">,
+  ctx: Context,
   { name, lostId, request }: { readonly name: string; readonly lostId: string; readonly request: string },
 ): Promise<string> {
   const { approved, reason } = await ctx.requestInput({
@@ -43,11 +44,79 @@ export async function askToStartAfresh(
         fix: "start a new session, and describe in its prompt what was done (`holdfast logs`)",
       },
     );
+  return freshPrompt(ctx, request);
+}
+
+type Context = Pick<AgentContext, "requestInput" | "scheduleTask" | "conversation">;
+
+async function freshPrompt(ctx: Context, request: string, gone = ""): Promise<string> {
   const summary = await ctx.scheduleTask(summaryTask, { messages: ctx.conversation() });
   return [
     "You have begun this work in a session that is lost. You remember nothing of it. The record below is not complete.",
+    ...(gone === "" ? [] : [gone]),
     "Verify what has already been done before you repeat anything, and then continue.",
     `The record:\n\n${summary}`,
     `The request was:\n\n${request}`,
   ].join("\n\n");
+}
+
+/** The answers to the question about losses. */
+const CHOICES = { continue: "continue", afresh: "start afresh", stop: "stop" } as const;
+type Choice = keyof typeof CHOICES;
+
+export interface AskedLosses {
+  readonly name: string;
+  readonly lostId: string;
+  readonly request: string;
+  /** The prompt of the turn that did not begin. */
+  readonly prompt: string;
+  readonly losses: readonly string[];
+}
+
+/**
+ * How the session continues though something is lost, as a person chooses (lost-session-1).
+ *
+ * @throws HoldfastError `restore_incomplete` when the person stops the session.
+ */
+export async function askAboutLosses(
+  ctx: Context,
+  { name, lostId, request, prompt, losses }: AskedLosses,
+): Promise<{ readonly mode: "start" | "resume"; readonly prompt: string }> {
+  const list = losses.map((text) => `- ${text}`).join("\n");
+  const gone = `This is gone since your last turn, and it was not your doing:\n${list}`;
+  switch (await choose(ctx, name, lostId, losses)) {
+    case "continue":
+      return { mode: "resume", prompt: `${gone}\n\n${prompt}` };
+    case "afresh":
+      return { mode: "start", prompt: await freshPrompt(ctx, request, gone) };
+    case "stop":
+      throw new HoldfastError(
+        "restore_incomplete",
+        `the session of ${name} was stopped, because something that it needs is gone`,
+        {
+          got: losses.join("; "),
+          expected: "all that the restore receipt of its last turn names",
+          fix: "bring back what is gone, and describe in the prompt of a new session what was done (`holdfast logs`)",
+        },
+      );
+  }
+}
+
+async function choose(
+  ctx: Context,
+  name: string,
+  lostId: string,
+  losses: readonly string[],
+): Promise<Choice> {
+  const ways = Object.keys(CHOICES).map((one) => JSON.stringify(one));
+  for (let problem = ""; ; problem = "That is none of the answers. ") {
+    const answer = await ctx.requestInput<unknown>(
+      {
+        prompt: `${problem}${name} lacks something of its last turn (restore_incomplete): ${losses.join("; ")}. Answer with ${ways.join(", ")}`,
+        details: { agent: name, session: lostId, lost: losses, choices: CHOICES },
+      },
+      { answer: "any" },
+    );
+    if (typeof answer === "string" && Object.hasOwn(CHOICES, answer)) return answer as Choice;
+  }
 }

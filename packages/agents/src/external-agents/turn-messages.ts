@@ -18,6 +18,10 @@ export interface TurnInput {
   readonly model?: string;
   readonly permissionMode?: string;
   readonly keepAliveMs?: number;
+  /** The name of a profile. */
+  readonly profile?: string;
+  /** A usage limit of the agent's account is waited for without a person. */
+  readonly resumeAtReset?: boolean;
   /** The session works in a git worktree of its own. */
   readonly worktree?: boolean;
 }

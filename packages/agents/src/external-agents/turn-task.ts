@@ -5,6 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+//   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
@@ -22,6 +23,9 @@ import type {
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
+import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
+import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
+import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 
 /** The name of the signals with events. */
 export const REPORT_SIGNAL = "external_agent.report";
@@ -42,6 +46,8 @@ export interface TurnRequest {
   /** The rest of the budget; `null` without a limit. */
   readonly tokensLeft: number | null;
   readonly costMicroUsdLeft: number | null;
+  /** turn-task-7. Absent where nothing is checked. */
+  readonly receipt?: RestoreReceipt;
 }
 
 export interface TurnOutput {
@@ -50,6 +56,12 @@ export interface TurnOutput {
   /** turn-task-4. */
   readonly isSuspended: boolean;
   readonly reports: number;
+  /** Taken where the turn ended in order. */
+  readonly receipt?: RestoreReceipt;
+  /** The turn ended by a limit of the agent's account. */
+  readonly limit?: AgentLimit;
+  /** turn-task-7. The turn did not begin. */
+  readonly losses?: readonly string[];
 }
 
 const SILENCE_MS = 60_000;
@@ -114,8 +126,16 @@ export class LiveTurn {
   }
 }
 
-/** @param startsAgents whether the agent may start others. */
-export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns, startsAgents = false) {
+/** The surroundings of the turns of one external agent. */
+interface TurnPlace extends ReceiptPlace {
+  readonly live: LiveTurns;
+  /** Whether the agent may start others. */
+  readonly startsAgents: boolean;
+}
+
+/** @param place `mirrors` is the folder for copies of session files. */
+export function turnTask(place: TurnPlace) {
+  const { protocol } = place;
   const { pricePrefix = `${protocol.name}/` } = protocol.capabilities();
   return defineTask<TurnRequest, TurnOutput>({
     name: `${protocol.name}:turn`,
@@ -125,7 +145,7 @@ export function turnTask(protocol: ExternalAgentProtocol, live: LiveTurns, start
       maxTokens: 0, // Nobody can tell what a turn will use. The turn is ended at the limit (turn-task-5).
       ...(intent.model === null ? {} : { model: `${pricePrefix}${intent.model}` }),
     }),
-    run: (request, task) => carryOut({ protocol, live, startsAgents }, request, task),
+    run: (request, task) => carryOut(place, request, task),
     endLost: (request) => protocol.endLost(tagOf((request as TurnRequest).intent)),
   });
 }
@@ -135,33 +155,37 @@ function tagOf({ agentSessionId }: ExternalIntent): string {
   return `external:${agentSessionId}`;
 }
 
-async function carryOut(
-  {
-    protocol,
-    live,
-    startsAgents,
-  }: {
-    readonly protocol: ExternalAgentProtocol;
-    readonly live: LiveTurns;
-    readonly startsAgents: boolean;
-  },
-  request: TurnRequest,
-  task: TaskContext,
-): Promise<TurnOutput> {
+async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContext): Promise<TurnOutput> {
   const { sessionId, signal } = task;
+  const { protocol, live, startsAgents } = place;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
-  const { intent, boundId, prompt, mode } = request;
+  const { intent, boundId, mode } = request;
   const tag = tagOf(intent);
   await protocol.endLost(tag);
+  const checked = await check(place, request);
+  if (checked.losses !== undefined)
+    return {
+      end: { type: "unknown_session" },
+      losses: checked.losses,
+      isOverBudget: false,
+      isSuspended: false,
+      reports: 0,
+    };
   const calls = new PendingCalls();
   const wayBack = await openWayBack((call, gone) => calls.carryOut(call, gone), wayBackTools(startsAgents));
-  const turn = { intent, boundId, prompt, tag, wayBack };
-  const agent = await (mode === "start" ? protocol.start(turn) : protocol.resume(turn));
+  const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack };
+  const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
+  const agent = await begun.catch((error: unknown) => {
+    wayBack.close();
+    throw error;
+  });
   const own = new LiveTurn(agent, request.keepAliveMs, calls);
   live.set(sessionId, own);
   const abort = (): void => void agent.abort();
   const reports = new Reports(task, abort);
+  let bound = boundId;
+  if (checked.notice !== undefined) reports.add({ type: "notice", text: checked.notice });
   const wrapUp = async (): Promise<void> => {
     if ((await agent.steer(WRAP_UP)) === "injected")
       task.progress({ notice: "the agent was told that its budget is nearly used up" });
@@ -182,6 +206,7 @@ async function carryOut(
     agent.subscribe((event) => {
       silence.refresh();
       own.note(event);
+      if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
       if (event.type === "usage") {
         task.reportUsage(event.usage);
@@ -192,7 +217,17 @@ async function carryOut(
     const end = await agent.ended;
     const count = await reports.end();
     signal.throwIfAborted();
-    return { end, isOverBudget: fence.isReached, isSuspended: own.isSuspended, reports: count };
+    const limit = limitOf(end, Date.now());
+    const turnOutput = {
+      end,
+      isOverBudget: fence.isReached,
+      isSuspended: own.isSuspended,
+      reports: count,
+      ...(limit === undefined ? {} : { limit }),
+    };
+    if (!IN_ORDER.includes(end.type)) return turnOutput;
+    const receipt = await takeReceipt(place, { intent, boundId: bound }, request.receipt ?? null);
+    return { ...turnOutput, receipt };
   } finally {
     clearInterval(silence);
     signal.removeEventListener("abort", abort);
@@ -202,6 +237,33 @@ async function carryOut(
   }
 }
 
+/** Ends after which the program had time to store its session. */
+const IN_ORDER: readonly ExternalEnd["type"][] = ["answered", "aborted", "error"];
+
+interface Checked {
+  readonly prompt: string;
+  readonly notice?: string;
+  readonly losses?: readonly string[];
+}
+
+/** turn-task-7. Changes are told to the agent, before the request, which stays at the end of the prompt. */
+async function check(
+  place: ReceiptPlace,
+  { intent, boundId, prompt, receipt }: TurnRequest,
+): Promise<Checked> {
+  if (receipt === undefined) return { prompt };
+  const { differences, putBack } = await checkReceipt(place, { intent, boundId }, receipt);
+  const losses = differences.filter(({ isLoss }) => isLoss).map(({ text }) => text);
+  if (losses.length > 0) return { prompt, losses };
+  return {
+    prompt: differences.length === 0 ? prompt : `${CHANGED}\n${differencesText(differences)}\n\n${prompt}`,
+    ...(putBack === undefined
+      ? {}
+      : { notice: `the agent's own session file was missing and was put back: ${putBack}` }),
+  };
+}
+
+const CHANGED = "Since your last turn this has changed, and not by you:";
 const prices = modelPrices();
 
 const WRAP_UP =

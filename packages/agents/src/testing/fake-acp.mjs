@@ -87,6 +87,25 @@ async function act(word) {
         status: isAllowed ? "completed" : "failed",
       });
     }
+    case "step": {
+      // The program remembers in its session which steps it has done.
+      const file = fileOf(sessionId);
+      if (readFileSync(file, "utf8").includes(`"step ${value} done"`)) return undefined;
+      const rawInput = { command: `step ${value}` };
+      update({
+        sessionUpdate: "tool_call",
+        toolCallId,
+        title: "bash",
+        kind: "execute",
+        status: "in_progress",
+        rawInput,
+      });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      appendFileSync("steps", `${value}\n`);
+      appendFileSync(file, `"step ${value} done"\n`);
+      const content = [{ type: "content", content: { type: "text", text: `step ${value} is done` } }];
+      return update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", content });
+    }
     case "hang": {
       const mark = join(HOME, "hung");
       if (existsSync(mark)) return undefined;

@@ -45,14 +45,14 @@ function once(word) {
 
 export const record = (file, line) => appendFileSync(join(HOME, file), `${line}\n`);
 
-/** Does what the prompt says. @returns the last words. */
+/** Does what the prompt says. `memory` of the speech is the file of the session. @returns the last words. */
 export async function doActs(prompt, speech) {
   const words = prompt.split("\n").at(-1).split(" ");
   for (const word of words) await act(word, speech);
   return `Done: ${words.join(" ")}`;
 }
 
-async function act(word, { call, result, ask, think, use, garbage, callSession }) {
+async function act(word, { call, result, ask, think, use, garbage, callSession, memory, fail }) {
   const [name, value = ""] = word.split(":");
   switch (name) {
     case "think":
@@ -63,12 +63,13 @@ async function act(word, { call, result, ask, think, use, garbage, callSession }
       return result(id, `wrote ${value}`, false);
     }
     case "step": {
-      // The program remembers which steps it has done.
-      if (fault("acts-steps")?.split("\n").includes(value)) return undefined;
+      // The program remembers in its session which steps it has done.
+      if (existsSync(memory()) && readFileSync(memory(), "utf8").includes(`"step ${value} done"`))
+        return undefined;
       const id = call("shell", { command: `step ${value}` });
       await new Promise((resolve) => setTimeout(resolve, 100));
       appendFileSync("steps", `${value}\n`);
-      record("acts-steps", value);
+      appendFileSync(memory(), `"step ${value} done"\n`);
       return result(id, `step ${value} is done`, false);
     }
     case "ask": {
@@ -101,6 +102,10 @@ async function act(word, { call, result, ask, think, use, garbage, callSession }
       call("shell", { command: "sleep 1000" });
       spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
       return never();
+    case "limit": // Once; the value says how long from now it lasts, in seconds.
+      return once(word) ? fail("quota", Math.floor(Date.now() / 1_000) + Number(value)) : undefined;
+    case "logged-out":
+      return once(word) ? fail("auth_required") : undefined;
     case "use": // The value is a number of tokens.
       use(Number(value));
       return new Promise((resolve) => setTimeout(resolve, 300));

@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
@@ -156,6 +156,9 @@ async function act(word) {
       store(`step ${value} done`);
       return toolResult(callId, `step ${value} is done`);
     }
+    case "rm-folder":
+      rmSync(process.cwd(), { recursive: true });
+      return toolResult(toolCall("Bash", { command: "rm -rf ." }), "removed");
     case "env":
       return toolResult(toolCall("Bash", { command: "env" }), JSON.stringify(process.env));
     case "die": // In the middle of a call of a tool.
@@ -191,6 +194,21 @@ async function act(word) {
     case "huge":
       return endless();
     case "api-error":
+      result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
+      return process.exit(1);
+    case "limit": {
+      // Once; the value says how long from now it lasts, in seconds.
+      if (!once(word)) return undefined;
+      const resetsAt = Math.floor(Date.now() / 1_000) + Number(value);
+      say({
+        type: "rate_limit_event",
+        rate_limit_info: { status: "rejected", resetsAt, rateLimitType: "five_hour" },
+      });
+      result({ is_error: true, terminal_reason: "api_error", result: "You've hit your session limit" });
+      return process.exit(1);
+    }
+    case "logged-out":
+      if (!once(word)) return undefined;
       result({ is_error: true, terminal_reason: "api_error", result: "Invalid API key · Please run /login" });
       return process.exit(1);
     case "exit":

@@ -1,5 +1,5 @@
 // A program that speaks the app-server protocol of Codex as it was observed, for tests. Its acts are those of `fake-acts.mjs`. It stores its
-// sessions in $HOME/.codex.
+// sessions in $HOME/.codex/sessions.
 
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { doActs, readMessages, record, resumedId, answerVersion, writeMessage } 
 import { sessionTools } from "./fake-session-tools.mjs";
 
 answerVersion("codex-cli 0.169.0");
-const sessions = join(process.env["HOME"] ?? "/", ".codex");
+const sessions = join(process.env["HOME"] ?? "/", ".codex/sessions/2026/11/27");
 mkdirSync(sessions, { recursive: true });
 
 const [waiting, answers] = [new Map(), new Map()];
@@ -20,7 +20,7 @@ let interrupt = () => {};
 let asked = 0;
 
 const notify = (method, params) => writeMessage({ method, params: { threadId, turnId, ...params } });
-const fileOf = (id) => join(sessions, id);
+const fileOf = (id) => join(sessions, `rollout-2026-11-27T10-00-00-${id}.jsonl`);
 const started = (item) => notify("item/started", { item });
 const completed = (item) => notify("item/completed", { item });
 
@@ -78,6 +78,18 @@ const speech = {
     return { isAllowed: answer.decision === "accept", answer };
   },
   callSession: (tool, input) => sessionTools(servers["mcp_servers.holdfast_session"])(tool, input),
+  /** The turn fails, as it does when the account has reached a limit. */
+  fail(cause, resetsAt) {
+    const isQuota = cause === "quota";
+    const message = isQuota ? "You've hit your usage limit." : "unexpected status 401 Unauthorized";
+    const error = { message, codexErrorInfo: isQuota ? "usageLimitExceeded" : "unauthorized" };
+    const primary = { usedPercent: 100, windowDurationMins: 300, resetsAt };
+    if (isQuota) writeMessage({ method: "account/rateLimits/updated", params: { rateLimits: { primary } } });
+    notify("error", { error, willRetry: false });
+    notify("turn/completed", { turn: { id: turnId, status: "failed", error } });
+    return new Promise(() => {});
+  },
+  memory: () => fileOf(threadId),
   think: (text) => completed({ type: "reasoning", id: randomUUID(), summary: [text], content: [] }),
   use: (inputTokens) => notify("thread/tokenUsage/updated", { tokenUsage: { last: { inputTokens } } }),
   garbage() {

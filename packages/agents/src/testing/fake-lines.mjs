@@ -8,6 +8,7 @@ import { doActs, readMessages, resumedId, writeMessage } from "./fake-acts.mjs";
 const sessions = join(process.env["HOME"] ?? "/", ".lines");
 mkdirSync(sessions, { recursive: true });
 const answers = new Map();
+let file = "";
 
 const speech = {
   call(name, input) {
@@ -28,6 +29,7 @@ const speech = {
     writeMessage({ type: "call", id, tool, input });
     return answered;
   },
+  memory: () => file,
   think: (text) => writeMessage({ type: "thinking", text }),
   use: (inputTokens) => writeMessage({ type: "usage", model: "test/model", inputTokens }),
   garbage() {
@@ -54,7 +56,7 @@ await readMessages((message) => {
 });
 
 async function work({ text: prompt, session, resumed }) {
-  const file = join(sessions, session);
+  file = join(sessions, session);
   if (resumed && !existsSync(file)) return writeMessage({ type: "unknown_session" });
   writeMessage({ type: "session", session: resumed ? resumedId(session) : session, model: "test/model" });
   appendFileSync(file, `${JSON.stringify(prompt)}\n`);

@@ -1,5 +1,5 @@
 // A program that speaks the RPC mode of Pi with the extension `pi-gate.ts`, as it was observed, for tests. Its acts are those of
-// `fake-acts.mjs`. It stores its sessions in $HOME/.pi.
+// `fake-acts.mjs`. It stores its sessions in $HOME/.pi/agent/sessions.
 
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -10,9 +10,9 @@ answerVersion("0.87.1");
 const args = process.argv.slice(2);
 const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined);
 const id = option("--session-id");
-const sessions = join(process.env["HOME"] ?? "/", ".pi");
+const sessions = join(process.env["HOME"] ?? "/", ".pi/agent/sessions/--fake--");
 mkdirSync(sessions, { recursive: true });
-const file = join(sessions, id);
+const file = join(sessions, `2026-11-27T10-00-00_${id}.jsonl`);
 const hasGate = existsSync(option("--extension"));
 record("pi.log", JSON.stringify(args));
 
@@ -77,6 +77,17 @@ const speech = {
     writeMessage({ type: "extension_ui_request", ...asked });
     return JSON.parse((await answered).value);
   },
+  /** The turn fails, as it does when the account has reached a limit. */
+  fail(cause, resetsAt) {
+    const text =
+      cause === "quota"
+        ? `429 {"type":"usage_limit_reached","resets_at":${resetsAt}}`
+        : "No API key for provider";
+    said([], "error", text);
+    writeMessage({ type: "agent_settled" });
+    return new Promise(() => {});
+  },
+  memory: () => file,
   think: (thinking) => said([{ type: "thinking", thinking }], "toolUse"),
   use: (input) =>
     writeMessage({ type: "message_end", message: { role: "assistant", content: [], usage: { input } } }),

@@ -1,5 +1,5 @@
 // `holdfast agents check`: for each file and field, whether it is honoured, mapped, ignored or refused. Without a path it also reports
-// on skills, MCP servers and hooks.
+// on skills, MCP servers, hooks and profiles of external agents.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,10 +10,12 @@ import {
   loadAgentFile,
   readHookFiles,
   readMcpFiles,
+  readProfiles,
   type FieldVerdict,
   type HookFile,
   type ListedAgent,
   type McpFile,
+  type ProfileFile,
   type Skill,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
@@ -31,7 +33,8 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
   const skills = isAll ? findSkills(places) : [];
   const mcpFiles = isAll ? readMcpFiles(places) : [];
   const hookFiles = isAll ? readHookFiles(places) : [];
-  const all = [...agents, ...skills, ...mcpFiles, ...hookFiles];
+  const profiles = isAll ? readProfiles(places) : [];
+  const all = [...agents, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
       status === "refused" || status === "doubled" || verdicts.some(({ verdict }) => verdict === "refused"),
@@ -55,19 +58,21 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
       skills: skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
       mcpFiles: mcpFiles.map(fileJson),
       hookFiles: hookFiles.map(fileJson),
+      profiles: profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
     },
     [
       ...agents.map((file) => fileText(file, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
       ...mcpFiles.map((file) => otherText(file, "MCP servers", io)),
       ...hookFiles.map((file) => otherText(file, "hooks", io)),
+      ...profiles.map((file) => otherText(file, `${file.name} (profile)`, io)),
       summary,
     ].join("\n\n"),
   );
   return refused.length === 0 ? 0 : 3;
 }
 
-function fileJson({ path, status, problem, verdicts }: McpFile | HookFile) {
+function fileJson({ path, status, problem, verdicts }: McpFile | HookFile | ProfileFile) {
   return { path, status, problem, fields: verdicts };
 }
 
@@ -101,7 +106,7 @@ function fileText(file: ListedAgent, io: Io): string {
 }
 
 export function otherText(
-  { path, status, problem, verdicts }: Skill | McpFile | HookFile,
+  { path, status, problem, verdicts }: Skill | McpFile | HookFile | ProfileFile,
   what: string,
   io: Io,
 ): string {

@@ -1,13 +1,17 @@
 // Makes the agents of external programs for the commands that run agents (`loadExternalAgent`), and lists their programs.
 
+import { dirname, join } from "node:path";
 import {
   ACP_AGENTS,
   AcpAgent,
   ClaudeCode,
   CODEX,
   externalAgent,
+  findProfile,
   LineAgent,
   PI,
+  takeProfile,
+  type AgentPlaces,
   type ExternalAgentProtocol,
 } from "@holdfast/agents";
 import { HoldfastError } from "@holdfast/core";
@@ -52,8 +56,10 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
     known.get(key) ??
     externalAgent(protocol, {
       folder: io.cwd,
-      permissionModes: MODES[name] ?? ["default"],
+      permissionModes: modesOf(name),
       projectRules: projectRulesOf(places),
+      profile: (profile) => findProfile(profile, places),
+      mirrors: mirrorsOf(places),
       place: async (task, inWorktree) => {
         const workspace = inWorktree ? "worktree" : "shared";
         return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
@@ -61,6 +67,22 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
     });
   known.set(key, agent);
   return agent;
+}
+
+/** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
+export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
+  const name = EXTERNAL_AGENT_NAMES.find((one) => one === agent)!;
+  const places = agentPlaces(io);
+  takeProfile(findProfile(profile, places), protocolOf(name, io), modesOf(name), mirrorsOf(places));
+}
+
+function modesOf(name: ExternalAgentName): readonly [string, ...string[]] {
+  return MODES[name] ?? ["default"];
+}
+
+/** The folder for copies of the programs' own files. */
+function mirrorsOf({ trustFile }: Pick<AgentPlaces, "trustFile">): string {
+  return join(dirname(trustFile), "external-sessions");
 }
 
 export interface ExternalProgram {

@@ -1,6 +1,6 @@
 // Claude Code as a durable session, by the real command. The program is a fake that speaks the protocol of the real one.
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ANTHROPIC_KEY, ExternalProject } from "../testing/external-project.ts";
@@ -89,6 +89,20 @@ test("chat is a conversation with the program, one process for each turn", async
   expect(code, stderr).toBe(0);
   expect(stdout).toBe("Done: write:a.txt\nDone: write:b.txt\n");
   expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
+});
+
+test("a second process that resumes a session starts no second program", async () => {
+  const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
+  while (!existsSync(project.path("pids"))) await delay(20);
+  const second = await run("resume", "s");
+  expect(second.stderr).toContain("E_SESSION_CLAIMED");
+  expect(project.starts()).toHaveLength(1);
+  expect(project.hanging()).toHaveLength(2);
+  first.kill("SIGKILL");
+  await first.finished;
+  expect((await run("resume", "s")).code).toBe(0);
+  expect(project.starts()).toHaveLength(2);
+  expect(project.hanging()).toEqual([]);
 });
 
 test("a turn that reaches the budget is ended, and the session waits until it is raised", async () => {
@@ -297,19 +311,39 @@ describe("a program that is not as expected", () => {
     expect(JSON.stringify((await project.shown("s")).entries)).toContain("a\u{fffd}b");
   });
 
+  test("a profile that is not there, or that would permit more by a project's file, is refused before anything starts", async () => {
+    const missing = await run("run", "claude-code", "hello", "--profile", "none");
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain('no profile "none"');
+    mkdirSync(project.path("work/.holdfast/profiles"), { recursive: true });
+    writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
+    const wide = await project.shell("cd work && holdfast agents check");
+    expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
+    expect(existsSync(project.path("claude.log"))).toBe(false);
+  });
+
   test("an endless line is refused", async () => {
     const { code, stderr } = await run("run", "claude-code", "huge");
     expect(code).toBe(1);
     expect(stderr).toContain("a line of more than 16777216 characters");
   });
 
-  test.each([
-    ["api-error", /Invalid API key/],
-    ["exit", /unknown option '--verbose'/],
-  ])("its error is told: %s", async (act, text) => {
-    const { code, stderr } = await run("run", "claude-code", act);
+  test("its error is told", async () => {
+    const { code, stderr } = await run("run", "claude-code", "exit");
     expect(code).toBe(1);
-    expect(stderr).toMatch(text);
+    expect(stderr).toMatch(/unknown option '--verbose'/);
+  });
+
+  test("a refused key pauses the session, and the command says how to sign in", async () => {
+    const { stderr } = await run("run", "claude-code", "api-error", "--session", "s");
+    expect(stderr).toMatch(/Invalid API key[^]*\/login/);
+    expect((await project.shown("s")).status).toBe("paused");
+  });
+
+  test("--resume-at-reset lets a session continue at the reset of a usage limit", async () => {
+    const { code, stdout, stderr } = await run("run", "claude-code", "limit:1", "--resume-at-reset");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done: limit:1\n");
   });
 
   test("a missing program and one that is too old are errors that say how to install it", async () => {

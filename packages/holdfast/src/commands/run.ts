@@ -28,7 +28,7 @@ export const run: Command = {
   name: "run",
   summary: "Run an agent until its session ends",
   usage:
-    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree]",
+    "run FILE|AGENT [TEXT]|--agent NAME [--input JSON|@file|-] [--session ID] [--budget LIMITS] [--ttl TIME] [--strict-bounds] [--persistence full|minimal] [--ephemeral] [--trace WHERE] [--park] [--continue] [--demand NAME=VALUE...] [--env KEY=VALUE...] [--env-ref NAME...] [--resume-at-reset] [--worktree] [--profile NAME]",
   description:
     "Starts a session of the agent that FILE exports, or of an agent file, and stays until it ends. An agent file is named by its path, or " +
     "by the name of its agent (`holdfast agents list`), and TEXT is its input. Kill it at any moment: `holdfast resume` continues " +
@@ -89,7 +89,12 @@ export const run: Command = {
       excludes: ["agent", "continue"],
     },
     "resume-at-reset": {
-      help: "for an agent file: when a model's usage limit pauses the session, it continues by itself at the reset",
+      help: "for agent files and external agents: when a usage limit pauses the session, it continues by itself at the reset",
+      excludes: ["agent", "continue"],
+    },
+    profile: {
+      help: "for external agents: a profile of ~/.holdfast/profiles, or of .holdfast/profiles of the project",
+      value: "NAME",
       excludes: ["agent", "continue"],
     },
     worktree: {
@@ -167,7 +172,16 @@ export const run: Command = {
       onSlow: () => io.note(`${path} is still being loaded`),
     });
     const isExternal = file.startsWith("external:");
-    const input = isExternal && args.has("worktree") ? inWorktree(plainInput) : plainInput;
+    if (args.has("profile") && !isExternal)
+      throw refuse("--profile: for external agents, and this is none", run.usage, {
+        fix: "give the fields of the profile in the agent file",
+      });
+    const profile = args.text("profile");
+    if (profile !== undefined) {
+      const { checkProfile } = await import("../agents/external-agents.ts");
+      checkProfile(profile, agent.name, io);
+    }
+    const input = isExternal ? withOptions(plainInput, externalOptions(args)) : plainInput;
     for (const note of notes) io.note(`${io.notes.symbols.warn} ${note}`);
     if (text !== undefined && record === undefined && agent.input === undefined)
       throw refuse(`"${text}" is one argument too many`, run.usage, {
@@ -192,7 +206,7 @@ export const run: Command = {
 
     const ofFiles = [
       ...(environment === undefined ? [] : ["--env", "--env-ref"]),
-      ...(args.has("resume-at-reset") ? ["--resume-at-reset"] : []),
+      ...(args.has("resume-at-reset") && !isExternal ? ["--resume-at-reset"] : []),
       ...(args.has("worktree") && !isExternal ? ["--worktree"] : []),
     ].join(" and ");
     if (ofFiles !== "")
@@ -252,10 +266,19 @@ export const run: Command = {
   },
 };
 
-/** The input of an external agent, which asks for a worktree. */
-function inWorktree(input: unknown): unknown {
-  if (typeof input === "string") return { text: input, worktree: true };
-  return typeof input === "object" && input !== null ? { ...input, worktree: true } : input;
+/** The options of this call that are fields of the input of an external agent. */
+function externalOptions(args: Arguments): Readonly<Record<string, unknown>> {
+  return {
+    ...(args.has("worktree") ? { worktree: true } : {}),
+    ...(args.has("resume-at-reset") ? { resumeAtReset: true } : {}),
+    ...(args.has("profile") ? { profile: args.text("profile") } : {}),
+  };
+}
+
+function withOptions(input: unknown, options: Readonly<Record<string, unknown>>): unknown {
+  if (Object.keys(options).length === 0) return input;
+  if (typeof input === "string") return { text: input, ...options };
+  return typeof input === "object" && input !== null ? { ...input, ...options } : input;
 }
 
 async function environmentOf(args: Arguments): Promise<GivenEnvironment | undefined> {

@@ -20,6 +20,7 @@ const PROGRAMS = {
   gemini: "fake-acp.mjs",
   codex: "fake-codex.mjs",
   pi: "fake-pi.mjs",
+  lines: "fake-lines.mjs",
 };
 
 export const ANTHROPIC_KEY = "sk-ant-test-0123456789abcdef";

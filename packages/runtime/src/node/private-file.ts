@@ -35,12 +35,12 @@ const MODE = 0o600;
  *
  * @throws HoldfastError `config_invalid` for the folder, or an error of the file system, such as `EEXIST`.
  */
-export function createPrivate(path: string, text: string): void {
+export function createPrivate(path: string, content: string | Uint8Array): void {
   checkFolder(dirname(path));
   const file = openSync(path, FLAGS, MODE);
   try {
     fchmodSync(file, MODE); // The umask may have taken even the user's own rights.
-    writeFileSync(file, text);
+    writeFileSync(file, content);
     fsyncSync(file);
   } catch (error) {
     rmSync(path, { force: true });
@@ -82,9 +82,9 @@ export function makePrivateFolder(path: string): void {
 }
 
 /** Replace any file at the path with a new one, in one step. @throws as `createPrivate` does. */
-export function replacePrivate(path: string, text: string): void {
+export function replacePrivate(path: string, content: string | Uint8Array): void {
   const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
-  createPrivate(draft, text);
+  createPrivate(draft, content);
   try {
     renameSync(draft, path);
   } catch (error) {

@@ -77,12 +77,13 @@ export class AcpAgent implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    const { resumes, reportsUsage } = this.#facts;
+    const { resumes, reportsUsage, signIn } = this.#facts;
     return {
       steer: "none",
       resume: resumes ? "id" : "none",
       usage: reportsUsage ? "turn" : "none",
       model: false,
+      ...(signIn === undefined ? {} : { signIn }),
     };
   }
 
@@ -368,9 +369,11 @@ class AcpTurn implements ExternalAgent {
     const { message } = toError(error);
     const data = error instanceof Error && "data" in error ? error.data : undefined;
     const details = data === undefined ? "" : `: ${JSON.stringify(data)}`;
+    const isAuth = error instanceof Error && "code" in error && error.code === -32_000; // By the protocol.
     return {
       type: "error",
       message: this.#wire.redactor.text(`${message}${details}`).slice(0, AGENT_PROCESS.errorChars),
+      ...(isAuth ? { cause: "auth_required" } : {}),
     };
   }
 

@@ -18,6 +18,8 @@ export interface AcpAgentFacts {
   readonly resumes: boolean;
   /** Whether the usage of a turn that it reports is that of the whole turn. */
   readonly reportsUsage: boolean;
+  /** How a person signs in: what to do, beginning with a verb. */
+  readonly signIn?: string;
 }
 
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
@@ -49,6 +51,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
     settings: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
     resumes: true,
+    signIn: "run `opencode auth login`, or set the key of its provider",
     reportsUsage: false, // 1.18.33 reports the last step of a turn alone.
   },
   {
@@ -73,6 +76,7 @@ export const ACP_AGENTS: readonly AcpAgentFacts[] = [
     keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     settings: {},
     resumes: false, // 0.61 says that it loads sessions, and fails in another process.
+    signIn: "run `gemini` and choose a sign-in, or set GEMINI_API_KEY",
     reportsUsage: false,
   },
 ];

@@ -23,11 +23,12 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { claudeEnvironment, claudeKeys, isAnthropicApi } from "./claude-environment.ts";
+import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages } from "./claude-messages.ts";
 import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
 import type {
+  AgentTraces,
   Delivery,
   ExternalAgent,
   ExternalAgentCapabilities,
@@ -75,7 +76,15 @@ export class ClaudeCode implements ExternalAgentProtocol {
   }
 
   capabilities(): ExternalAgentCapabilities {
-    return { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "anthropic/" };
+    return {
+      steer: "inject",
+      resume: "id",
+      usage: "message",
+      model: true,
+      pricePrefix: "anthropic/",
+      profileFields: ["settings", "mcpServers"],
+      signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
+    };
   }
 
   find(): Promise<{ readonly program: string; readonly version: string }> {
@@ -92,6 +101,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
     return claudeCall(call, folder);
+  }
+
+  traces({ intent }: Pick<ExternalTurn, "intent">): AgentTraces {
+    return claudeTraces(this.#environment, intent);
   }
 
   async endLost(tag: string): Promise<void> {
@@ -122,6 +135,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
         "stdio",
         ...(intent.model === null ? [] : ["--model", intent.model]),
         ...(wayBack === undefined ? [] : wayBackArguments(wayBack)),
+        ...profileArguments(intent.profile),
         ...session,
       ],
       cwd: intent.folder,
@@ -265,6 +279,14 @@ class ClaudeTurn implements ExternalAgent {
     const message = whyDied(report, redactor, garbageText(messages.garbage));
     return { type: "died", message, hasStarted: messages.hasStarted };
   }
+}
+
+function profileArguments(profile: ExternalTurn["intent"]["profile"]): readonly string[] {
+  const { settings = null, mcpFile = null } = profile ?? {};
+  return [
+    ...(settings === null ? [] : ["--settings", settings]),
+    ...(mcpFile === null ? [] : ["--mcp-config", mcpFile]),
+  ];
 }
 
 function garbageText(garbage: string | undefined): string {

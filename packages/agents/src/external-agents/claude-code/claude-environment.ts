@@ -1,7 +1,11 @@
 // The environment of Claude Code (`claudeEnvironment`): an allow-list, as for every process that Holdfast starts. It adds the variables
-// that the program reads its key and its settings from.
+// that the program reads its key and its settings from. `claudeTraces` says where it keeps its sessions.
 
+import { join } from "node:path";
 import { scrubEnvironment, type Environment } from "@holdfast/runtime/internal";
+
+import type { AgentTraces, ExternalIntent } from "../external-agent-protocol.ts";
+import { tracedVariables } from "../receipt/traced-variables.ts";
 
 /** Their values are keys: they are replaced in everything that is recorded. */
 const KEYS = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] as const;
@@ -40,4 +44,16 @@ export function claudeKeys(own: Environment): readonly string[] {
 export function isAnthropicApi(own: Environment): boolean {
   const url = own["ANTHROPIC_BASE_URL"] ?? "";
   return url === "" || URL.parse(url)?.hostname === "api.anthropic.com";
+}
+
+export function claudeTraces(
+  own: Environment,
+  { agentSessionId, folder, profile }: ExternalIntent,
+): AgentTraces {
+  const base = own["CLAUDE_CONFIG_DIR"] ?? join(own["HOME"] ?? "/", ".claude");
+  return {
+    sessions: { folder: join(base, "projects"), ending: `${agentSessionId}.jsonl` },
+    mcpFiles: [join(folder, ".mcp.json"), ...(profile?.mcpFile ? [profile.mcpFile] : [])],
+    environment: tracedVariables(own, SETTINGS, KEYS),
+  };
 }

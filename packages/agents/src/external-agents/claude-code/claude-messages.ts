@@ -8,6 +8,7 @@
 import type { TokenUsage } from "@holdfast/core";
 
 import type { ExternalEnd, ExternalEvent, PermissionRequest } from "../external-agent-protocol.ts";
+import { epochMs } from "../limits/agent-limit.ts";
 import {
   countOf,
   fieldsOf,
@@ -29,6 +30,8 @@ export class ClaudeMessages {
   readonly #requests = new Map<string, PermissionRequest>();
   readonly #unanswerable: string[] = [];
   #end: ExternalEnd | undefined;
+  /** The last word of the program on the limits of its account. */
+  #limit: Pick<Extract<ExternalEnd, { type: "error" }>, "cause" | "resetsAt"> = {};
   /** The messages that are being streamed, by the tool call of the sub-agent that writes it. */
   readonly #open = new Map<unknown, { readonly model: string; usage: Fields }>();
   /** The usage that was reported since the last result, by model. */
@@ -68,6 +71,8 @@ export class ClaudeMessages {
         return this.#result(message);
       case "control_request":
         return this.#asked(message);
+      case "rate_limit_event":
+        return this.#limited(fieldsOf(message["rate_limit_info"]));
       case "control_cancel_request":
         return this.#withdrawn(textOr(message["request_id"], ""));
       default: // claude-messages-3.
@@ -120,6 +125,8 @@ export class ClaudeMessages {
   }
 
   #assistant(message: Fields): void {
+    const cause = CAUSES[textOr(message["error"], "")];
+    if (cause !== undefined) this.#limit = { ...this.#limit, cause };
     const { content } = fieldsOf(message["message"]);
     for (const block of listOf(content)) {
       const { type, text, thinking, id, name, input } = block;
@@ -143,7 +150,16 @@ export class ClaudeMessages {
   #result(message: Fields): void {
     this.#countRest(message);
     if (message["queued_turn_count"] !== undefined && message["queued_turn_count"] !== 0) return;
-    this.#end ??= endOf(message);
+    const end = endOf(message);
+    this.#end ??= end.type === "error" ? { ...end, ...this.#limit } : end;
+  }
+
+  /** A call that was permitted later, such as by another model, takes the refusal back. */
+  #limited({ status, resetsAt }: Fields): void {
+    this.#limit =
+      status === "rejected"
+        ? { cause: "quota", ...(typeof resetsAt === "number" ? { resetsAt: epochMs(resetsAt) } : {}) }
+        : {};
   }
 
   #asked({ request_id: id, request }: Fields): void {
@@ -211,6 +227,12 @@ export class ClaudeMessages {
   }
 }
 
+/** The errors of a message that a person repairs. */
+const CAUSES: Readonly<Record<string, "quota" | "auth_required">> = {
+  authentication_failed: "auth_required",
+  billing_error: "quota",
+};
+
 interface Counts {
   /** Without those of the cache. */
   readonly input: number;
@@ -245,6 +267,9 @@ function endOf(message: Fields): ExternalEnd {
   const texts = Array.isArray(errors) ? errors.filter((one) => typeof one === "string") : [];
   if (texts.some((text) => text.startsWith("No conversation found"))) return { type: "unknown_session" };
   if (reason === "aborted_streaming" || reason === "aborted_tools") return { type: "aborted" };
+  // Some versions give the refusal as the answer.
+  if (/^Claude AI usage limit reached\|\d+$/.test(textOr(result, "")))
+    return { type: "error", message: textOr(result, "") };
   if (isError !== true && (reason === undefined || reason === "completed"))
     return { type: "answered", text: textOr(result, "") };
   const why = [textOr(reason, textOr(subtype, "error")), ...texts, textOr(result, "")].filter(

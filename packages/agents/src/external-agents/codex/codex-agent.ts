@@ -1,5 +1,7 @@
 // Codex as an external agent (`CODEX`): its program `codex app-server`. Observed with 0.169.0.
 
+import { join } from "node:path";
+
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
 import type { LineAgentFacts } from "../lines/line-agent.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
@@ -13,7 +15,14 @@ export const CODEX: LineAgentFacts = {
     versionMin: "0.150.0",
     install: "npm install -g @openai/codex",
   },
-  capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "openai/" },
+  capabilities: {
+    steer: "inject",
+    resume: "id",
+    usage: "message",
+    model: true,
+    pricePrefix: "openai/",
+    signIn: "run `codex login`, or set OPENAI_API_KEY",
+  },
   argumentsOf: () => ["app-server"],
   variables: [
     "OPENAI_API_KEY",
@@ -30,6 +39,13 @@ export const CODEX: LineAgentFacts = {
   keys: ["OPENAI_API_KEY", "CODEX_API_KEY"],
   settings: {},
   takesOurId: false,
+  files(environment, id) {
+    const home = environment["CODEX_HOME"] ?? join(environment["HOME"] ?? "/", ".codex");
+    return {
+      sessions: { folder: join(home, "sessions"), ending: `${id}.jsonl` },
+      mcpFiles: [join(home, "config.toml")],
+    };
+  },
   dialogue: (turn) => new CodexDialogue(turn),
   ruledCall: codexCall,
 };

@@ -9,6 +9,7 @@
 // An interrupted turn leaves its shell running (observed with 0.169.0). The end of the process ends the shell.
 
 import type { Delivery, PermissionAnswer, PermissionRequest } from "../external-agent-protocol.ts";
+import { epochMs } from "../limits/agent-limit.ts";
 import { countOf, fieldsOf, textOr, type Fields } from "../lines/fields.ts";
 import type { DialogueTurn, LineDialogue } from "../lines/line-dialogue.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
@@ -39,6 +40,9 @@ export class CodexDialogue implements LineDialogue {
   #model = "unknown";
   #lastText = "";
   #lastError = "";
+  #errorInfo: unknown;
+  /** When the windows of the account that are used up are reset. Epoch milliseconds. */
+  #resetsAt: number | undefined;
   readonly #calls = new Map<string, Pick<PermissionRequest, "tool" | "input">>();
   /** The ids of open requests, as Codex writes them. */
   readonly #asked = new Map<string, unknown>();
@@ -207,7 +211,9 @@ export class CodexDialogue implements LineDialogue {
           this.#use(fieldsOf(fieldsOf(params["tokenUsage"])["last"]));
         return;
       case "error": {
-        this.#lastError = textOr(fieldsOf(params["error"])["message"], "");
+        const { message, codexErrorInfo } = fieldsOf(params["error"]);
+        this.#lastError = textOr(message, "");
+        this.#errorInfo = codexErrorInfo;
         if (params["willRetry"] === true)
           this.#turn.emit({
             type: "notice",
@@ -215,6 +221,8 @@ export class CodexDialogue implements LineDialogue {
           });
         return;
       }
+      case "account/rateLimits/updated":
+        return this.#limits(fieldsOf(params["rateLimits"]));
       case "turn/completed":
         return this.#completed(fieldsOf(params["turn"]));
       default: // external-agent-protocol-6.
@@ -260,17 +268,35 @@ export class CodexDialogue implements LineDialogue {
     });
   }
 
+  #limits({ primary, secondary }: Fields): void {
+    const resets = [fieldsOf(primary), fieldsOf(secondary)].flatMap(({ usedPercent, resetsAt }) =>
+      typeof usedPercent === "number" && usedPercent >= 100 && typeof resetsAt === "number"
+        ? epochMs(resetsAt)
+        : [],
+    );
+    this.#resetsAt = resets.length === 0 ? undefined : Math.max(...resets);
+  }
+
   #completed({ id, status, error }: Fields): void {
     if (this.#turnId !== undefined && id !== this.#turnId) return;
     if (status === "completed") return this.#turn.end({ type: "answered", text: this.#lastText });
     if (status === "interrupted") return this.#turn.end({ type: "aborted" });
     const why = textOr(fieldsOf(error)["message"], this.#lastError);
+    const cause = CAUSES[textOr(fieldsOf(error)["codexErrorInfo"] ?? this.#errorInfo, "")];
     this.#turn.end({
       type: "error",
+      ...(cause === undefined ? {} : { cause }),
+      ...(cause === "quota" && this.#resetsAt !== undefined ? { resetsAt: this.#resetsAt } : {}),
       message: why === "" ? `the turn ended as ${textOr(status, "unknown")}` : why,
     });
   }
 }
+
+/** The causes of failed turns that a person repairs, as Codex names them. */
+const CAUSES: Readonly<Record<string, "quota" | "auth_required">> = {
+  usageLimitExceeded: "quota",
+  unauthorized: "auth_required",
+};
 
 function inputOf(text: string): readonly Fields[] {
   return [{ type: "text", text, text_elements: [] }];

@@ -13,6 +13,7 @@ import {
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { AGENT_PROCESS } from "../agent-process.ts";
 import type {
+  AgentTraces,
   ExternalAgent,
   ExternalAgentCapabilities,
   ExternalAgentProtocol,
@@ -22,6 +23,7 @@ import type {
 } from "../external-agent-protocol.ts";
 import { findProgram, type WantedProgram } from "../find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
+import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
 import type { MakeDialogue } from "./line-dialogue.ts";
 import { LineTurn, LineWire, type StopLimits } from "./line-turn.ts";
@@ -42,6 +44,8 @@ export interface LineAgentFacts {
   /** Whether the program takes the id of our choice for its session. */
   readonly takesOurId: boolean;
   readonly dialogue: MakeDialogue;
+  /** Where the program stores its sessions, and its files with MCP servers. Absent where that is not known. */
+  readonly files?: (environment: Environment, id: string, folder: string) => Omit<AgentTraces, "environment">;
   readonly ruledCall: (call: Pick<PermissionRequest, "tool" | "input">, folder: string) => RuledCall;
 }
 
@@ -93,6 +97,17 @@ export class LineAgent implements ExternalAgentProtocol {
 
   ruledCall(call: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
     return this.#facts.ruledCall(call, folder);
+  }
+
+  traces({ intent, boundId }: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined {
+    const { files, variables, keys, takesOurId } = this.#facts;
+    const id = (takesOurId ? null : boundId) ?? intent.agentSessionId;
+    return (
+      files && {
+        ...files(this.#environment, id, intent.folder),
+        environment: tracedVariables(this.#environment, variables, keys),
+      }
+    );
   }
 
   async endLost(tag: string): Promise<void> {

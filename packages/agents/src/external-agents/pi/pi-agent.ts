@@ -1,5 +1,6 @@
 // Pi as an external agent (`PI`): its RPC mode, with an extension of ours that asks for permissions. Observed with 0.87.1.
 
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { PermissionRequest, RuledCall } from "../external-agent-protocol.ts";
@@ -26,7 +27,14 @@ export const PI: LineAgentFacts = {
     versionMin: "0.87.0",
     install: "npm install -g @earendil-works/pi-coding-agent",
   },
-  capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "" },
+  capabilities: {
+    steer: "inject",
+    resume: "id",
+    usage: "message",
+    model: true,
+    pricePrefix: "",
+    signIn: "run `pi` and enter /login, or set the key of its provider",
+  },
   // The id opens the session or makes it. The dialogue checks which.
   argumentsOf: ({ intent: { agentSessionId, model } }) => [
     "--mode",
@@ -57,6 +65,11 @@ export const PI: LineAgentFacts = {
   settings: { PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
   toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
   takesOurId: true,
+  files(environment, id) {
+    const home = environment["PI_CODING_AGENT_DIR"] ?? join(environment["HOME"] ?? "/", ".pi/agent");
+    const folder = environment["PI_CODING_AGENT_SESSION_DIR"] ?? join(home, "sessions");
+    return { sessions: { folder, ending: `_${id}.jsonl` }, mcpFiles: [] };
+  },
   dialogue: (turn) => new PiDialogue(turn),
   ruledCall: piCall,
 };

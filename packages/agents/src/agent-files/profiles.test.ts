@@ -1,0 +1,85 @@
+// Profiles of external agents: the places that may permit something, and files that cannot be used.
+
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import type { AgentPlaces } from "./agent-places.ts";
+import { findProfile, readProfiles } from "./profiles.ts";
+import { trustFolder } from "./trusted-folders.ts";
+
+let base: string;
+let places: AgentPlaces;
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-profiles-")));
+  const [project, home] = [join(base, "project"), join(base, "home")];
+  places = { project, home, env: {}, trustFile: join(base, "data", "trusted.json") };
+  mkdirSync(project);
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+function write(scope: "home" | "project", name: string, text: string): string {
+  const path = join(base, scope, ".holdfast/profiles", name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+}
+
+test("a profile of the user may permit, and counts before that of a project", () => {
+  write(
+    "home",
+    "fast.yaml",
+    "model: sonnet\npermissionMode: acceptEdits\nallowedTools: [shell(git diff:*), read_file]\nsettings: {a: 1}\nmcpServers: {s: {command: x}}\n",
+  );
+  write("project", "fast.yaml", "model: other\n");
+  trustFolder(places.trustFile, places.project);
+  expect(findProfile("fast", places)).toEqual({
+    name: "fast",
+    model: "sonnet",
+    permissionMode: "acceptEdits",
+    rules: [
+      { decision: "allow", tool: "shell", pattern: "git diff:*" },
+      { decision: "allow", tool: "read_file", pattern: null },
+    ],
+    settings: { a: 1 },
+    mcpServers: { s: { command: "x" } },
+  });
+});
+
+test("a profile of a project counts once the user trusts the project, and restricts", () => {
+  write("project", "slow.yaml", "agent: codex\nmodel: m\npermissionMode: plan\n");
+  expect(() => findProfile("slow", places)).toThrow("a project that you do not trust");
+  trustFolder(places.trustFile, places.project);
+  expect(findProfile("slow", places)).toMatchObject({ agent: "codex", permissionMode: "plan", rules: [] });
+});
+
+test.each([
+  ["permissionMode", "permissionMode: acceptEdits"],
+  ["allowedTools", "allowedTools: [shell]"],
+  ["settings", "settings: {permissions: {allow: [Bash]}}"],
+  ["mcpServers", "mcpServers: {s: {command: sh}}"],
+])("a profile of a trusted project that permits something is refused: %s", (field, text) => {
+  write("project", "p.yaml", `model: m\n${text}\n`);
+  trustFolder(places.trustFile, places.project);
+  expect(() => findProfile("p", places)).toThrow("cannot be used");
+  const [file] = readProfiles(places);
+  expect(file).toMatchObject({ status: "refused", profile: null });
+  expect(file?.verdicts.find((one) => one.verdict === "refused")?.field).toBe(field);
+});
+
+test.each([
+  ["an unknown field", "modle: sonnet"],
+  ["a rule of another form", "allowedTools: ['shell(']"],
+  ["a text for a list", "allowedTools: shell"],
+  ["no YAML", "model: ["],
+])("a file that is not as expected is refused as a whole: %s", (_, text) => {
+  write("home", "p.yaml", text);
+  expect(readProfiles(places)).toMatchObject([{ status: "refused", profile: null }]);
+});
+
+test("a profile that other users may write is refused, and one that is not there is named", () => {
+  chmodSync(write("home", "p.yaml", "model: m\n"), 0o666);
+  expect(readProfiles(places)).toMatchObject([{ status: "refused", problem: "other users may write it" }]);
+  expect(() => findProfile("none", places)).toThrow('no profile "none"');
+});

@@ -1,0 +1,264 @@
+// Takes the restore receipt of an external agent's session (`takeReceipt`), and checks it before a resume (`checkReceipt`). The comparison is
+// in `restore-receipt.ts`.
+//
+//   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
+//       never over a file that is there.
+//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
+
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
+
+import { parseStatus } from "../../tasks/git.ts";
+import { gitIn } from "../../worktrees/worktree-git.ts";
+import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
+import { KEPT_SERVERS } from "../session-profile.ts";
+import {
+  compareReceipt,
+  intendedParts,
+  type Difference,
+  type FoundState,
+  type ProgramFile,
+  type RestoreReceipt,
+  type SessionFile,
+  type Workspace,
+} from "./restore-receipt.ts";
+
+/** Larger session files are hashed and not copied. */
+const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
+/** Larger files of the workspace are known by their size and time. */
+const HASHED_BYTES_MAX = 4 * 1024 * 1024;
+const MIRROR_DAYS = 180;
+const UNCOMMITTED_MAX = 500;
+/** Codex sorts its sessions by year, month and day. */
+const DEPTH_MAX = 4;
+
+export interface ReceiptPlace {
+  readonly protocol: ExternalAgentProtocol;
+  /** The folder of the copies; `undefined` for no copies. */
+  readonly mirrors: string | undefined;
+}
+
+export interface TracedSession {
+  readonly intent: ExternalIntent;
+  readonly boundId: string | null;
+}
+
+export async function takeReceipt(
+  { protocol, mirrors }: ReceiptPlace,
+  session: TracedSession,
+  last: RestoreReceipt | null,
+): Promise<RestoreReceipt> {
+  const { intent } = session;
+  const traces = protocol.traces?.(session);
+  const path = traces && (await findSessionFile(traces, last?.sessionFile?.path));
+  if (last === null && mirrors !== undefined) await prune(mirrors);
+  const [sessionFile, workspace, program] = await Promise.all([
+    path === undefined ? null : mirrored(path, mirrors && join(mirrors, intent.agentSessionId)),
+    readWorkspace(intent.folder),
+    readProgram(protocol, intent, last?.program ?? null),
+  ]);
+  const parts = { ...intendedParts(intent), ...(await readNamed(traces)) };
+  return { version: 1, sessionFile, workspace, program, ...parts };
+}
+
+export interface CheckedReceipt {
+  readonly differences: readonly Difference[];
+  /** The session file that was put back (read-receipt-1). */
+  readonly putBack: string | undefined;
+}
+
+export async function checkReceipt(
+  { protocol, mirrors }: ReceiptPlace,
+  session: TracedSession,
+  receipt: RestoreReceipt,
+): Promise<CheckedReceipt> {
+  const { intent } = session;
+  const traces = protocol.traces?.(session);
+  const { sessionFile } = receipt;
+  const mirror = mirrors && join(mirrors, intent.agentSessionId);
+  const putBack =
+    traces && sessionFile && mirror ? await restoreFile(traces, sessionFile, mirror) : undefined;
+  const path = traces && (await findSessionFile(traces, sessionFile?.path));
+  const found: FoundState = {
+    ...intendedParts(intent),
+    isFolderThere: existsSync(intent.folder),
+    sessionFile: path === undefined ? null : await hashOf(path, sessionFile?.bytes),
+    workspace: receipt.workspace === null ? null : await readWorkspace(intent.folder),
+    hasCommit: await hasCommit(intent.folder, receipt.workspace?.commit),
+    program: await readProgram(protocol, intent, receipt.program),
+    ...(await readNamed(traces)),
+  };
+  return { differences: compareReceipt(receipt, found), putBack };
+}
+
+/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews MCP servers. */
+async function prune(mirrors: string): Promise<void> {
+  const oldest = Date.now() - MIRROR_DAYS * 24 * 3_600_000;
+  const names = await readdir(mirrors).catch(() => []);
+  for (const name of names.filter((one) => !one.startsWith(KEPT_SERVERS))) {
+    const path = join(mirrors, name);
+    const facts = await stat(path).catch(() => undefined);
+    if (facts !== undefined && facts.mtimeMs < oldest) await rm(path, { force: true });
+  }
+}
+
+async function findSessionFile(traces: AgentTraces, known: string | undefined): Promise<string | undefined> {
+  if (known !== undefined && existsSync(known)) return known;
+  const { folder, ending } = traces.sessions;
+  return findBelow(folder, ending, DEPTH_MAX);
+}
+
+async function findBelow(folder: string, ending: string, depth: number): Promise<string | undefined> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const file = entries.find((entry) => entry.isFile() && entry.name.endsWith(ending));
+  if (file !== undefined) return join(folder, file.name);
+  if (depth === 1) return undefined;
+  // The newest folders of dates come first.
+  for (const { name } of entries.filter((entry) => entry.isDirectory()).toReversed()) {
+    const found = await findBelow(join(folder, name), ending, depth - 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** read-receipt-1. */
+async function mirrored(path: string, mirror: string | undefined): Promise<SessionFile | null> {
+  const size = (await stat(path).catch(() => undefined))?.size;
+  if (size === undefined) return null;
+  if (mirror === undefined || size > MIRROR_BYTES_MAX) {
+    const hashed = await hashOf(path);
+    return hashed && { path, ...hashed, isMirrored: false };
+  }
+  const content = await readFile(path).catch(() => undefined);
+  if (content === undefined) return null;
+  const isMirrored = keepCopy(mirror, content);
+  return { path, bytes: content.length, sha256: sha256(content), isMirrored };
+}
+
+/** @returns whether the copy was written. A full disk is no reason to fail a turn. */
+function keepCopy(path: string, content: Buffer): boolean {
+  try {
+    makePrivateFolder(dirname(path));
+    replacePrivate(path, content);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns the path of the file that was put back. */
+async function restoreFile(
+  traces: AgentTraces,
+  { path, sha256: wanted, isMirrored }: SessionFile,
+  mirror: string,
+): Promise<string | undefined> {
+  if (!isMirrored || (await findSessionFile(traces, path)) !== undefined) return undefined;
+  // The program's folder may be another one than at the time of the receipt.
+  const inside = relative(traces.sessions.folder, path);
+  if (inside === "" || inside.split(sep)[0] === "..") return undefined;
+  const content = await readFile(mirror).catch(() => undefined);
+  if (content === undefined || sha256(content) !== wanted) return undefined;
+  try {
+    makePrivateFolder(dirname(path));
+    createPrivate(path, content);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The hash of the first bytes of a file, or of all of it. */
+async function hashOf(
+  path: string,
+  bytes = Infinity,
+): Promise<{ readonly bytes: number; readonly sha256: string } | null> {
+  const hash = createHash("sha256");
+  let read = 0;
+  try {
+    const pieces = createReadStream(path, bytes === Infinity ? {} : { end: Math.max(bytes - 1, 0) });
+    for await (const piece of pieces as AsyncIterable<Buffer>) {
+      const part = piece.subarray(0, bytes - read);
+      hash.update(part);
+      read += part.length;
+    }
+  } catch {
+    return null;
+  }
+  return { bytes: read, sha256: hash.digest("hex") };
+}
+
+/** read-receipt-2. */
+async function readWorkspace(folder: string): Promise<Workspace | null> {
+  try {
+    const asked = ["rev-parse", "--show-toplevel"];
+    const place = await gitIn(folder, asked, {}, { codes: [0, 128] });
+    if (place.exitCode !== 0) return null;
+    const root = place.stdout.trim();
+    const head = await gitIn(
+      folder,
+      ["rev-parse", "--verify", "--quiet", "HEAD"],
+      {},
+      { codes: [0, 1, 128] },
+    );
+    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all"];
+    const changes = parseStatus((await gitIn(root, status, {})).stdout).slice(0, UNCOMMITTED_MAX);
+    const uncommitted: Record<string, string> = {};
+    for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
+    return { commit: head.exitCode === 0 ? head.stdout.trim() : null, uncommitted };
+  } catch {
+    return null;
+  }
+}
+
+async function hasCommit(folder: string, commit: string | null | undefined): Promise<boolean> {
+  if (commit === null || commit === undefined) return true;
+  const asked = gitIn(folder, ["cat-file", "-e", `${commit}^{commit}`], {}, { codes: [0, 1, 128] });
+  return (await asked.catch(() => undefined))?.exitCode === 0;
+}
+
+async function digestOf(path: string): Promise<string> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts === undefined) return "absent";
+  if (!facts.isFile()) return "no file";
+  if (facts.size > HASHED_BYTES_MAX) return `${facts.size} bytes at ${facts.mtimeMs}`;
+  const content = await readFile(path).catch(() => undefined);
+  return content === undefined ? "unreadable" : sha256(content).slice(0, 16);
+}
+
+/** The program is asked for its version only after its file was replaced. */
+async function readProgram(
+  protocol: ExternalAgentProtocol,
+  { program, version }: ExternalIntent,
+  last: ProgramFile | null,
+): Promise<ProgramFile | null> {
+  const facts = await stat(program).catch(() => undefined);
+  if (facts === undefined) return null;
+  const stamp = `${facts.size} ${facts.mtimeMs}`;
+  if (last === null) return { version, stamp };
+  if (last.stamp === stamp) return last;
+  const now = await protocol.find().catch(() => undefined);
+  return { version: now?.program === program ? now.version : "unknown", stamp };
+}
+
+async function readNamed(
+  traces: AgentTraces | undefined,
+): Promise<Pick<RestoreReceipt, "mcpFiles" | "environment">> {
+  const mcpFiles: Record<string, string> = {};
+  for (const path of traces?.mcpFiles ?? []) {
+    const hashed = await hashOf(path);
+    if (hashed !== null) mcpFiles[path] = hashed.sha256.slice(0, 16);
+  }
+  const { settings = {}, keys = [] } = traces?.environment ?? {};
+  const environment = Object.fromEntries([
+    ...Object.entries(settings).map(([name, value]) => [name, sha256(value).slice(0, 16)] as const),
+    ...keys.map((name) => [name, "set"] as const),
+  ]);
+  return { mcpFiles, environment };
+}
+
+function sha256(content: Buffer | string): string {
+  return createHash("sha256").update(content).digest("hex");
+}

@@ -1,0 +1,79 @@
+// Sessions of external agents and their restore receipts: a loss is a question, and a session file that is missing is put back.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+
+import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+
+let session: ExternalSession;
+afterEach(() => session.dispose());
+
+test.each<FakeName>(["claude-code", "codex", "pi"])(
+  "a session file of %s that is missing is put back, and the session continues",
+  async (name) => {
+    session = new ExternalSession(name);
+    await session.converse("write:a.txt");
+    const [file, ...others] = session.files();
+    expect(others).toEqual([]);
+    const before = readFileSync(file!, "utf8");
+    rmSync(file!);
+    expect((await session.say("write:b.txt")).status).toBe("waiting");
+    expect(session.files()).toEqual([file]);
+    expect(readFileSync(file!, "utf8").startsWith(before)).toBe(true);
+  },
+);
+
+test("a change by a person is told to the agent, and the session continues without a question", async () => {
+  session = new ExternalSession("claude-code");
+  execFileSync("git", ["init", "--quiet"], { cwd: session.folder });
+  await session.converse("write:a.txt");
+  writeFileSync(join(session.folder, "a.txt"), "by a person");
+  expect((await session.say("hello")).status).toBe("waiting");
+  expect(session.prompts()).toMatch(/Since your last turn this has changed[^"]*files were changed: a\.txt/);
+});
+
+describe("a loss", () => {
+  /** A session whose file was cut, and whose uncommitted work is gone. */
+  async function lossy(): Promise<void> {
+    session = new ExternalSession("claude-code");
+    execFileSync("git", ["init", "--quiet"], { cwd: session.folder });
+    await session.converse("write:a.txt");
+    truncateSync(session.files()[0]!, 3);
+    rmSync(join(session.folder, "a.txt"));
+    expect((await session.say("write:b.txt")).status).toBe("input_required");
+    expect(session.lines("claude.log")).toHaveLength(1); // No process was started.
+  }
+
+  test("a loss is a question with the list, another answer is asked again, and `continue` tells the agent", async () => {
+    await lossy();
+    expect(await session.question()).toMatch(
+      /restore_incomplete[^]*3 of its \d+ bytes[^]*gone: a\.txt[^]*"continue", "afresh", "stop"/,
+    );
+    expect((await session.answer("perhaps")).status).toBe("input_required");
+    expect(await session.question()).toContain("none of the answers");
+    expect((await session.answer("continue")).status).toBe("waiting");
+    expect(session.lines("claude.log").at(-1)).toContain("--resume");
+    expect(session.prompts()).toMatch(/This is gone since your last turn[^]*a\.txt/);
+  });
+
+  test("`afresh` opens a new session, which is told what was recorded and what is gone", async () => {
+    await lossy();
+    const before = session.files();
+    expect((await session.answer("afresh")).status).toBe("waiting");
+    const [made, ...others] = session.files().filter((path) => !before.includes(path));
+    expect(others).toEqual([]);
+    expect(readFileSync(made!, "utf8")).toMatch(
+      /session that is lost[^]*a\.txt[^]*wrote a\.txt[^]*write:b\.txt/,
+    );
+  });
+
+  test("`stop` ends the session with restore_incomplete", async () => {
+    await lossy();
+    const { status, error } = await session.answer("stop");
+    expect(status).toBe("failed");
+    expect(error).toMatchObject({ code: "restore_incomplete" });
+    expect(error?.message).toContain("claude-code");
+  });
+});

@@ -1,0 +1,45 @@
+// A profile in a session of an external agent.
+
+import { readFileSync, statSync } from "node:fs";
+import { afterEach, expect, test } from "vitest";
+
+import { ExternalSession, type FakeName } from "../testing/external-session.ts";
+import { takeProfile, type SessionProfile } from "./session-profile.ts";
+
+let session: ExternalSession;
+afterEach(() => session.dispose());
+
+test("a profile gives its model, mode, settings, MCP servers and rules to Claude Code, and no key to its arguments", async () => {
+  session = new ExternalSession("claude-code", {
+    model: "sonnet",
+    permissionMode: "plan",
+    rules: [{ decision: "allow", tool: "write_file", pattern: "a.txt" }],
+    settings: { includeCoAuthoredBy: false },
+    mcpServers: { notes: { command: "notes", env: { KEY: "canary-key" } } },
+  });
+  const { status, error } = await session.converse("ask:a.txt", { profile: "p" });
+  expect(status, error?.message).toBe("waiting"); // The rule has answered.
+  expect(session.lines("answers")).toHaveLength(1);
+  const { args } = JSON.parse(session.lines("claude.log")[0]!) as { readonly args: readonly string[] };
+  const valueOf = (name: string): string => args[args.indexOf(name) + 1] ?? "";
+  expect(valueOf("--model")).toBe("sonnet");
+  expect(valueOf("--permission-mode")).toBe("plan");
+  expect(valueOf("--settings")).toBe('{"includeCoAuthoredBy":false}');
+  expect(args.join(" ")).not.toContain("canary-key");
+  const file = valueOf("--mcp-config");
+  expect(readFileSync(file, "utf8")).toContain("canary-key");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test.each<[FakeName, Omit<SessionProfile, "name">, RegExp]>([
+  ["codex", { rules: [], settings: { a: 1 } }, /settings/],
+  ["pi", { rules: [], mcpServers: {} }, /mcpServers/],
+  ["claude-code", { rules: [], agent: "codex" }, /agent: codex/],
+  ["claude-code", { rules: [], permissionMode: "bypassPermissions" }, /bypassPermissions/],
+  ["claude-code", { rules: [], settings: { env: { A: "b" } } }, /settings\.env/],
+])("a profile that %s cannot take is refused: %j", (name, profile, got) => {
+  session = new ExternalSession(name);
+  const take = (): unknown =>
+    takeProfile({ ...profile, name: "p" }, session.protocol, ["default"], undefined);
+  expect(take).toThrow(expect.objectContaining({ code: "config_invalid", got: expect.stringMatching(got) }));
+});

@@ -1,0 +1,160 @@
+// A session of an external agent in this process, for tests: `ExternalSession`. The program is a fake that speaks the protocol of the real one.
+
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Session } from "@holdfast/core";
+import { createRuntime, MemoryStorage, type Runtime, type SessionHandle } from "@holdfast/runtime";
+
+import { ClaudeCode } from "../external-agents/claude-code/claude-code.ts";
+import { CODEX } from "../external-agents/codex/codex-agent.ts";
+import { externalAgent } from "../external-agents/external-agent.ts";
+import type { ExternalAgentProtocol } from "../external-agents/external-agent-protocol.ts";
+import { LineAgent } from "../external-agents/lines/line-agent.ts";
+import type { SessionProfile } from "../external-agents/session-profile.ts";
+import { PI } from "../external-agents/pi/pi-agent.ts";
+
+export type FakeName = "claude-code" | "codex" | "pi";
+
+const FAKES = {
+  "claude-code": { program: "claude", source: "fake-claude.mjs" },
+  codex: { program: "codex", source: "fake-codex.mjs" },
+  pi: { program: "pi", source: "fake-pi.mjs" },
+};
+
+export class ExternalSession {
+  /** The home of the program. */
+  readonly home = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-external-session-")));
+  readonly folder = join(this.home, "project");
+  readonly environment: Record<string, string>;
+  readonly #runtime: Runtime;
+  readonly protocol: ExternalAgentProtocol;
+  readonly #profile: SessionProfile | undefined;
+  #handle: SessionHandle<string> | undefined;
+  /** Whether the session has stopped to wait since the last request. */
+  #isWaiting = false;
+
+  constructor(name: FakeName, profile?: Omit<SessionProfile, "name">) {
+    this.#profile = profile && { ...profile, name: "p" };
+    mkdirSync(join(this.home, "bin"));
+    mkdirSync(this.folder);
+    const { program, source } = FAKES[name];
+    const file = fileURLToPath(new URL(source, import.meta.url));
+    const path = join(this.home, "bin", program);
+    writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
+    chmodSync(path, 0o755);
+    const folders = [join(this.home, "bin"), process.env["PATH"]];
+    this.environment = { HOME: this.home, PATH: folders.join(delimiter) };
+    const place = { environment: this.environment, folder: this.folder };
+    const facts = [CODEX, PI].find((one) => one.name === name);
+    this.protocol = facts === undefined ? new ClaudeCode(place) : new LineAgent({ facts, ...place });
+    this.#runtime = createRuntime({
+      storage: new MemoryStorage(),
+      tracer: { trace: ({ type }) => void (this.#isWaiting ||= type === "waiting") },
+    });
+  }
+
+  async dispose(): Promise<void> {
+    await this.#runtime.close();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  /** Begins a conversation, and waits for the answer to its first request. */
+  async converse(text: string, input: Readonly<Record<string, unknown>> = {}): Promise<Session> {
+    const agent = externalAgent(this.protocol, {
+      folder: this.folder,
+      permissionModes: ["default", "acceptEdits", "plan"],
+      profile: (name) => ({ rules: [], ...this.#profile, name }),
+      mirrors: join(this.home, "mirrors"),
+    });
+    this.#handle = await this.#runtime.start(agent, { text, conversation: true, ...input });
+    return this.rest();
+  }
+
+  /** The next request of the conversation. */
+  async say(text: string): Promise<Session> {
+    this.#isWaiting = false;
+    await this.handle.signal("next_input", text);
+    return this.rest();
+  }
+
+  async answer(answer: unknown): Promise<Session> {
+    this.#isWaiting = false;
+    await this.handle.answer(answer);
+    return this.rest();
+  }
+
+  /** Lets a paused session continue. */
+  async unpause(): Promise<Session> {
+    this.#isWaiting = false;
+    await this.handle.unpause();
+    return this.rest();
+  }
+
+  get handle(): SessionHandle<string> {
+    if (this.#handle === undefined) throw new Error("the session has not begun");
+    return this.#handle;
+  }
+
+  /** Waits until the session waits for a person again, is paused, or has ended. */
+  async rest(): Promise<Session> {
+    for (;;) {
+      const session = await this.handle.session();
+      const { status } = session;
+      if (["completed", "failed", "paused"].includes(status)) return session;
+      if (this.#isWaiting && ["waiting", "input_required"].includes(status)) return session;
+      await delay(10);
+    }
+  }
+
+  /** Waits until no process works in the folder. */
+  async processesEnded(): Promise<void> {
+    const isInFolder = (pid: string): boolean => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === this.folder;
+      } catch {
+        return false; // It has ended, or belongs to another user.
+      }
+    };
+    while (readdirSync("/proc").some(isInFolder)) await delay(20);
+  }
+
+  /** The open question. */
+  async question(): Promise<string> {
+    const { waits } = await this.handle.session();
+    const wait = waits.find(({ type }) => type === "input");
+    return wait?.type === "input" ? wait.prompt : "";
+  }
+
+  /** The session files of the program. */
+  files(): readonly string[] {
+    return readdirSync(this.home, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".jsonl"))
+      .map((name) => join(this.home, name));
+  }
+
+  /** The prompts that the program stored, with the rest of its sessions. */
+  prompts(): string {
+    return this.files()
+      .map((path) => readFileSync(path, "utf8"))
+      .join("\n");
+  }
+
+  lines(file: string): readonly string[] {
+    const path = join(this.home, file);
+    return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+  }
+}
