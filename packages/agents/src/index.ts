@@ -125,6 +125,7 @@ export {
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
+export { subAgentRecords } from "./agent-files/sub-agents.ts";
 export {
   findAgentFiles,
   foundAt,

@@ -95,6 +95,8 @@ export interface AgentRecord {
   readonly planFirst: boolean;
   /** Names of the agents that the tool `delegate` may start. */
   readonly agents: readonly string[];
+  /** Agents that this file itself defines, by name. The tool `delegate` may start them, too. */
+  readonly subAgents: Readonly<Record<string, SubAgent>>;
   /** The agents that it starts may send messages to each other. */
   readonly relaysMessages: boolean;
   /** Names of skills that the prompt lists; `null` for all that are found. */
@@ -126,6 +128,15 @@ export interface AgentRecord {
   readonly labels: Readonly<Record<string, Json>> | null;
   readonly source: AgentSource;
 }
+
+/**
+ * An agent that another agent's file defines. It is otherwise like the agent of the file, and never has more tools or fewer
+ * rules. It starts no agents itself.
+ */
+export type SubAgent = Pick<
+  AgentRecord,
+  "description" | "prompt" | "model" | "tools" | "deniedTools" | "permissions" | "turnsMax"
+>;
 
 export interface AgentSource {
   /** The absolute path of the file, or of the folder of a folder form. */

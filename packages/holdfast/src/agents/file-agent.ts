@@ -27,6 +27,7 @@ import {
   siblingsCapability,
   skillsCapability,
   skillsOf,
+  subAgentRecords,
   webCapability,
   withHooks,
   withMcpServers,
@@ -275,7 +276,11 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     tree
       .childrenOf({ agents, source: record.source }, path)
       .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path));
-  const children = [...agentsOf(record.agents), ...tree.externalsOf(record.agents, loop.root)];
+  const children = [
+    ...agentsOf(record.agents),
+    ...tree.externalsOf(record.agents, loop.root),
+    ...subAgentRecords(record).map((child) => makeAgent(child, loop, tree, path)),
+  ];
   const hookAgents = agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
   const named: AgentRecord = {
     ...withScriptTools(withSkillTool(tree.withServers(hooked))),

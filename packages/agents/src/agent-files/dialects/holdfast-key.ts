@@ -19,6 +19,7 @@ import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
 import { nameProblem, textOrTexts } from "./dialect.ts";
+import { subAgentsField } from "./sub-agent-fields.ts";
 
 export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
 
@@ -188,6 +189,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  subAgents: subAgentsField(ALL_TOOL_NAMES),
   messages: field(
     z.boolean().describe("whether the agents that it starts may send messages to each other"),
     (value, draft) => {

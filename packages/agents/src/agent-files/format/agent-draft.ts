@@ -19,6 +19,7 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     turnsMax: null,
     planFirst: false,
     agents: [],
+    subAgents: {},
     relaysMessages: false,
     skills: null,
     scripts: [],

@@ -3,7 +3,7 @@
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import { READ_RESULT } from "../compaction/read-result.ts";
 import { submitOutput } from "../tools/loop-tools.ts";
-import { matchesName } from "../permission/permissions.ts";
+import { matchesName } from "../../agent-files/format/tool-names.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /**
