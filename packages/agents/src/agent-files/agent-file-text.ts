@@ -31,6 +31,8 @@ export function agentFileText(record: AgentRecord): string {
       agents: record.agents,
       subAgents: subAgentsOf(record),
       scripts: record.scripts,
+      tasks: record.tasks,
+      when: record.when,
       hooks: hooksOf(record),
       effects: record.effects,
       input: record.inputSchema,

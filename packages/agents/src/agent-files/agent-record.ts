@@ -103,6 +103,10 @@ export interface AgentRecord {
   readonly skills: readonly string[] | null;
   /** Names of scripts that its tools run. */
   readonly scripts: readonly string[];
+  /** Files of the project whose tasks are tools, as paths from the project's folder. */
+  readonly tasks: readonly string[];
+  /** Tools that can be called only after calls of these other tools have succeeded in the session. */
+  readonly when: Readonly<Record<string, ToolCondition>>;
   readonly hooks: readonly AgentHook[];
   /** MCP servers by name. A string names a server of the project's or the user's registry. */
   readonly mcpServers: Readonly<Record<string, McpServer | string>>;
@@ -127,6 +131,12 @@ export interface AgentRecord {
   /** Labels that a runner must have. */
   readonly labels: Readonly<Record<string, Json>> | null;
   readonly source: AgentSource;
+}
+
+/** When a tool can be called. */
+export interface ToolCondition {
+  /** Names of tools. A call of each of them has succeeded. */
+  readonly after: readonly string[];
 }
 
 /**

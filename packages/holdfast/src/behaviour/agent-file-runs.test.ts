@@ -175,6 +175,26 @@ test("an agent of a file starts an agent of another file and one of its own file
   expect(stderr).toContain('tool: checked: There is no tool "shell"');
 });
 
+test("tasks of the project are tools of an agent file once the project is trusted", async () => {
+  write("clerk", "holdfast:\n  tasks: [tasks.ts]\n  approvals: { allow: [task__greet] }\n");
+  writeFileSync(
+    project.path("tasks.ts"),
+    'import { defineTask } from "holdfast";\nexport const greet = defineTask({ name: "greet", run: (name) => `hello ${name}` });\n',
+  );
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "task__greet", input: { input: "Ada" } }] }
+      : { text: conversation.messages.at(-1)!.toolResults[0]!.text };
+  const file = ".holdfast/agents/clerk.md";
+  const refused = await run("run", file, "Greet.");
+  expect(refused.code).toBe(12);
+  expect(refused.stderr).toContain("tasks of a project that you have not trusted");
+  await run("agents", "trust");
+  const { code, stdout, stderr } = await run("run", file, "Greet.");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("hello Ada\n");
+});
+
 test("AGENTS.md reaches the model once the project is trusted, and is reported until then", async () => {
   write("reader", "tools: Read\n");
   writeFileSync(project.path("AGENTS.md"), "Answer in French.\n");

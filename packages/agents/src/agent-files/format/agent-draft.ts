@@ -23,6 +23,8 @@ export function newDraft(name: string, prompt: string): AgentDraft {
     relaysMessages: false,
     skills: null,
     scripts: [],
+    tasks: [],
+    when: {},
     hooks: [],
     mcpServers: {},
     workspace: "shared",
