@@ -83,6 +83,7 @@ export {
   type CapabilitySession,
 } from "./model-loop/capability.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./model-loop/tools/tool.ts";
+export { taskTool } from "./model-loop/tools/task-tool.ts";
 
 export { createCodingAgent } from "./coding-agent.ts";
 export {
@@ -129,6 +130,7 @@ export {
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
+export { subAgentRecords } from "./agent-files/sub-agents.ts";
 export {
   findAgentFiles,
   foundAt,

@@ -29,7 +29,10 @@ export function agentFileText(record: AgentRecord): string {
         deny: rulesOf(record, "deny"),
       }),
       agents: record.agents,
+      subAgents: subAgentsOf(record),
       scripts: record.scripts,
+      tasks: record.tasks,
+      when: record.when,
       hooks: hooksOf(record),
       effects: record.effects,
       input: record.inputSchema,
@@ -61,7 +64,10 @@ function given(fields: Readonly<Record<string, unknown>>): Record<string, unknow
 }
 
 /** A tool whose other calls are denied is limited by patterns of its own. */
-function toolsOf({ tools, permissions }: AgentRecord): readonly string[] | null {
+function toolsOf({
+  tools,
+  permissions,
+}: Pick<AgentRecord, "tools" | "permissions">): readonly string[] | null {
   const limited = permissions.filter(isWholeDenial).map(({ tool }) => tool);
   if (tools === null && limited.length === 0) return null;
   return (tools ?? [...TOOLS, "mcp__*"]).flatMap((tool) => {
@@ -77,7 +83,10 @@ function isWholeDenial({ decision, pattern }: AgentRecord["permissions"][number]
   return decision === "deny" && pattern === null;
 }
 
-function rulesOf({ permissions }: AgentRecord, decision: PermissionDecision): readonly string[] {
+function rulesOf(
+  { permissions }: Pick<AgentRecord, "permissions">,
+  decision: PermissionDecision,
+): readonly string[] {
   const rules = permissions.filter((rule) => rule.decision === decision && !isWholeDenial(rule));
   return rules.map(({ tool, pattern }) => (pattern === null ? tool : `${tool}(${pattern})`));
 }
@@ -85,6 +94,22 @@ function rulesOf({ permissions }: AgentRecord, decision: PermissionDecision): re
 /** Names of configured servers as texts, and servers by name. */
 function serversOf({ mcpServers }: AgentRecord): readonly unknown[] {
   return Object.entries(mcpServers).map(([name, server]) => (server === name ? server : { [name]: server }));
+}
+
+function subAgentsOf({ subAgents }: AgentRecord): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(subAgents).map(([name, sub]) => [
+      name,
+      given({
+        description: sub.description,
+        prompt: sub.prompt,
+        model: sub.model,
+        tools: toolsOf(sub),
+        disallowedTools: [...sub.deniedTools, ...rulesOf(sub, "deny")],
+        maxTurns: sub.turnsMax,
+      }),
+    ]),
+  );
 }
 
 /** Hooks in Holdfast's form, by their points. */

@@ -95,12 +95,18 @@ export interface AgentRecord {
   readonly planFirst: boolean;
   /** Names of the agents that the tool `delegate` may start. */
   readonly agents: readonly string[];
+  /** Agents that this file itself defines, by name. The tool `delegate` may start them, too. */
+  readonly subAgents: Readonly<Record<string, SubAgent>>;
   /** The agents that it starts may send messages to each other. */
   readonly relaysMessages: boolean;
   /** Names of skills that the prompt lists; `null` for all that are found. */
   readonly skills: readonly string[] | null;
   /** Names of scripts that its tools run. */
   readonly scripts: readonly string[];
+  /** Files of the project whose tasks are tools, as paths from the project's folder. */
+  readonly tasks: readonly string[];
+  /** Tools that can be called only after calls of these other tools have succeeded in the session. */
+  readonly when: Readonly<Record<string, ToolCondition>>;
   readonly hooks: readonly AgentHook[];
   /** MCP servers by name. A string names a server of the project's or the user's registry. */
   readonly mcpServers: Readonly<Record<string, McpServer | string>>;
@@ -126,6 +132,21 @@ export interface AgentRecord {
   readonly labels: Readonly<Record<string, Json>> | null;
   readonly source: AgentSource;
 }
+
+/** When a tool can be called. */
+export interface ToolCondition {
+  /** Names of tools. A call of each of them has succeeded. */
+  readonly after: readonly string[];
+}
+
+/**
+ * An agent that another agent's file defines. It is otherwise like the agent of the file, and never has more tools or fewer
+ * rules. It starts no agents itself.
+ */
+export type SubAgent = Pick<
+  AgentRecord,
+  "description" | "prompt" | "model" | "tools" | "deniedTools" | "permissions" | "turnsMax"
+>;
 
 export interface AgentSource {
   /** The absolute path of the file, or of the folder of a folder form. */

@@ -119,6 +119,11 @@ describe("a file in Holdfast's own form", () => {
     ],
     ["holdfast:\n  effects: { shel: once }", "holdfast.effects refused: there is no tool shel"],
     ["holdfast:\n  effects: { shell: sometimes }", "holdfast.effects refused"],
+    ["holdfast:\n  when: { shel: { after: search } }", "holdfast.when refused: there is no tool shel"],
+    [
+      "holdfast:\n  when: { shell: { after: search }, search: { after: shell } }",
+      "holdfast.when refused: shell would wait for itself",
+    ],
     ["holdfast:\n  agents: ['../x']", 'holdfast.agents refused: "../x" is no name'],
     ["holdfast:\n  workspace: elsewhere", "holdfast.workspace refused"],
     ["holdfast: true", "holdfast refused: wrong value"],

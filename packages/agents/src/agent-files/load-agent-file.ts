@@ -16,6 +16,7 @@ import { copilot } from "./dialects/copilot.ts";
 import { nameProblem, type Dialect } from "./dialects/dialect.ts";
 import { filesOfFolder, folder, readFolder } from "./dialects/folder.ts";
 import { gemini } from "./dialects/gemini.ts";
+import { checkSubAgents } from "./dialects/sub-agent-fields.ts";
 import { opencode } from "./dialects/opencode.ts";
 import { newDraft, type AgentDraft } from "./format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
@@ -87,6 +88,7 @@ function readDialect(dialect: Dialect, parsed: ParsedFile, draft: AgentDraft, re
   for (const name of parsed.repaired)
     report.add([name], "mapped", "read as a text, although it is not valid YAML; put it in quotes");
   readFields(parsed.values, dialect.table, draft, report);
+  checkSubAgents(draft, report);
   if (parsed.values["name"] === undefined) {
     const problem = nameProblem(draft.name);
     if (problem === undefined) report.add(["name"], "mapped", `${draft.name}, as the file is named`);

@@ -15,7 +15,7 @@ import { z } from "zod";
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
 import type { Capability } from "../model-loop/capability.ts";
-import { matchesName } from "../model-loop/permission/permissions.ts";
+import { matchesName } from "../agent-files/format/tool-names.ts";
 import { reportEnd, reportStart } from "../model-loop/script-events.ts";
 import { renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { renderCommand } from "../model-loop/tools/workspace-tools.ts";

@@ -19,7 +19,7 @@ import type { AgentRecord } from "../agent-files/agent-record.ts";
 import { FileProblem, readFrontMatter } from "../agent-files/format/front-matter.ts";
 import { contentOfSkill, findSkills, SKILL_FILE, type Skill } from "../agent-files/skills.ts";
 import type { Capability } from "../model-loop/capability.ts";
-import { matchesName } from "../model-loop/permission/permissions.ts";
+import { matchesName } from "../agent-files/format/tool-names.ts";
 import { defineTool, type Tool } from "../model-loop/tools/tool.ts";
 import { type FolderContent } from "../contents/folder-content.ts";
 import { ContentStore } from "../contents/content-store.ts";

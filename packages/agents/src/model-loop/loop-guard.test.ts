@@ -102,3 +102,11 @@ test("the state of the guard stays small", () => {
   for (let i = 0; i < 500; i++) guard = noteCall(guard, { ...READ, text: String(i) }).guard;
   expect(guard.seen.length).toBe(GUARD_LIMITS.seen);
 });
+
+test("questions to a person are counted for one request, whatever lies between them", () => {
+  const questions = Array.from({ length: 12 }, (_, at): FinishedCall[] => [
+    { ...READ, name: "ask_user", input: { question: String(at) }, asksPerson: true },
+    { ...EDIT, text: String(at) },
+  ]).flat();
+  expect(play(questions)).toEqual({ at: 19, stop: "it has asked for help 10 times for this request" });
+});

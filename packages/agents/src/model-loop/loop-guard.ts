@@ -3,6 +3,7 @@
 //   invalid   calls of tools that are not there (also those without a name), or with arguments that are not right
 //   idle      replies in which nothing is called
 //   repeated  the same call with the same result, with no change in between
+//   asked     questions to a person for one request
 
 import { createHash } from "node:crypto";
 
@@ -11,6 +12,8 @@ export interface GuardState {
   readonly invalid: number;
   /** Replies without a call since the last one with a call. */
   readonly idle: number;
+  /** Questions to a person. A session of an older version has none. */
+  readonly asked?: number;
   /** Calls with their results, and how often they came. */
   readonly seen: readonly SeenCall[];
 }
@@ -29,9 +32,11 @@ export interface FinishedCall {
   readonly isValid: boolean;
   /** It changed files. */
   readonly isChange: boolean;
+  /** It waited for the answer of a person. */
+  readonly asksPerson?: boolean;
 }
 
-export const GUARD_LIMITS = { invalid: 6, idle: 3, warnAt: 3, repeated: 5, seen: 50 } as const;
+export const GUARD_LIMITS = { invalid: 6, idle: 3, warnAt: 3, repeated: 5, seen: 50, asked: 10 } as const;
 
 export const FRESH_GUARD: GuardState = { invalid: 0, idle: 0, seen: [] };
 
@@ -61,7 +66,10 @@ export function noteCall(guard: GuardState, call: FinishedCall): Verdict {
   // After a change the same question may have another answer. The same change again and again is a circle itself.
   const others = guard.seen.filter((seen) => seen.key !== key && (!call.isChange || seen.isChange));
   const seen = [...others, { key, count, isChange: call.isChange }].slice(-GUARD_LIMITS.seen);
-  const next = { invalid: 0, idle: 0, seen };
+  const asked = (guard.asked ?? 0) + (call.asksPerson === true ? 1 : 0);
+  const next = { invalid: 0, idle: 0, seen, asked };
+  if (call.asksPerson === true && asked >= GUARD_LIMITS.asked)
+    return { guard: next, stop: `it has asked for help ${asked} times for this request` };
   if (count >= GUARD_LIMITS.repeated)
     return { guard: next, stop: `${call.name} was called ${count} times with the same result` };
   if (count < GUARD_LIMITS.warnAt) return { guard: next };

@@ -124,18 +124,20 @@ export class ModelLoop {
    *
    * @param agents the agents that its tool `delegate` may start.
    * @param hookAgents the agents of its hooks.
+   * @param ownTools tools of this agent beside those of the loop.
    */
   agent(
     record: AgentRecord,
     agents: readonly Agent[] = [],
     hookAgents: readonly Agent[] = [],
+    ownTools: readonly Tool[] = [],
   ): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
     this.#shellSecrets.push(...secrets.filter((name) => variables.includes(name)));
     const finish = agents.length === 0 ? undefined : this.#finishChild;
     const children = agents.map((agent) => ({ agent, record: this.#records.get(agent) }));
-    const tools = agents.length === 0 ? this.#tools : [...this.#tools, delegate(children, finish)];
+    const tools = [...this.#tools, ...(agents.length === 0 ? [] : [delegate(children, finish)]), ...ownTools];
     const terms = delegateFacts(record, children);
     const prepare = async (task: TaskContext) => {
       const prepared = await this.#prepare(record, tools, task);
@@ -165,6 +167,7 @@ export class ModelLoop {
         this.#hook,
         ...Object.values(this.#workspaceTasks),
         ...(finish === undefined ? [] : [finish]),
+        ...tools.flatMap(({ task }) => task ?? []),
         ...capabilities.flatMap((capability) => capability.tasks ?? []),
       ] as readonly TaskDefinition[],
       agents: [...agents, ...hookAgents],

@@ -26,6 +26,8 @@ export interface ModelState {
   /** Outputs of the present request that did not match the output schema, in a row. */
   readonly corrections: number;
   readonly guard: GuardState;
+  /** Tools that conditions of other tools name, and of which a call has succeeded. */
+  readonly succeeded: readonly string[];
   /** The model that answered last, as `provider/model`; `null` before the first answer. */
   readonly model: string | null;
   readonly usage: SpentUsage;
@@ -68,6 +70,7 @@ export const FIRST_STATE: ModelState = {
   turns: 0,
   corrections: 0,
   guard: FRESH_GUARD,
+  succeeded: [],
   model: null,
   usage: { inputTokens: 0, outputTokens: 0, costMicroUsd: 0 },
   request: "",

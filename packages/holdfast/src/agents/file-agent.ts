@@ -3,6 +3,7 @@
 //   file-agent-1. All agent files of a process share one model loop for each folder, because the tasks of a process are known by their names.
 //   file-agent-2. A session starts only on a machine that can run the sandboxes of its agent and of the agents that it may start.
 //       An agent that names no sandbox has that of the agent which may start it.
+//   file-agent-3. Code that an agent file names is loaded only from inside of a project that the user trusts.
 
 import {
   environmentCapability,
@@ -11,6 +12,7 @@ import {
   findSkills,
   hookAgentsOf,
   hookScripts,
+  isTrusted,
   instructionsCapability,
   listAgents,
   mcpCapability,
@@ -27,6 +29,8 @@ import {
   siblingsCapability,
   skillsCapability,
   skillsOf,
+  subAgentRecords,
+  taskTool,
   webCapability,
   withHooks,
   withMcpServers,
@@ -39,10 +43,12 @@ import {
   type ModelEnvironment,
   type ModelProvider,
   type Skill,
+  type Tool,
 } from "@holdfast/agents";
-import { dirname } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
 import { HoldfastError, PauseError } from "@holdfast/core";
-import type { Agent } from "@holdfast/runtime";
+import type { Agent, TaskDefinition } from "@holdfast/runtime";
 import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { signInStore } from "../secrets/sign-in-store.ts";
@@ -69,6 +75,8 @@ export interface LoadOptions {
   readonly resumesAtReset?: boolean;
   /** The session works in a git worktree of its own, whatever its agent file says. */
   readonly inWorktree?: boolean;
+  /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
+  readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
@@ -76,7 +84,7 @@ export async function loadFileAgent(
   nameOrPath: string,
   found: AgentPlaces,
   cwd: string,
-  { isContinued = false, given, resumesAtReset = false, inWorktree = false }: LoadOptions = {},
+  { isContinued = false, given, resumesAtReset = false, inWorktree = false, loadTasks }: LoadOptions = {},
 ): Promise<FileAgent> {
   const ofFile = findAgent(nameOrPath, found, cwd);
   const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
@@ -86,8 +94,8 @@ export async function loadFileAgent(
   const root = makeSandboxRoot({ cwd, env: places.env });
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
-  const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset });
-  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
+  const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset, loadTasks });
+  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
@@ -180,17 +188,19 @@ class AgentTree {
   readonly sandboxes = new Set<string>();
   readonly #given: GivenEnvironment | undefined;
   readonly #resumesAtReset: boolean;
+  readonly #loadTasks: LoadOptions["loadTasks"];
   #records: ReadonlyMap<string, AgentRecord> | undefined;
 
   constructor(
     places: AgentPlaces,
     skills: readonly Skill[] | undefined,
-    { given, resumesAtReset = false }: Pick<LoadOptions, "given" | "resumesAtReset">,
+    { given, resumesAtReset = false, loadTasks }: Pick<LoadOptions, "given" | "resumesAtReset" | "loadTasks">,
   ) {
     this.#places = places;
     this.skills = skills;
     this.#given = given;
     this.#resumesAtReset = resumesAtReset;
+    this.#loadTasks = loadTasks;
   }
 
   /** The fields that the call which starts a session sets in place of the agent files. */
@@ -222,6 +232,35 @@ class AgentTree {
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
     if (this.skills !== undefined) scriptsOf(record, this.#places);
+  }
+
+  /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
+  async taskToolsOf({ tasks, source }: Pick<AgentRecord, "tasks" | "source">): Promise<readonly Tool[]> {
+    if (tasks.length === 0) return [];
+    const { project, trustFile, trustsProject } = this.#places;
+    const at = source.path;
+    // file-agent-3.
+    if (trustsProject !== true && !isTrusted(trustFile, project))
+      throw new HoldfastError(
+        "policy_denied",
+        "the agent uses tasks of a project that you have not trusted",
+        {
+          at,
+          fix: `read ${tasks.join(", ")}, and then run \`holdfast agents trust\``,
+        },
+      );
+    const loaded: TaskDefinition[] = [];
+    for (const path of tasks) {
+      const file = join(project, path);
+      if (!(existsSync(file) ? realpathSync(file) : file).startsWith(`${realpathSync(project)}${sep}`))
+        throw new HoldfastError("agent_invalid", `the file of tasks ${path} is not inside the project`, {
+          at,
+          expected: `a path from ${project} to a file below it`,
+          fix: "move the file into the project",
+        });
+      loaded.push(...((await this.#loadTasks?.(file)) ?? []));
+    }
+    return [...new Set(loaded)].map(taskTool);
   }
 
   childrenOf(
@@ -263,7 +302,12 @@ class AgentTree {
   }
 }
 
-function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
+async function makeAgent(
+  record: AgentRecord,
+  loop: ModelLoop,
+  tree: AgentTree,
+  above: readonly string[],
+): Promise<Agent> {
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
   tree.checkScripts(record);
   const { sandbox } = record;
@@ -271,12 +315,18 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
   const path = [...above, record.name];
   const hooked = tree.withHooks(record);
   // file-agent-2.
-  const agentsOf = (agents: readonly string[]): readonly Agent[] =>
-    tree
-      .childrenOf({ agents, source: record.source }, path)
-      .map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path));
-  const children = [...agentsOf(record.agents), ...tree.externalsOf(record.agents, loop.root)];
-  const hookAgents = agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
+  const make = (records: readonly AgentRecord[]): Promise<readonly Agent[]> =>
+    Promise.all(
+      records.map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)),
+    );
+  const agentsOf = (agents: readonly string[]): Promise<readonly Agent[]> =>
+    make(tree.childrenOf({ agents, source: record.source }, path));
+  const children = [
+    ...(await agentsOf(record.agents)),
+    ...tree.externalsOf(record.agents, loop.root),
+    ...(await make(subAgentRecords(record))),
+  ];
+  const hookAgents = await agentsOf(hookAgentsOf(hooked).filter((name) => !record.agents.includes(name)));
   const named: AgentRecord = {
     ...withScriptTools(withSkillTool(tree.withServers(hooked))),
     secrets: [...new Set([...record.secrets, ...tree.secretsOf(record)])],
@@ -284,7 +334,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     fallbackModels: record.fallbackModels.map(fullModelName),
     ...tree.overrides,
   };
-  return loop.agent(named, children, hookAgents);
+  return loop.agent(named, children, hookAgents, await tree.taskToolsOf(record));
 }
 
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */

@@ -147,20 +147,52 @@ test("an agent that is killed between its tool call and its answer continues wit
   expect(asked).toBeGreaterThanOrEqual(2);
 });
 
-test("an agent of a file starts another one by delegate, and reads its answer", async () => {
-  write("lead", "holdfast:\n  agents: [helper]\n", "You lead.");
+test("an agent of a file starts an agent of another file and one of its own file, and reads their answers", async () => {
+  write(
+    "lead",
+    "disallowedTools: Bash\nholdfast:\n  agents: [helper]\n  subAgents:\n    checker: { description: Checks., prompt: You check. }\n",
+    "You lead.",
+  );
   write("helper", "tools: Read\n", "You help.");
   script = (conversation) => {
     if (conversation.system.includes("You help.")) return { text: "helped" };
-    return repliesOf(conversation) === 0
-      ? { toolCalls: [{ name: "delegate", input: { agent: "helper", input: "Help." } }] }
-      : { text: "Done." };
+    const isFirst = repliesOf(conversation) === 0;
+    if (conversation.system.includes("You check."))
+      return isFirst
+        ? { toolCalls: [{ name: "shell", input: { command: "touch escaped" } }] }
+        : { text: `checked: ${conversation.messages.at(-1)!.toolResults[0]!.text.slice(0, 24)}` };
+    const calls = ["helper", "lead.checker"].map((agent) => ({
+      name: "delegate",
+      input: { agent, input: "Help." },
+    }));
+    return isFirst ? { toolCalls: calls } : { text: "Done." };
   };
   await run("agents", "trust");
   const { code, stdout, stderr } = await run("run", "lead", "Lead.");
   expect(code, stderr).toBe(0);
   expect(stdout).toBe("Done.\n");
   expect(stderr).toContain("tool: helped");
+  expect(stderr).toContain('tool: checked: There is no tool "shell"');
+});
+
+test("tasks of the project are tools of an agent file once the project is trusted", async () => {
+  write("clerk", "holdfast:\n  tasks: [tasks.ts]\n  approvals: { allow: [task__greet] }\n");
+  writeFileSync(
+    project.path("tasks.ts"),
+    'import { defineTask } from "holdfast";\nexport const greet = defineTask({ name: "greet", run: (name) => `hello ${name}` });\n',
+  );
+  script = (conversation) =>
+    repliesOf(conversation) === 0
+      ? { toolCalls: [{ name: "task__greet", input: { input: "Ada" } }] }
+      : { text: conversation.messages.at(-1)!.toolResults[0]!.text };
+  const file = ".holdfast/agents/clerk.md";
+  const refused = await run("run", file, "Greet.");
+  expect(refused.code).toBe(12);
+  expect(refused.stderr).toContain("tasks of a project that you have not trusted");
+  await run("agents", "trust");
+  const { code, stdout, stderr } = await run("run", file, "Greet.");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe("hello Ada\n");
 });
 
 test("AGENTS.md reaches the model once the project is trusted, and is reported until then", async () => {

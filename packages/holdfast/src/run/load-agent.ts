@@ -92,7 +92,10 @@ async function asFileAgent(
   if (!namesAgentFile(path, io.cwd)) return undefined;
   const { loadFileAgent } = await import("../agents/file-agent.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
-  return await loadFileAgent(path, agentPlaces(io), io.cwd, options);
+  return await loadFileAgent(path, agentPlaces(io), io.cwd, {
+    ...options,
+    loadTasks: (file) => loadTasks(file, { ...io, onSlow: () => {} }),
+  });
 }
 
 /** Whether `run` reads this argument as an agent file or the name of one, and not as a file of code. */

@@ -14,11 +14,13 @@ import {
   type FieldTable,
   type Ruling,
 } from "../format/fields.ts";
+import type { AgentDraft } from "../format/agent-draft.ts";
 import { holdfastHooks, holdfastHooksSchema } from "../format/hook-fields.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { CLAUDE_TOOLS, OWN_TOOLS } from "../format/tool-names.ts";
 import { ruleTools, toolTexts } from "../format/tool-rules.ts";
 import { nameProblem, textOrTexts } from "./dialect.ts";
+import { subAgentsField } from "./sub-agent-fields.ts";
 
 export const ALL_TOOL_NAMES = { ...CLAUDE_TOOLS, ...OWN_TOOLS };
 
@@ -163,11 +165,13 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       .describe(`effect classes of tools by name: ${EFFECT_CLASSES.join(", ")}`),
     (value, draft) => {
       const unknown = Object.keys(value).find(
-        (tool) => !Object.hasOwn(OWN_TOOLS, tool) && !tool.startsWith("mcp__"),
+        (tool) => !Object.hasOwn(OWN_TOOLS, tool) && !/^(mcp|task)__/.test(tool),
       );
       if (unknown !== undefined)
-        return refused(`there is no tool ${unknown}; name a tool of Holdfast or mcp__SERVER__TOOL`);
-      const keyed = Object.keys(value).find((tool) => value[tool] === "keyed" && !tool.startsWith("mcp__"));
+        return refused(
+          `there is no tool ${unknown}; name a tool of Holdfast, mcp__SERVER__TOOL or task__NAME`,
+        );
+      const keyed = Object.keys(value).find((tool) => value[tool] === "keyed" && !/^(mcp|task)__/.test(tool));
       if (keyed !== undefined)
         return refused(
           `nobody gives ${keyed} a key: keyed is for tools of MCP servers that remove duplicates`,
@@ -188,6 +192,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  subAgents: subAgentsField(ALL_TOOL_NAMES),
   messages: field(
     z.boolean().describe("whether the agents that it starts may send messages to each other"),
     (value, draft) => {
@@ -199,6 +204,29 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     z.array(z.string().min(1)).describe("names of scripts that its model may call"),
     (value, draft) => {
       draft.scripts = [...new Set(value)];
+      return HONOURED;
+    },
+  ),
+  tasks: field(
+    z.array(z.string().min(1)).describe("files of the project whose tasks are tools, such as src/tasks.ts"),
+    (value, draft) => {
+      draft.tasks = [...new Set(value)];
+      return HONOURED;
+    },
+  ),
+  when: field(
+    z
+      .record(z.string(), z.strictObject({ after: names("names of tools whose calls must have succeeded") }))
+      .describe("tools that can be called only after calls of other tools have succeeded"),
+    (value, draft) => {
+      const named = Object.entries(value).flatMap(([tool, { after }]) => [tool, ...after]);
+      const unknown = named.find(
+        (tool) => !Object.hasOwn(OWN_TOOLS, tool) && !/^(mcp|task|script)__/.test(tool),
+      );
+      if (unknown !== undefined) return refused(`there is no tool ${unknown}; name a tool of Holdfast`);
+      const endless = Object.keys(value).find((tool) => needs(tool, tool, value));
+      if (endless !== undefined) return refused(`${endless} would wait for itself`);
+      draft.when = value;
       return HONOURED;
     },
   ),
@@ -243,6 +271,14 @@ const RULES: Readonly<Record<string, FieldRule>> = {
     },
   ),
 };
+
+/** Whether a tool can be called only after another one, also by way of further tools. */
+function needs(tool: string, wanted: string, all: AgentDraft["when"], seen: readonly string[] = []): boolean {
+  const { after = [] } = all[tool] ?? {};
+  return after.some(
+    (other) => other === wanted || (!seen.includes(other) && needs(other, wanted, all, [...seen, other])),
+  );
+}
 
 function rulingOfSchema(schema: JsonSchema): Ruling {
   const problem = checkJsonSchema(schema);

@@ -71,3 +71,8 @@ export function claudeNames(tool: string): readonly string[] {
 
 /** Holdfast's own names, for files in its own form. */
 export const OWN_TOOLS: ToolNames = Object.fromEntries(TOOLS.map((name) => [name, [name]]));
+
+/** Whether a tool's name is the name that stands in a rule or a list; `*` at its end stands for any text. */
+export function matchesName(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}

@@ -152,7 +152,8 @@ function readItem(text: string, names: ToolNames): ToolItem {
   if (name === "*") return { type: "tools", tools: ["*"], pattern };
   if (/^mcp__[\w.-]+?(__[\w.-]*\*?)?$|^mcp__\*$/.test(name))
     return { type: "tools", tools: [/^mcp__(\*|.+__.+)$/.test(name) ? name : `${name}__*`], pattern };
-  if (/^script__([a-z0-9-]+\*?|\*)$/.test(name)) return { type: "tools", tools: [name], pattern };
+  if (/^(script__[a-z0-9-]+|task__[\w-]+)\*?$|^(script|task)__\*$/.test(name))
+    return { type: "tools", tools: [name], pattern };
   const tools = Object.hasOwn(names, name) ? names[name] : undefined;
   if (tools === null) return { type: "not_offered", text: name };
   return tools === undefined ? { type: "unknown", text: name } : { type: "tools", tools, pattern };

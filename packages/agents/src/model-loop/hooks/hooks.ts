@@ -9,7 +9,7 @@ import { local } from "@holdfast/runtime";
 
 import type { AgentHook, AgentRecord, HookPoint } from "../../agent-files/agent-record.ts";
 import { claudeNames } from "../../agent-files/format/tool-names.ts";
-import { matchesName } from "../permission/permissions.ts";
+import { matchesName } from "../../agent-files/format/tool-names.ts";
 import type { TurnDraft } from "../turn/turn-draft.ts";
 import { addressOf } from "../workspace-facts.ts";
 import { failed, readAnswer, readOutput, type HookAnswer } from "./hook-answer.ts";

@@ -16,6 +16,7 @@ import { posix } from "node:path";
 import picomatch from "picomatch";
 
 import type { PermissionDecision, PermissionRule } from "../../agent-files/agent-record.ts";
+import { matchesName } from "../../agent-files/format/tool-names.ts";
 import type { Tool } from "../tools/tool.ts";
 
 /** The parts of a tool that a decision needs. */
@@ -113,11 +114,6 @@ export function exactPattern(tool: PermissionTool, subject: string | null): stri
 }
 
 const GLOB_SIGNS = /[*?[\]{}()!+@|\\]/;
-
-/** Whether a tool's name is the name that stands in a rule or a list; `*` at its end stands for any text. */
-export function matchesName(pattern: string, name: string): boolean {
-  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
-}
 
 /** The characters that make a line of a shell more than the words of one command. */
 const OPERATORS = /[;&|<>`\n\r(){}]|\$\(/;

@@ -2,7 +2,7 @@
 //
 //   declared-effect-1. The author's word counts more than the tool's own, and more than what a model says of one call.
 
-import { matchesName } from "../permission/permissions.ts";
+import { matchesName } from "../../agent-files/format/tool-names.ts";
 import type { EffectClass, TaskOptions } from "@holdfast/core";
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ToolContext } from "./tool.ts";

@@ -3,7 +3,7 @@
 // Everything here runs again when a session is replayed, so it is pure apart from scheduling.
 
 import { HoldfastError, UncertainEffectError, type Json } from "@holdfast/core";
-import type { AgentContext } from "@holdfast/runtime";
+import type { AgentContext, TaskDefinition } from "@holdfast/runtime";
 import { z } from "zod";
 
 import type { ModelTool } from "../../models/model-provider.ts";
@@ -41,6 +41,9 @@ export interface Tool {
   readonly isReading: boolean;
   /** How a pattern of a permission rule is compared with the subject. */
   readonly subjectKind: "command" | "path" | "text";
+  /** The task that the tool schedules, where it is no task of the loop or of a capability. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a task of any input and output.
+  readonly task?: TaskDefinition<any, any>;
   /** @throws HoldfastError `invalid_input` that tells the model what is wrong. */
   readonly prepare: (input: unknown) => ReadyCall;
 }

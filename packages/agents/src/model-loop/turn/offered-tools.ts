@@ -3,8 +3,9 @@
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import { READ_RESULT } from "../compaction/read-result.ts";
 import { submitOutput } from "../tools/loop-tools.ts";
-import { matchesName } from "../permission/permissions.ts";
+import { matchesName } from "../../agent-files/format/tool-names.ts";
 import type { Tool } from "../tools/tool.ts";
+import { withCondition } from "./tool-conditions.ts";
 
 /**
  * The tools of an agent's record, by name.
@@ -23,7 +24,7 @@ export function offeredTools(
     if (name === READ_RESULT) return hasEarlier;
     return tools === null || tools.some((pattern) => matchesName(pattern, name));
   };
-  const offered = all.filter(isOffered);
+  const offered = all.filter(isOffered).map((tool) => withCondition(tool, agent));
   const submit = outputSchema === null ? [] : [submitOutput(outputSchema)];
   return new Map([...offered, ...submit].map((tool) => [tool.offered.name, tool]));
 }

@@ -14,7 +14,11 @@ import { noteCall } from "../loop-guard.ts";
 import { askPermission } from "../permission/ask-permission.ts";
 import type { ReadyCall, Tool, ToolOutcome } from "../tools/tool.ts";
 import { addressOf } from "../workspace-facts.ts";
+import { noteSuccess, whyNotYet } from "./tool-conditions.ts";
 import { LOOP_LIMITS, STEER, type TurnDraft } from "./turn-draft.ts";
+
+/** Tools whose calls wait for a person. */
+const ASKING_TOOLS: ReadonlySet<string> = new Set(["ask_user", "propose_plan"]);
 
 /** The result of all calls of one reply. */
 interface CarriedOut {
@@ -99,6 +103,8 @@ export class ToolCalls {
   ): Promise<string | undefined> {
     if (this.#agent.planFirst && this.#draft.state.plan === null && !tool.isReading)
       return `${call.name} is not possible yet: call propose_plan, and wait until the plan is approved.`;
+    const notYet = whyNotYet(call.name, this.#agent, this.#draft.state.succeeded);
+    if (notYet !== undefined) return notYet;
     return askPermission(this.#draft.ctx, {
       agent: isAskedByHook ? askedFor(this.#agent, call.name) : this.#agent,
       tool,
@@ -120,14 +126,23 @@ export class ToolCalls {
       text: outcome.text,
       isValid: outcome.isInvalid !== true,
       isChange,
+      asksPerson: ASKING_TOOLS.has(name),
     });
     const { boundaries } = this.#draft.state;
+    const { succeeded, opened } = outcome.isError
+      ? { succeeded: this.#draft.state.succeeded, opened: [] }
+      : noteSuccess(name, this.#agent, this.#draft.state.succeeded);
     this.#draft.change({
       guard: verdict.guard,
+      succeeded,
       boundaries: { ...boundaries, callsSince: boundaries.callsSince + 1 },
       ...outcome.update,
     });
-    const text = verdict.warning === undefined ? outcome.text : `${outcome.text}\n${verdict.warning}`;
+    const text = [
+      outcome.text,
+      ...opened.map((tool) => `(${tool} can be called now.)`),
+      ...(verdict.warning === undefined ? [] : [verdict.warning]),
+    ].join("\n");
     keepResult(this.#draft, this.#agent, call, { toolCallId: call.id, name, text, isError: outcome.isError });
     this.#draft.openCalls = this.#draft.openCalls.filter((open) => open !== call);
     return verdict.stop;

@@ -1,0 +1,47 @@
+// When a tool can be called (`when` of an agent's record). Pure.
+//
+//   tool-conditions-1. A tool that cannot be called yet is offered all the same, and its description says when. The list of tools stays the
+//       same during the session, so that the provider's prompt cache stays valid.
+//   tool-conditions-2. The result that fulfils a condition says that the tool can be called now.
+
+import type { AgentRecord } from "../../agent-files/agent-record.ts";
+import type { Tool } from "../tools/tool.ts";
+
+type Conditions = Pick<AgentRecord, "when">;
+
+/** tool-conditions-1. */
+export function withCondition(tool: Tool, { when }: Conditions): Tool {
+  const after = when[tool.offered.name]?.after;
+  if (after === undefined) return tool;
+  const { offered } = tool;
+  const description = `${offered.description} It can be called only after a successful call of ${after.join(" and ")}.`;
+  return { ...tool, offered: { ...offered, description } };
+}
+
+/** @returns why a tool cannot be called yet. */
+export function whyNotYet(
+  tool: string,
+  { when }: Conditions,
+  succeeded: readonly string[],
+): string | undefined {
+  const missing = when[tool]?.after.filter((name) => !succeeded.includes(name)) ?? [];
+  return missing.length === 0
+    ? undefined
+    : `${tool} is not possible yet: first a call of ${missing.join(" and ")} must succeed.`;
+}
+
+/** The tools with a condition that names this tool have waited for its success. */
+export function noteSuccess(
+  tool: string,
+  { when }: Conditions,
+  before: readonly string[],
+): { readonly succeeded: readonly string[]; readonly opened: readonly string[] } {
+  const isAwaited = Object.values(when).some(({ after }) => after.includes(tool));
+  if (!isAwaited || before.includes(tool)) return { succeeded: before, opened: [] };
+  const succeeded = [...before, tool];
+  const opened = Object.keys(when).filter(
+    (name) =>
+      whyNotYet(name, { when }, before) !== undefined && whyNotYet(name, { when }, succeeded) === undefined,
+  );
+  return { succeeded, opened };
+}
