@@ -5,11 +5,13 @@ import { createRootRoute, createRoute, createRouter, RouterProvider } from "@tan
 import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, call, onSignedOut } from "./api/client.ts";
+import { ServerChanges } from "./api/server-changes.ts";
 import { readInbox } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
 import { whyText } from "./parts/text.ts";
+import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
 import { InboxScreen } from "./screens/inbox.tsx";
 import { readTab, SessionScreen } from "./screens/session.tsx";
@@ -18,8 +20,6 @@ import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "./styles.css";
 
-const INBOX_MS = 2_000;
-
 /** The inbox is read once for all screens, because its count is in the title. */
 function useInbox() {
   const about = useAbout();
@@ -27,7 +27,7 @@ function useInbox() {
   return useQuery({
     queryKey: ["inbox", isLocal],
     queryFn: () => readInbox((session) => whyText(session, isLocal), isLocal),
-    refetchInterval: INBOX_MS,
+    meta: LIVE,
     enabled: about !== undefined,
   });
 }
@@ -95,6 +95,25 @@ const queries = new QueryClient({
   },
 });
 
+/** All screens, told of changes as long as they are signed in. */
+function Screens() {
+  const [changes, setChanges] = useState<ServerChanges>();
+  useEffect(() => {
+    const next = new ServerChanges();
+    setChanges(next);
+    next.onChange(() =>
+      queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
+    );
+    next.begin();
+    return () => next.end();
+  }, []);
+  return (
+    <ChangesContext value={changes}>
+      <RouterProvider router={router} />
+    </ChangesContext>
+  );
+}
+
 const firstCode = takeCode();
 
 function App() {
@@ -131,7 +150,7 @@ function App() {
         }}
       />
     );
-  return <RouterProvider router={router} />;
+  return <Screens />;
 }
 
 createRoot(document.getElementById("root")!).render(

@@ -10,9 +10,9 @@ import type { Session, SessionPage } from "../api/types.ts";
 import { Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";
+import { useChanges } from "../parts/use-changes.ts";
 import { useAbout } from "../parts/use-session.ts";
 
-const REFRESH_MS = 1_000;
 const ROW_PX = 54;
 /** Rows that are read again above and below the visible ones. */
 const MARGIN = 20;
@@ -70,26 +70,17 @@ export function Sessions() {
 
   const range = useRef({ first, last });
   range.current = { first, last };
-  useEffect(() => {
-    let isBusy = false;
-    const refresh = async (): Promise<void> => {
-      if (isBusy || document.hidden) return;
-      isBusy = true;
-      const from = text === "" ? Math.max(0, range.current.first - MARGIN) : 0;
-      try {
-        await list.refresh(from, range.current.last - from + MARGIN + 1);
-        if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
-        setError(undefined);
-        setRead(true);
-      } catch (thrown) {
-        setError(thrown);
-      } finally {
-        isBusy = false;
-      }
-    };
-    const timer = setInterval(() => void refresh(), REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [list, text]);
+  useChanges(async () => {
+    const from = text === "" ? Math.max(0, range.current.first - MARGIN) : 0;
+    try {
+      await list.refresh(from, range.current.last - from + MARGIN + 1);
+      if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
+      setError(undefined);
+      setRead(true);
+    } catch (thrown) {
+      setError(thrown);
+    }
+  });
 
   const go = (by: number): void => {
     const next = Math.max(0, Math.min(rows.length - 1, selected + by));

@@ -76,6 +76,10 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(await violations()).toEqual([]);
 
   // Live: a session that begins after the page was opened appears without a reload.
+  const streams = await page.evaluate<number>(
+    `performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/v1/sessions?status=paused&limit=500")).length`,
+  );
+  expect(streams).toBeLessThan(5); // Nothing has changed, so nothing was read again and again.
   const running = project.start(["run", HOSTILE]);
   const id = await running.sessionId();
   await page.getByRole("article").waitFor();

@@ -153,6 +153,7 @@ export const COMMENTS = {
   "holdfast.v1.SessionService.Signal": "Sends a signal, which is stored before the answer, also if the session does not wait for it yet.",
   "holdfast.v1.SessionService.Start": "Starts a session, which is stored before the answer. A second call with the same idempotency key answers the same session. A runner may only start queued tasks of sessions that it holds.",
   "holdfast.v1.SessionService.Watch": "The session, its journal from a position on, and then further records until the session has ended. The last event says that it has ended, and has the position behind the journal. A call after that position answers an empty stream, with the status 204 over REST.",
+  "holdfast.v1.SessionService.WatchAll": "Says whenever sessions that the caller may see have changed, and not which ones. The first event comes at once. Changes within a short time are one event. Readers then read again what they show.",
   "holdfast.v1.SignalRequest.dedup_key": "A second signal with this key is a duplicate, which is not stored.",
   "holdfast.v1.SignalResponse.status": "`stored` or `duplicate`.",
   "holdfast.v1.StartAction.demands": "The demands of each session that it starts.",
