@@ -2,11 +2,11 @@
 
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { createRootRoute, createRoute, createRouter, RouterProvider } from "@tanstack/react-router";
-import { StrictMode, useEffect, useState } from "react";
+import { createContext, StrictMode, useContext, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, call, onSignedOut } from "./api/client.ts";
 import { ServerChanges } from "./api/server-changes.ts";
-import { readInbox } from "./api/open-items.ts";
+import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
@@ -20,13 +20,17 @@ import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "./styles.css";
 
+/** Each sign-in has its own, because it remembers the questions of one person. */
+const InboxContext = createContext(new InboxReader());
+
 /** The inbox is read once for all screens, because its count is in the title. */
 function useInbox() {
   const about = useAbout();
   const isLocal = about?.isLocal ?? true;
+  const reader = useContext(InboxContext);
   return useQuery({
     queryKey: ["inbox", isLocal],
-    queryFn: () => readInbox((session) => whyText(session, isLocal), isLocal),
+    queryFn: () => reader.read((session) => whyText(session, isLocal), isLocal),
     meta: LIVE,
     enabled: about !== undefined,
   });
@@ -98,6 +102,7 @@ const queries = new QueryClient({
 /** All screens, told of changes as long as they are signed in. */
 function Screens() {
   const [changes, setChanges] = useState<ServerChanges>();
+  const [inbox] = useState(() => new InboxReader());
   useEffect(() => {
     const next = new ServerChanges();
     setChanges(next);
@@ -109,7 +114,9 @@ function Screens() {
   }, []);
   return (
     <ChangesContext value={changes}>
-      <RouterProvider router={router} />
+      <InboxContext value={inbox}>
+        <RouterProvider router={router} />
+      </InboxContext>
     </ChangesContext>
   );
 }

@@ -8,7 +8,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { Inbox, OpenItem } from "../api/open-items.ts";
+import { SESSIONS_MAX, type Inbox, type OpenItem } from "../api/open-items.ts";
 import { call } from "../api/client.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Command, Empty, Problem, useNow } from "../parts/parts.tsx";
@@ -109,8 +109,11 @@ export function InboxScreen({
           </ul>
         </div>
       )}
-      {inbox.isCut ? (
-        <p className="border-t border-line p-2 text-soft">There is more than the newest 500.</p>
+      {inbox.cut.length > 0 ? (
+        <p className="border-t border-line p-2 text-soft">
+          There are more: only the newest {SESSIONS_MAX} sessions of each status are read (
+          {inbox.cut.map((status) => status.replace("_", " ")).join(", ")}).
+        </p>
       ) : null}
     </div>
   );

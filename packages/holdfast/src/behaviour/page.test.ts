@@ -197,3 +197,19 @@ testOfCampaign(
     expect(trouble).toEqual([]);
   },
 );
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign("a page that is open on a session says when the session was deleted", async () => {
+  const { stdout } = await project.run("run", FAMILY, "--json");
+  const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
+  const url = new URL(await startUi());
+  await page.goto(url.href);
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.goto(`${url.origin}/ui/sessions/${id}`);
+  await page.getByRole("tab", { name: "timeline" }).waitFor();
+  expect((await project.run("delete", id, "--subtree")).code).toBe(0);
+  await page.reload();
+  await page.getByText(`there is no session ${id}`).waitFor();
+  await page.keyboard.press("s");
+  await page.getByText("There is no session yet").waitFor();
+});
