@@ -41,21 +41,7 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
       ? "no agent files: `holdfast agents new NAME` writes one"
       : `${count(all.length, "file")}, ${refused.length} refused`;
   io.show(
-    {
-      agents: agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
-        path,
-        name,
-        dialect,
-        scope,
-        status,
-        others,
-        problem,
-        fields: verdicts,
-      })),
-      skills: skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
-      mcpFiles: mcpFiles.map(fileJson),
-      hookFiles: hookFiles.map(fileJson),
-    },
+    reportOf({ agents, skills, mcpFiles, hookFiles }),
     [
       ...agents.map((file) => fileText(file, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
@@ -65,6 +51,66 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
     ].join("\n\n"),
   );
   return refused.length === 0 ? 0 : 3;
+}
+
+/** The same report on all files for the page, with the states that they have for runs. */
+export function agentReport(io: Io): object {
+  const own = filesOf(agentPlaces(io));
+  const states = new Map(
+    Object.values(own).flatMap((files: readonly ReportedPath[]) =>
+      files.map(({ path, status }) => [path, status] as const),
+    ),
+  );
+  const { agents, skills, mcpFiles, hookFiles } = reportOf(filesOf(agentPlaces(io, { trustsProject: true })));
+  const withState = <File extends { readonly path: string; readonly status: string }>(file: File) => ({
+    ...file,
+    status: states.get(file.path) ?? file.status,
+  });
+  return {
+    agents: agents.map(withState),
+    skills: skills.map(withState),
+    mcpFiles: mcpFiles.map(withState),
+    hookFiles: hookFiles.map(withState),
+  };
+}
+
+function filesOf(places: ReturnType<typeof agentPlaces>): Found {
+  return {
+    agents: listAgents(places),
+    skills: findSkills(places),
+    mcpFiles: readMcpFiles(places),
+    hookFiles: readHookFiles(places),
+  };
+}
+
+interface ReportedPath {
+  readonly path: string;
+  readonly status: string;
+}
+
+interface Found {
+  readonly agents: readonly ListedAgent[];
+  readonly skills: readonly Skill[];
+  readonly mcpFiles: readonly McpFile[];
+  readonly hookFiles: readonly HookFile[];
+}
+
+function reportOf(found: Found) {
+  return {
+    agents: found.agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
+      path,
+      name,
+      dialect,
+      scope,
+      status,
+      others,
+      problem,
+      fields: verdicts,
+    })),
+    skills: found.skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
+    mcpFiles: found.mcpFiles.map(fileJson),
+    hookFiles: found.hookFiles.map(fileJson),
+  };
 }
 
 function fileJson({ path, status, problem, verdicts }: McpFile | HookFile) {
