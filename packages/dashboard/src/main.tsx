@@ -13,6 +13,8 @@ import { Shell } from "./parts/shell.tsx";
 import { whyText } from "./parts/text.ts";
 import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
+import { AgentsScreen } from "./screens/agents/agents.tsx";
+import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
 import { readTab, SessionScreen } from "./screens/session.tsx";
 import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
@@ -73,6 +75,13 @@ const router = createRouter({
       component: Sessions,
       validateSearch: readSessionsSearch,
     }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/start",
+      component: StartScreen,
+      validateSearch: readStartSearch,
+    }),
+    createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions/$id",
