@@ -1,7 +1,13 @@
 // The page: its screens by their addresses, or the sign-in.
 
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
-import { createRootRoute, createRoute, createRouter, RouterProvider } from "@tanstack/react-router";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  RouterProvider,
+  useNavigate,
+} from "@tanstack/react-router";
 import { createContext, StrictMode, useContext, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, call, onSignedOut } from "./api/client.ts";
@@ -13,9 +19,10 @@ import { Shell } from "./parts/shell.tsx";
 import { whyText } from "./parts/text.ts";
 import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
+import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
+import { useNotifications } from "./screens/inbox/notifications.tsx";
 import { AgentsScreen } from "./screens/agents/agents.tsx";
 import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
-import { InboxScreen } from "./screens/inbox.tsx";
 import { readTab, SessionScreen } from "./screens/session.tsx";
 import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
 import { SignIn, takeCode } from "./screens/sign-in.tsx";
@@ -40,6 +47,8 @@ function useInbox() {
 
 function Root() {
   const { data } = useInbox();
+  const navigate = useNavigate();
+  useNotifications(data, (item) => void navigate({ to: "/", search: { item } }));
   const count = data?.items.length;
   useEffect(() => {
     document.title = count === undefined || count === 0 ? "Holdfast" : `(${count}) Holdfast`;
@@ -68,7 +77,12 @@ const root = createRootRoute({
 const router = createRouter({
   basepath: "/ui",
   routeTree: root.addChildren([
-    createRoute({ getParentRoute: () => root, path: "/", component: InboxRoute }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/",
+      component: InboxRoute,
+      validateSearch: readInboxSearch,
+    }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions",

@@ -46,7 +46,11 @@ export function onSignedOut(listener: () => void): () => void {
 }
 
 /** @throws ApiError, or TypeError when the server cannot be reached. */
-export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+export async function call<T>(
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const response = await fetch(path, {
     method,
     credentials: "same-origin",
