@@ -64,7 +64,7 @@ export { absentEnd, endEvent, refuseRequest } from "./rules/consequences.ts";
 export { EFFECT_CLASSES } from "./journal/task-policy.ts";
 export { isOutcome, noticeOf } from "./journal/record.ts";
 export { repliedRequest, replyName, senderChild } from "./journal/signal-names.ts";
-export { Followers } from "./session/followers.ts";
+export { Followers, type Notice } from "./session/followers.ts";
 export { readInPlaceOf } from "./transaction/successors.ts";
 export { PendingNames } from "./session/pending-names.ts";
 export { isForkPending, parentAt, seedAt } from "./session/fork.ts";

@@ -1,39 +1,54 @@
 // The page: its screens by their addresses, or the sign-in.
 
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
-import { createRootRoute, createRoute, createRouter, RouterProvider } from "@tanstack/react-router";
-import { StrictMode, useEffect, useState } from "react";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  RouterProvider,
+  useNavigate,
+} from "@tanstack/react-router";
+import { createContext, StrictMode, useContext, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, call, onSignedOut } from "./api/client.ts";
-import { readInbox } from "./api/open-items.ts";
+import { ServerChanges } from "./api/server-changes.ts";
+import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
 import { whyText } from "./parts/text.ts";
+import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
-import { InboxScreen } from "./screens/inbox.tsx";
+import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
+import { useNotifications } from "./screens/inbox/notifications.tsx";
+import { AgentsScreen } from "./screens/agents/agents.tsx";
+import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
 import { readTab, SessionScreen } from "./screens/session.tsx";
 import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
 import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
 import "./styles.css";
 
-const INBOX_MS = 2_000;
+/** Each sign-in has its own, because it remembers the questions of one person. */
+const InboxContext = createContext(new InboxReader());
 
 /** The inbox is read once for all screens, because its count is in the title. */
 function useInbox() {
   const about = useAbout();
   const isLocal = about?.isLocal ?? true;
+  const reader = useContext(InboxContext);
   return useQuery({
     queryKey: ["inbox", isLocal],
-    queryFn: () => readInbox((session) => whyText(session, isLocal), isLocal),
-    refetchInterval: INBOX_MS,
+    queryFn: () => reader.read((session) => whyText(session, isLocal), isLocal),
+    meta: LIVE,
     enabled: about !== undefined,
   });
 }
 
 function Root() {
   const { data } = useInbox();
+  const navigate = useNavigate();
+  useNotifications(data, (item) => void navigate({ to: "/", search: { item } }));
   const count = data?.items.length;
   useEffect(() => {
     document.title = count === undefined || count === 0 ? "Holdfast" : `(${count}) Holdfast`;
@@ -62,13 +77,25 @@ const root = createRootRoute({
 const router = createRouter({
   basepath: "/ui",
   routeTree: root.addChildren([
-    createRoute({ getParentRoute: () => root, path: "/", component: InboxRoute }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/",
+      component: InboxRoute,
+      validateSearch: readInboxSearch,
+    }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions",
       component: Sessions,
       validateSearch: readSessionsSearch,
     }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/start",
+      component: StartScreen,
+      validateSearch: readStartSearch,
+    }),
+    createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions/$id",
@@ -94,6 +121,28 @@ const queries = new QueryClient({
     mutations: { networkMode: "always" },
   },
 });
+
+/** All screens, told of changes as long as they are signed in. */
+function Screens() {
+  const [changes, setChanges] = useState<ServerChanges>();
+  const [inbox] = useState(() => new InboxReader());
+  useEffect(() => {
+    const next = new ServerChanges();
+    setChanges(next);
+    next.onChange(() =>
+      queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
+    );
+    next.begin();
+    return () => next.end();
+  }, []);
+  return (
+    <ChangesContext value={changes}>
+      <InboxContext value={inbox}>
+        <RouterProvider router={router} />
+      </InboxContext>
+    </ChangesContext>
+  );
+}
 
 const firstCode = takeCode();
 
@@ -131,7 +180,7 @@ function App() {
         }}
       />
     );
-  return <RouterProvider router={router} />;
+  return <Screens />;
 }
 
 createRoot(document.getElementById("root")!).render(

@@ -57,6 +57,7 @@ export {
   RunService,
 } from "./gen/holdfast/v1/run_service_pb.js";
 export {
+  type DescribedAgent,
   type OfferedAgent,
   OfferedAgentSchema,
   type RegisterRequest,

@@ -41,6 +41,8 @@ export interface Offers {
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly agents: readonly { readonly name: string; readonly version: string }[];
+  /** The descriptions that the agents give of themselves, for people who start sessions. */
+  readonly descriptions: readonly AgentDescription[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
 }
@@ -136,7 +138,7 @@ async function registerWith(
   call: { readonly signal?: AbortSignal } = {},
 ): Promise<Registered> {
   const { connection, tokens, offers, process } = options;
-  const { name, hostname, project, labels, agents, taskKinds, maxRuns } = offers;
+  const { name, hostname, project, labels, agents, descriptions, taskKinds, maxRuns } = offers;
   connection.useToken(token);
   const request = {
     protocol: PROTOCOL,
@@ -145,6 +147,7 @@ async function registerWith(
     project,
     labels: { ...labels },
     agents: agents.map((agent) => ({ ...agent })),
+    descriptions: descriptions.map((description) => ({ ...description })),
     taskKinds: [...taskKinds],
     maxRuns,
     process,
@@ -200,10 +203,12 @@ export function offersOf(options: Offering): Offers {
       fix: "give it files of agents, with --agents FILE",
     });
   const offered = new Map<string, { name: string; version: string }>();
+  const descriptions = new Map<string, AgentDescription>();
   const add = (agent: Agent): void => {
     const key = JSON.stringify([agent.name, agent.version]);
     if (offered.has(key)) return;
     offered.set(key, { name: agent.name, version: agent.version });
+    descriptions.set(agent.name, descriptionOf(agent));
     for (const child of agent.agents) add(child);
   };
   for (const agent of agents) add(agent);
@@ -213,7 +218,37 @@ export function offersOf(options: Offering): Offers {
     project: options.workspace,
     labels,
     agents: [...offered.values()],
+    descriptions: [...descriptions.values()],
     taskKinds: tasks.map((task) => task.name),
     maxRuns,
   };
+}
+
+/** Longer descriptions and schemas are left out: the coordinator keeps them for each runner. */
+const DESCRIPTION_CHARS = 4_000;
+const SCHEMA_BYTES = 20_000;
+
+export interface AgentDescription {
+  readonly name: string;
+  readonly description?: string;
+  /** A JSON Schema in UTF-8. */
+  readonly inputSchema?: Uint8Array<ArrayBuffer>;
+}
+
+function descriptionOf({ name, description, input }: Agent): AgentDescription {
+  const inputSchema = schemaOf(input);
+  return {
+    name,
+    ...(description === undefined ? {} : { description: description.slice(0, DESCRIPTION_CHARS) }),
+    ...(inputSchema === undefined || inputSchema.length > SCHEMA_BYTES ? {} : { inputSchema }),
+  };
+}
+
+function schemaOf(input: Agent["input"]): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    const schema = input?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
+    return schema === undefined ? undefined : new TextEncoder().encode(JSON.stringify(schema));
+  } catch {
+    return undefined; // The schema has no such form.
+  }
 }

@@ -15,7 +15,7 @@ import {
   type ChangeResult,
   type StorageReader,
 } from "@holdfast/core";
-import { storageWith } from "@holdfast/core/internal";
+import { storageWith, type Notice } from "@holdfast/core/internal";
 
 /**
  * `before`: refused with an `UnavailableError`, nothing was applied. `reply_lost`: applied, and then the same error, so the
@@ -141,9 +141,9 @@ export function faultyStorage(inner: AgentStorage, plan: FaultPlan = {}): Faulty
     ...(follow === undefined
       ? {}
       : {
-          follow: (sessionId: string, onNotice: (isActive: boolean) => void) =>
-            follow.call(inner, sessionId, (isActive) => {
-              if (!isDead) onNotice(isActive);
+          follow: (sessionId: string | undefined, onNotice: Notice) =>
+            follow.call(inner, sessionId, (isActive, session) => {
+              if (!isDead) onNotice(isActive, session);
             }),
         }),
     // A dead process closes nothing. It settles all the same, so that a test can tidy up without knowing.

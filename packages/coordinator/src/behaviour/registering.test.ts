@@ -3,7 +3,7 @@
 
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeRunner, openFleet, pollWaits, type Fleet } from "../testing/fleet.ts";
+import { FakeRunner, openFleet, Person, pollWaits, type Fleet } from "../testing/fleet.ts";
 
 const LEASE_MS = 15_000;
 const [FIRST, SECOND] = ["1".repeat(32), "2".repeat(32)] as const;
@@ -19,6 +19,28 @@ afterEach(() => fleet.close());
 const registration = () => fleet.coordinator.createToken({ kind: "registration", name: "box" });
 
 describe("registering", () => {
+  test("the description of an agent by its runner is in the list of agents, without a schema that is too long", async () => {
+    const inputSchema = { type: "object", properties: { repo: { type: "string" } } };
+    const answer = await new Person(fleet.url, await registration()).post("/v1/runners/register", {
+      protocol: 1,
+      hostname: "box",
+      maxRuns: 1,
+      agents: [{ name: "reviewer", version: "2" }, { name: "silent" }],
+      descriptions: [
+        { name: "reviewer", description: "Reviews a repository", inputSchema },
+        { name: "silent", inputSchema: { description: "x".repeat(20_000) } },
+      ],
+    });
+    expect(answer.status).toBe(200);
+    const user = await fleet.user("ada");
+    expect((await user.get("/v1/agents")).body).toEqual({
+      agents: [
+        { name: "reviewer", versions: ["2"], runners: 1, description: "Reviews a repository", inputSchema },
+        { name: "silent", versions: [], runners: 1 },
+      ],
+    });
+  });
+
   test("asked again by the same process it is the same runner with the same token, as the answer may have been lost", async () => {
     const token = await registration();
     const answers = await Promise.all(

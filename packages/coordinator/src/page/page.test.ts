@@ -18,7 +18,8 @@ beforeEach(async () => {
   writeFileSync(join(folder, "index.html"), "<title>page</title>");
   writeFileSync(join(folder, "assets", "index-1.js"), "0");
   writeFileSync(join(folder, "key"), "not served");
-  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder });
+  const agents = () => Promise.resolve({ agents: [] });
+  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents });
   api = await startStubApi(undefined, { page });
 });
 afterEach(async () => {
@@ -83,6 +84,15 @@ test("a cookie counts only with the header of the page, and only for REST", asyn
   });
   api.revoked.add("admin");
   expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(401);
+});
+
+test("a report on agent files is for admins alone", async () => {
+  const header = { "x-holdfast-page": "1" };
+  expect((await get("/ui/agent-files", header)).status).toBe(401);
+  const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
+  expect((await get("/ui/agent-files", { cookie: user, ...header })).status).toBe(404);
+  const answer = await get("/ui/agent-files", { cookie: await signedIn(), ...header });
+  expect([answer.status, await answer.json()]).toEqual([200, { agents: [] }]);
 });
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {

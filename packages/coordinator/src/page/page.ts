@@ -20,6 +20,8 @@ export interface PageOptions {
   readonly isLocal: boolean;
   /** Milliseconds that only grow. */
   readonly monotonic: () => number;
+  /** A report on the agent files of this machine, for admins. */
+  readonly agents?: () => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -37,7 +39,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export function createPage({ place, isLocal, monotonic, folder }: PageOptions): SignInPage {
+export function createPage({ place, isLocal, monotonic, folder, agents }: PageOptions): SignInPage {
   const signIns = new SignIns(monotonic);
   let files: ReadonlyMap<string, PageFile> | undefined;
   return {
@@ -59,6 +61,13 @@ export function createPage({ place, isLocal, monotonic, folder }: PageOptions): 
           expect(exchange, "GET");
           const { kind, name } = await call.authenticate(exchange.request.headers.authorization);
           return answer(exchange, 200, "application/json", JSON.stringify({ kind, name, place, isLocal }));
+        }
+        case `${ROOT}/agent-files`: {
+          expect(exchange, "GET");
+          const { kind } = await call.authenticate(exchange.request.headers.authorization);
+          if (kind !== "admin" || agents === undefined)
+            throw new Refusal("not_found", "this page shows no agent files");
+          return answer(exchange, 200, "application/json", JSON.stringify(await agents()));
         }
         default:
           expect(exchange, "GET");

@@ -25,12 +25,18 @@ import {
   type HeldClaim,
   type ReleaseClaim,
 } from "@holdfast/core";
-import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
+import type {
+  ArrivalNoticeSchema,
+  DescribedAgent as DescribedAgentMessage,
+  RegisterRequest,
+  RunnerSchema,
+  RunnerService,
+} from "@holdfast/proto";
+import { bytesOf, textOf } from "../call/json-field.ts";
 import type { Caller } from "../call/caller.ts";
-import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
+import { nameOf, type DescribedAgent, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
 import type { PollAnswer } from "../dispatch/poller.ts";
-import { bytesOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
@@ -160,6 +166,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         project: request.project,
         labels: { ...request.labels },
         agents: request.agents.map(offeredOf),
+        ...(request.descriptions.length === 0 ? {} : { descriptions: request.descriptions.map(describedOf) }),
         taskKinds: [...request.taskKinds],
         maxRuns: request.maxRuns,
         ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
@@ -285,7 +292,12 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     },
 
     async listAgents(_request, context) {
-      return { agents: [...startableAgents(await registry.all(), callOf(context).caller.owner)] };
+      const agents = startableAgents(await registry.all(), callOf(context).caller.owner);
+      return {
+        agents: agents.map(({ inputSchema, ...agent }) =>
+          inputSchema === undefined ? agent : { ...agent, inputSchema: bytesOf(inputSchema) },
+        ),
+      };
     },
 
     async get({ runnerId }, context) {
@@ -404,6 +416,18 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
 
 function offeredOf({ name, version }: { name: string; version?: string | undefined }): OfferedAgent {
   return version === undefined ? { name } : { name, version };
+}
+
+/** Longer schemas are not kept with the runner. */
+const SCHEMA_CHARS = 20_000;
+
+function describedOf({ name, description, inputSchema }: DescribedAgentMessage): DescribedAgent {
+  const schema = textOf(inputSchema, "inputSchema");
+  return {
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined || schema.length > SCHEMA_CHARS ? {} : { inputSchema: schema }),
+  };
 }
 
 /** The error for an admin, who may have given a name. */

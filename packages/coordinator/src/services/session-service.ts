@@ -61,7 +61,7 @@ import {
 } from "./session-message.ts";
 import { childrenOf, mayTouch, ownSession } from "./session-scope.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
-import { untilEnded, watchSession } from "./session-watch.ts";
+import { allWatcher, untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
 import { readLines } from "./storage-wire.ts";
 
@@ -319,6 +319,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       };
     },
 
+    watchAll: allWatcher(host),
     watch: ({ sessionId, afterSeq }, context) =>
       watchSession(host, sessionId, Number(afterSeq ?? -1), callOf(context), messageFor, () =>
         setRestStatus(context, NO_CONTENT),

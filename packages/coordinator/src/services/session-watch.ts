@@ -9,10 +9,12 @@
 //   session-watch-3. A reader of a session that has moved away is told its new place, because the session
 //       never ends here. A session that is still moving may stay.
 
+import type { HandlerContext } from "@connectrpc/connect";
 import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
 import { bytesOfValue } from "../call/json-field.ts";
+import { AllChanges } from "../store/all-changes.ts";
 import { News } from "../store/notices.ts";
-import type { Call } from "../call/call.ts";
+import { callOf, type Call } from "../call/call.ts";
 import { sessionMoved, type ServiceHost } from "./service-host.ts";
 import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
@@ -135,6 +137,27 @@ function shownState(session: Session): string {
 /** session-watch-3. */
 function refuseMoved({ move }: Session): void {
   if (move?.isDone === true) throw sessionMoved(move.to);
+}
+
+/** Streams for any number of callers. Each has one item at once, and one after changes of sessions that the caller may see. */
+export function allWatcher({ storage, clock }: ServiceHost) {
+  const changes = new AllChanges(storage, clock);
+  return (_: object, context: HandlerContext) => watchAll(changes, callOf(context));
+}
+
+async function* watchAll(changes: AllChanges, { caller, signal }: Call): AsyncGenerator<object> {
+  const reader = changes.read(caller.kind === "user" ? caller.name : undefined);
+  signal.addEventListener("abort", reader.wake, { once: true });
+  try {
+    for (;;) {
+      await reader.next();
+      if (signal.aborted) return;
+      yield {};
+    }
+  } finally {
+    signal.removeEventListener("abort", reader.wake);
+    reader.end();
+  }
 }
 
 /**

@@ -8,7 +8,7 @@
 //       are such.
 
 import type { AgentStorage, Change, ChangeResult, Clock } from "@holdfast/core";
-import { Followers, storageWith, type SteadyClock } from "@holdfast/core/internal";
+import { Followers, storageWith, type Notice, type SteadyClock } from "@holdfast/core/internal";
 import { claimTimely, renewTimely } from "./store-time.ts";
 
 /** The interval of looks at followed sessions if storage does not announce commits of other processes. */
@@ -94,7 +94,7 @@ class Looks {
     this.#clock = clock;
   }
 
-  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
+  follow(sessionId: string | undefined, onNotice: Notice): () => void {
     const leave = this.followers.follow(sessionId, onNotice);
     this.#cancel ??= this.#clock.setTimer(() => this.#look(), LOOK_MS);
     return () => {
@@ -108,11 +108,13 @@ class Looks {
   committed(changes: readonly Change[]): void {
     for (const change of changes)
       for (const sessionId of sessionsOf(change)) this.followers.notify(sessionId);
+    this.followers.notifyOfAll();
   }
 
   #look(): void {
     this.#cancel = this.#clock.setTimer(() => this.#look(), LOOK_MS);
     for (const sessionId of this.followers.sessionIds) this.followers.notify(sessionId);
+    this.followers.notifyOfAll();
   }
 }
 

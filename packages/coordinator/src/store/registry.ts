@@ -22,6 +22,7 @@ import {
   type Audit,
   type Change,
   type Clock,
+  type JsonText,
 } from "@holdfast/core";
 
 /** The properties that decide which sessions a runner may get: its owner, labels, agents and behaviour flags. */
@@ -49,6 +50,8 @@ export interface StoredRunner {
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly agents: readonly OfferedAgent[];
+  /** The descriptions that its agents give of themselves. */
+  readonly descriptions?: readonly DescribedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
   readonly behaviourFlags?: number;
@@ -74,6 +77,13 @@ export interface StoredRunner {
 export interface OfferedAgent {
   readonly name: string;
   readonly version?: string;
+}
+
+export interface DescribedAgent {
+  readonly name: string;
+  readonly description?: string;
+  /** A JSON Schema. */
+  readonly inputSchema?: JsonText;
 }
 
 export interface RegistryHost {

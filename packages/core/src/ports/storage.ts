@@ -180,6 +180,7 @@ import type {
  *   ST47. A follower of a session is notified after each change of its row is stored: at once of this
  *         process's changes, soon of others'. It is not notified after it left (adapters that have `follow`
  *         only).
+ *   ST55. A follower of all sessions is notified like a follower of each (adapters that have `follow` only).
  */
 export interface AgentStorage {
   readonly name: string;
@@ -275,9 +276,14 @@ export interface AgentStorage {
    * is only a reason to read, and there may be one too many. `isActive` says that the session is known to be
    * active here. `onNotice` must not throw or call back synchronously. Returns the unsubscriber.
    *
+   * Without a `sessionId`, `onNotice` is called for every session (ST55), with the session if it is known.
+   *
    * An adapter that receives no change notifications leaves this method out, and callers poll.
    */
-  follow?(sessionId: string, onNotice: (isActive: boolean) => void): () => void;
+  follow?(
+    sessionId: string | undefined,
+    onNotice: (isActive: boolean, session?: Session) => void,
+  ): () => void;
 
   /**
    * Resolves with the reason when nothing can be stored here any more: `commit` and `claim` then reject, and

@@ -1,6 +1,8 @@
-// `call` and `sessionEvents`: requests to the server that served the page.
+// `call`, `watchSession`, `watchChanges`: requests to the server that served the page.
 //
 //   client-1. Every request has the header that makes the cookie count. The page never sees its token.
+//   client-2. A stream is open only while the page is visible. A browser has six connections to a server over HTTP/1.1, and streams of
+//       hidden pages would keep them from the visible one.
 
 /** Anything that was thrown as an error. */
 export function toError(thrown: unknown): Error {
@@ -15,15 +17,23 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly fix: string | undefined;
+  /** The mistakes in single fields of the request, by their JSON pointers. */
+  readonly fields: readonly { readonly pointer: string; readonly message: string }[];
 
   constructor(
     status: number,
-    problem: { readonly detail?: string; readonly code?: string; readonly fix?: string },
+    problem: {
+      readonly detail?: string;
+      readonly code?: string;
+      readonly fix?: string;
+      readonly errors?: readonly { readonly pointer: string; readonly message: string }[];
+    },
   ) {
     super(problem.detail ?? `the server answered ${status}`);
     this.status = status;
     this.code = problem.code ?? "";
     this.fix = problem.fix;
+    this.fields = problem.errors ?? [];
   }
 }
 
@@ -36,7 +46,11 @@ export function onSignedOut(listener: () => void): () => void {
 }
 
 /** @throws ApiError, or TypeError when the server cannot be reached. */
-export async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+export async function call<T>(
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const response = await fetch(path, {
     method,
     credentials: "same-origin",
@@ -64,8 +78,8 @@ export interface SessionEvent {
   readonly session?: unknown;
 }
 
-export interface Stream {
-  readonly onEvent: (event: SessionEvent) => void;
+export interface Stream<T> {
+  readonly onEvent: (event: T) => void;
   /** Called with the error when the stream was cut, and with nothing when it is back. */
   readonly onBreak: (error: Error | undefined) => void;
   readonly signal: AbortSignal;
@@ -77,14 +91,34 @@ export interface Stream {
  *
  * @throws ApiError when the server refuses the stream.
  */
-export async function watchSession(sessionId: string, { onEvent, onBreak, signal }: Stream): Promise<void> {
+export function watchSession(sessionId: string, stream: Stream<SessionEvent>): Promise<void> {
+  return readStream(`/v1/sessions/${encodeURIComponent(sessionId)}/watch`, stream);
+}
+
+/**
+ * One event at once and after each reconnection, and one whenever something has changed (`GET /v1/changes`). Ends on abort.
+ *
+ * @throws ApiError when the server refuses the stream.
+ */
+export function watchChanges(stream: Stream<unknown>): Promise<void> {
+  return readStream("/v1/changes", stream);
+}
+
+/** client-2. */
+async function readStream<T>(path: string, { onEvent, onBreak, signal }: Stream<T>): Promise<void> {
   let lastId: string | undefined;
-  for (;;) {
+  while (!signal.aborted) {
+    await untilVisible(signal);
+    const hidden = new AbortController();
+    const onHidden = (): void => {
+      if (document.hidden) hidden.abort();
+    };
+    document.addEventListener("visibilitychange", onHidden);
     try {
-      const response = await fetch(`/v1/sessions/${encodeURIComponent(sessionId)}/watch`, {
+      const response = await fetch(path, {
         credentials: "same-origin",
         headers: { ...HEADERS, ...(lastId === undefined ? {} : { "Last-Event-ID": lastId }) },
-        signal,
+        signal: AbortSignal.any([signal, hidden.signal]),
       });
       if (response.status === 204) return;
       if (!response.ok) throw refused(response.status, await response.text());
@@ -92,16 +126,27 @@ export async function watchSession(sessionId: string, { onEvent, onBreak, signal
       for await (const { id, name, data } of readEvents(response.body!)) {
         if (name === "error")
           throw refused((data as { readonly status?: number }).status ?? 500, JSON.stringify(data));
-        onEvent(data as SessionEvent);
+        onEvent(data as T);
         lastId = id ?? lastId;
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (hidden.signal.aborted) continue;
       if (error instanceof ApiError && error.status < 500) throw error;
       onBreak(toError(error));
+    } finally {
+      document.removeEventListener("visibilitychange", onHidden);
     }
-    if (signal.aborted) return;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+async function untilVisible(signal: AbortSignal): Promise<void> {
+  while (document.hidden && !signal.aborted) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    document.addEventListener("visibilitychange", () => resolve(), { once: true });
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
   }
 }
 

@@ -1,7 +1,8 @@
-// `readInbox`: everything that waits for a person, from the list of sessions and the records of their questions.
+// `InboxReader`: everything that waits for a person, from the list of sessions and the records of their questions.
 //
-//   open-items-1. A question's record never changes, so it is read once.
-//   open-items-2. At most `SESSIONS_MAX` sessions of each kind are looked at, the newest ones. `isCut` says that there are more.
+//   open-items-1. The record of a question is read once for each state of its session. A database that was replaced by an older copy may
+//       have another question under the same number. A person must not approve one command while another is shown.
+//   open-items-2. At most `SESSIONS_MAX` sessions of each status are looked at, the newest ones. `cut` names the statuses that have more.
 
 import {
   answerLines,
@@ -23,120 +24,138 @@ export interface OpenItem extends InboxItem {
 
 export interface Inbox {
   readonly items: readonly OpenItem[];
-  readonly isCut: boolean;
+  /** The statuses of which only the newest `SESSIONS_MAX` sessions were looked at. */
+  readonly cut: readonly string[];
 }
 
-const SESSIONS_MAX = 500;
+export const SESSIONS_MAX = 500;
+const STATUSES = ["input_required", "paused", "failed"] as const;
 const AT_ONCE = 8;
 const FAILED_DAYS = 7;
 const RECORDS = 200;
 
-const questions = new Map<string, Promise<AskedQuestion | undefined>>();
-const parents = new Map<string, Promise<readonly string[]>>();
+export class InboxReader {
+  readonly #call: typeof call;
+  readonly #questions = new Map<string, Promise<AskedQuestion | undefined>>();
+  readonly #parents = new Map<string, Promise<readonly string[]>>();
 
-export async function readInbox(why: (session: Session) => string, isLocal: boolean): Promise<Inbox> {
-  const [asking, paused, failed] = await Promise.all(
-    ["input_required", "paused", "failed"].map((status) =>
-      call<SessionPage>("GET", listPath({ status, limit: SESSIONS_MAX })),
-    ),
-  );
-  const sessions = [
-    ...asking!.sessions,
-    ...paused!.sessions,
-    ...failed!.sessions.filter(
-      ({ error, endedAt = 0 }) =>
-        error?.name === "UncertainEffectError" && endedAt > Date.now() - FAILED_DAYS * 86_400_000,
-    ),
-  ].filter(({ movedTo }) => movedTo === undefined);
-  const found: (readonly OpenItem[])[] = [];
-  const queue = sessions.entries();
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      for (const [at, session] of queue) found[at] = await itemsOf(session, why, isLocal);
-    }),
-  );
-  const isCut = asking!.nextCursor !== undefined || paused!.nextCursor !== undefined;
-  return { items: inInboxOrder(found.flat()) as readonly OpenItem[], isCut };
+  /** @param request asks the server. */
+  constructor(request: typeof call = call) {
+    this.#call = request;
+  }
+
+  async read(why: (session: Session) => string, isLocal: boolean): Promise<Inbox> {
+    const pages = await Promise.all(
+      STATUSES.map((status) => this.#call<SessionPage>("GET", listPath({ status, limit: SESSIONS_MAX }))),
+    );
+    const sessions = pages
+      .flatMap((page) => page.sessions)
+      .filter((session) => session.movedTo === undefined && isOpen(session));
+    const found: (readonly OpenItem[])[] = [];
+    const queue = sessions.entries();
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        for (const [at, session] of queue) found[at] = await this.#itemsOf(session, why, isLocal);
+      }),
+    );
+    return {
+      items: inInboxOrder(found.flat()) as readonly OpenItem[],
+      cut: STATUSES.filter((_, at) => pages[at]!.nextCursor !== undefined),
+    };
+  }
+
+  async #itemsOf(
+    session: Session,
+    why: (session: Session) => string,
+    isLocal: boolean,
+  ): Promise<readonly OpenItem[]> {
+    const { sessionId, owner, updatedAt, endedAt, pauseReason, status, error } = session;
+    const path = [...(await this.#pathTo(session)), session.agent];
+    const common = { session, sessionId, path, principal: principalOf(owner, !isLocal) };
+    if (status === "failed")
+      return [
+        {
+          ...common,
+          id: sessionId,
+          kind: "uncertain_effect",
+          what: error?.message ?? "an effect may have happened",
+          since: endedAt ?? updatedAt,
+          commands: [`holdfast show ${sessionId}`],
+        },
+      ];
+    if (status === "paused")
+      return [
+        {
+          ...common,
+          id: sessionId,
+          kind: "pause",
+          what: why(session),
+          ...(pauseReason === undefined ? {} : { pauseReason }),
+          since: updatedAt,
+          commands: [`holdfast ${isLocal && pauseReason !== "by_user" ? "resume" : "unpause"} ${sessionId}`],
+        },
+      ];
+    const asked = session.waits.filter(({ type }) => type === "input").sort((a, b) => a.id - b.id);
+    return Promise.all(
+      asked.map(async (wait, at): Promise<OpenItem> => {
+        const question = (await this.#questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
+        const { kind, prompt, tool, action, folder, details, lastingRule } = viewQuestion(
+          question,
+          wait.answer,
+        );
+        return {
+          ...common,
+          wait,
+          id: `${sessionId}-${wait.id}`,
+          kind,
+          what: prompt,
+          ...(tool === undefined ? {} : { tool }),
+          ...(action === undefined ? {} : { action }),
+          ...(folder === undefined ? {} : { folder }),
+          ...(details === undefined ? {} : { details }),
+          ...(lastingRule === undefined ? {} : { lastingRule }),
+          since: updatedAt,
+          ...(wait.until === undefined ? {} : { until: wait.until }),
+          commands: answerLines(sessionId, wait, at === 0).map((line) => `holdfast ${line}`),
+        };
+      }),
+    );
+  }
+
+  /** The names of the agents above a session, from the root of its tree down. */
+  #pathTo({ parentSessionId }: Session): Promise<readonly string[]> {
+    if (parentSessionId === undefined) return Promise.resolve([]);
+    return once(this.#parents, parentSessionId, async () => {
+      const parent = await this.#call<Session>("GET", `/v1/sessions/${encodeURIComponent(parentSessionId)}`);
+      return [...(await this.#pathTo(parent)), parent.agent];
+    });
+  }
+
+  /**
+   * open-items-1. A command is at or behind the position of its number. It is looked for from the end of the journal, because open
+   * questions are among its last records.
+   */
+  #questionOf(session: Session, id: number): Promise<AskedQuestion | undefined> {
+    const { sessionId, nextSeq, updatedAt } = session;
+    return once(this.#questions, `${sessionId}-${id}-${nextSeq}-${updatedAt}`, async () => {
+      for (let to = nextSeq; to > id; to -= RECORDS) {
+        const from = Math.max(id, to - RECORDS);
+        const path = `/v1/sessions/${encodeURIComponent(sessionId)}/events?fromSeq=${from}&limit=${RECORDS}`;
+        const { records } = await this.#call<{ readonly records: readonly JournalRecord[] }>("GET", path);
+        const found = records.find((record) => record.type === "request_input" && record.id === id);
+        if (found?.payload !== undefined) return JSON.parse(found.payload) as AskedQuestion;
+      }
+      return undefined;
+    });
+  }
 }
 
-async function itemsOf(
-  session: Session,
-  why: (session: Session) => string,
-  isLocal: boolean,
-): Promise<readonly OpenItem[]> {
-  const { sessionId, owner, updatedAt, endedAt, pauseReason, status, error } = session;
-  const path = [...(await pathTo(session)), session.agent];
-  const common = { session, sessionId, path, principal: principalOf(owner, !isLocal) };
-  if (status === "failed")
-    return [
-      {
-        ...common,
-        id: sessionId,
-        kind: "uncertain_effect",
-        what: error?.message ?? "an effect may have happened",
-        since: endedAt ?? updatedAt,
-        commands: [`holdfast show ${sessionId}`],
-      },
-    ];
-  if (status === "paused")
-    return [
-      {
-        ...common,
-        id: sessionId,
-        kind: "pause",
-        what: why(session),
-        ...(pauseReason === undefined ? {} : { pauseReason }),
-        since: updatedAt,
-        commands: [`holdfast ${isLocal && pauseReason !== "by_user" ? "resume" : "unpause"} ${sessionId}`],
-      },
-    ];
-  const asked = session.waits.filter(({ type }) => type === "input").sort((a, b) => a.id - b.id);
-  return Promise.all(
-    asked.map(async (wait, at): Promise<OpenItem> => {
-      const question = (await questionOf(session, wait.id)) ?? { prompt: wait.prompt ?? "" };
-      const { kind, prompt, tool, action, folder, details } = viewQuestion(question, wait.answer);
-      return {
-        ...common,
-        wait,
-        id: `${sessionId}-${wait.id}`,
-        kind,
-        what: prompt,
-        ...(tool === undefined ? {} : { tool }),
-        ...(action === undefined ? {} : { action }),
-        ...(folder === undefined ? {} : { folder }),
-        ...(details === undefined ? {} : { details }),
-        since: updatedAt,
-        ...(wait.until === undefined ? {} : { until: wait.until }),
-        commands: answerLines(sessionId, wait, at === 0).map((line) => `holdfast ${line}`),
-      };
-    }),
+/** Whether a session of one of the statuses waits for a person. Failed sessions do so for a week, if an effect is uncertain. */
+function isOpen({ status, error, endedAt = 0 }: Session): boolean {
+  return (
+    status !== "failed" ||
+    (error?.name === "UncertainEffectError" && endedAt > Date.now() - FAILED_DAYS * 86_400_000)
   );
-}
-
-/** The names of the agents above a session, from the root of its tree down. */
-function pathTo({ parentSessionId }: Session): Promise<readonly string[]> {
-  if (parentSessionId === undefined) return Promise.resolve([]);
-  return once(parents, parentSessionId, async () => {
-    const parent = await call<Session>("GET", `/v1/sessions/${encodeURIComponent(parentSessionId)}`);
-    return [...(await pathTo(parent)), parent.agent];
-  });
-}
-
-/**
- * open-items-1. A command is at or behind the position of its number. It is looked for from the end of the journal, because open questions
- * are among its last records.
- */
-function questionOf({ sessionId, nextSeq }: Session, id: number): Promise<AskedQuestion | undefined> {
-  return once(questions, `${sessionId}-${id}`, async () => {
-    for (let to = nextSeq; to > id; to -= RECORDS) {
-      const from = Math.max(id, to - RECORDS);
-      const path = `/v1/sessions/${encodeURIComponent(sessionId)}/events?fromSeq=${from}&limit=${RECORDS}`;
-      const { records } = await call<{ readonly records: readonly JournalRecord[] }>("GET", path);
-      const found = records.find((record) => record.type === "request_input" && record.id === id);
-      if (found?.payload !== undefined) return JSON.parse(found.payload) as AskedQuestion;
-    }
-    return undefined;
-  });
 }
 
 const KEPT = 5_000;

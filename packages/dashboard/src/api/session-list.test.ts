@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ApiError } from "./client.ts";
 import { SessionList } from "./session-list.ts";
 import type { Session, SessionPage } from "./types.ts";
 
@@ -13,6 +14,10 @@ function server(count: number) {
     readonly cursor?: string;
   }): Promise<SessionPage> => {
     const start = cursor === undefined ? 0 : all.findIndex(({ sessionId }) => sessionId === cursor) + 1;
+    if (cursor !== undefined && start === 0)
+      return Promise.reject(
+        new ApiError(422, { errors: [{ pointer: "/cursor", message: "is not the cursor of a page" }] }),
+      );
     const sessions = all.slice(start, start + limit);
     const last = sessions.length < limit ? undefined : sessions.at(-1)!.sessionId;
     return Promise.resolve({ sessions, ...(last === undefined ? {} : { nextCursor: last }) });
@@ -68,6 +73,26 @@ test("more new rows than are read again leave no gap", async () => {
   await list.loadMore();
   from.set((rows) => [...Array.from({ length: 500 }, (_, at) => session(600 - at)), ...rows]);
   await list.refresh(0, 20);
+  while (list.hasMore) await list.loadMore();
+  expect(ids(list)).toEqual(from.ids);
+});
+
+test("a list whose database was replaced under it becomes the list of the new one", async () => {
+  const from = server(500);
+  const list = new SessionList(from.read, {});
+  await list.loadMore();
+  from.set(() => Array.from({ length: 300 }, (_, at) => session(9_300 - at)));
+  await list.refresh(100, 30);
+  while (list.hasMore) await list.loadMore();
+  expect(ids(list)).toEqual(from.ids);
+});
+
+test("rows behind a session that was deleted are read all the same", async () => {
+  const from = server(400);
+  const list = new SessionList(from.read, {});
+  await list.loadMore();
+  const last = list.rows.at(-1)!.sessionId;
+  from.set((rows) => rows.filter(({ sessionId }) => sessionId !== last));
   while (list.hasMore) await list.loadMore();
   expect(ids(list)).toEqual(from.ids);
 });

@@ -3,7 +3,10 @@
 //   session-list-1. The rows are in the order of the server and have no gap. `refresh` reads rows again and puts them in place of the
 //       ones that were there.
 //   session-list-2. Rows beyond the ones that were read again stay as they were.
+//   session-list-3. When a row that a page was to begin behind is gone, the list is read from its beginning. The session was deleted, or the
+//       database was replaced.
 
+import { ApiError } from "./client.ts";
 import type { Session, SessionPage } from "./types.ts";
 
 export interface ListQuery {
@@ -55,7 +58,11 @@ export class SessionList {
 
   async #load(): Promise<void> {
     const cursor = this.#rows.at(-1)?.sessionId;
-    const page = await this.#page(PAGE, cursor);
+    const page = await this.#page(PAGE, cursor).catch((error: unknown) => {
+      if (cursor === undefined || !isUnknownCursor(error)) throw error;
+      return undefined;
+    });
+    if (page === undefined) return this.refresh(0, this.#rows.length); // session-list-3.
     if (cursor !== this.#rows.at(-1)?.sessionId) return; // Another read came first.
     this.#hasMore = page.nextCursor !== undefined;
     this.#set([...this.#rows, ...page.sessions]);
@@ -64,7 +71,11 @@ export class SessionList {
   /** Reads `count` rows again from a position on (session-list-1). */
   async refresh(from: number, count: number): Promise<void> {
     const before = this.#rows[from - 1]?.sessionId;
-    const page = await this.#page(Math.max(1, Math.min(1_000, count)), before);
+    const page = await this.#page(Math.max(1, Math.min(1_000, count)), before).catch((error: unknown) => {
+      if (before === undefined || !isUnknownCursor(error)) throw error;
+      return undefined;
+    });
+    if (page === undefined) return this.refresh(0, from + count); // session-list-3.
     const start =
       before === undefined ? 0 : this.#rows.findIndex(({ sessionId }) => sessionId === before) + 1;
     const last = page.sessions.at(-1)?.sessionId;
@@ -94,6 +105,10 @@ export class SessionList {
     this.#rows = kept;
     for (const listener of this.#listeners) listener();
   }
+}
+
+function isUnknownCursor(error: unknown): boolean {
+  return error instanceof ApiError && error.fields.some(({ pointer }) => pointer === "/cursor");
 }
 
 export function listPath(query: ListQuery & { readonly limit: number; readonly cursor?: string }): string {

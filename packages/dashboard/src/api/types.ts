@@ -21,6 +21,7 @@ export interface Session {
   readonly status: Status;
   readonly pauseReason?: string;
   readonly owner?: string;
+  readonly demands?: Readonly<Record<string, string>>;
   readonly input?: unknown;
   readonly output?: unknown;
   readonly error?: PlainError;
@@ -49,6 +50,52 @@ export interface Session {
 export interface SessionPage {
   readonly sessions: readonly Session[];
   readonly nextCursor?: string;
+}
+
+/** An agent that the caller can start. */
+export interface StartableAgent {
+  readonly name: string;
+  readonly versions?: readonly string[];
+  readonly runners: number;
+  readonly description?: string;
+  /** The JSON Schema of its input. */
+  readonly inputSchema?: unknown;
+}
+
+export interface StartableAgents {
+  readonly agents?: readonly StartableAgent[];
+}
+
+/** A file of agents, skills, MCP servers or hooks, and what becomes of each of its fields. */
+export interface ReportedFile {
+  readonly path: string;
+  readonly name?: string;
+  readonly dialect?: string;
+  readonly scope?: string;
+  readonly status: string;
+  readonly description?: string;
+  readonly problem?: string | { readonly message: string; readonly fix: string } | null;
+  readonly fields: readonly {
+    readonly field: string;
+    readonly verdict: "honoured" | "mapped" | "ignored" | "refused";
+    readonly text: string;
+    readonly line: number | null;
+  }[];
+}
+
+export interface ReportedServer {
+  readonly name: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly isSignedIn: boolean;
+}
+
+export interface AgentFiles {
+  readonly agents: readonly ReportedFile[];
+  readonly skills: readonly ReportedFile[];
+  readonly mcpFiles: readonly ReportedFile[];
+  readonly hookFiles: readonly ReportedFile[];
+  readonly servers: readonly ReportedServer[];
 }
 
 /** A record of a journal. Its payload is JSON as text. */

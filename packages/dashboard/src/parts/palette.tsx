@@ -85,6 +85,8 @@ function choicesFor(text: string, navigate: ReturnType<typeof useNavigate>): rea
   const screens: readonly Choice[] = [
     { name: "Inbox", go: () => void navigate({ to: "/" }) },
     { name: "All sessions", go: () => void navigate({ to: "/sessions" }) },
+    { name: "Start a session", go: () => void navigate({ to: "/start" }) },
+    { name: "Agents", go: () => void navigate({ to: "/agents" }) },
     ...STATUSES.map((status) => ({
       name: `Sessions that are ${status.replace("_", " ")}`,
       go: () => void navigate({ to: "/sessions", search: { status } }),

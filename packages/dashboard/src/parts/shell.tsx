@@ -38,11 +38,14 @@ export function useKeys(keys: Readonly<Record<string, () => void>>): void {
 const KEYS = [
   ["i", "Inbox"],
   ["s", "Sessions"],
+  ["g", "Agents"],
+  ["n", "start a session"],
   ["j  k", "next, previous"],
   ["Enter", "open"],
   ["a", "approve"],
   ["d", "deny"],
   ["e", "write an answer or a reason"],
+  ["x", "select for an answer to several at once"],
   ["t  c  l  b", "timeline, conversation, journal, tree of a session"],
   ["/", "search"],
   ["Ctrl K", "go to anything"],
@@ -56,9 +59,11 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
   useKeys({
     i: () => void navigate({ to: "/" }),
     s: () => void navigate({ to: "/sessions" }),
+    g: () => void navigate({ to: "/agents" }),
+    n: () => void navigate({ to: "/start" }),
     "?": () => help.current?.showModal(),
   });
-  const tab = "rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
+  const tab = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
   const active = { className: "bg-raised text-accent" };
   const signOut = async (): Promise<void> => {
     await call("POST", "/ui/sign-out");
@@ -68,7 +73,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
     <div className="flex h-full flex-col">
       <header className="flex items-center gap-x-1 border-b border-line bg-panel px-2 py-2">
         <span className="mr-2 hidden font-semibold sm:inline">Holdfast</span>
-        <nav aria-label="Screens" className="flex gap-1">
+        <nav aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
           <Link to="/" className={tab} activeProps={active} activeOptions={{ exact: true }}>
             Inbox
             {inboxCount === undefined || inboxCount === 0 ? null : (
@@ -79,6 +84,12 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
           </Link>
           <Link to="/sessions" className={tab} activeProps={active}>
             Sessions
+          </Link>
+          <Link to="/agents" className={tab} activeProps={active}>
+            Agents
+          </Link>
+          <Link to="/start" className={tab} activeProps={active}>
+            Start
           </Link>
         </nav>
         <span className="ml-auto hidden max-w-[40vw] truncate text-soft sm:block" title={about?.place}>

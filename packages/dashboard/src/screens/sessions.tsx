@@ -10,9 +10,10 @@ import type { Session, SessionPage } from "../api/types.ts";
 import { Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";
+import { BulkActions } from "./sessions-bulk.tsx";
+import { useChanges } from "../parts/use-changes.ts";
 import { useAbout } from "../parts/use-session.ts";
 
-const REFRESH_MS = 1_000;
 const ROW_PX = 54;
 /** Rows that are read again above and below the visible ones. */
 const MARGIN = 20;
@@ -21,12 +22,14 @@ export interface SessionsSearch {
   readonly status?: string;
   readonly agent?: string;
   readonly owner?: string;
+  /** A demand of the session: `name` or `name=value`. */
+  readonly label?: string;
   readonly text?: string;
 }
 
 export function readSessionsSearch(search: Readonly<Record<string, unknown>>): SessionsSearch {
   return Object.fromEntries(
-    ["status", "agent", "owner", "text"].flatMap((name) => {
+    ["status", "agent", "owner", "label", "text"].flatMap((name) => {
       const value = search[name];
       const text = typeof value === "number" ? String(value) : value;
       return typeof text === "string" && text !== "" ? [[name, text.slice(0, 200)]] : [];
@@ -38,10 +41,15 @@ export function Sessions() {
   const search = useSearch({ from: "/sessions" });
   const navigate = useNavigate({ from: "/sessions" });
   const isLocal = useAbout()?.isLocal ?? true;
-  const { status, agent, owner, text = "" } = search;
+  const { status, agent, owner, label = "", text = "" } = search;
+  const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
   const list = useMemo(() => newList({ ...given({ status, agent, owner }) }), [status, agent, owner]);
   const all = useSyncExternalStore(list.subscribe, () => list.rows);
-  const rows = useMemo(() => (text === "" ? all : all.filter((row) => hasText(row, text))), [all, text]);
+  const isNarrowed = text !== "" || label !== "";
+  const rows = useMemo(
+    () => (isNarrowed ? all.filter((row) => hasText(row, text) && hasLabel(row, label)) : all),
+    [all, text, label],
+  );
   const [error, setError] = useState<unknown>();
   const [isRead, setRead] = useState(false);
   const [selected, setSelected] = useState(0);
@@ -70,26 +78,17 @@ export function Sessions() {
 
   const range = useRef({ first, last });
   range.current = { first, last };
-  useEffect(() => {
-    let isBusy = false;
-    const refresh = async (): Promise<void> => {
-      if (isBusy || document.hidden) return;
-      isBusy = true;
-      const from = text === "" ? Math.max(0, range.current.first - MARGIN) : 0;
-      try {
-        await list.refresh(from, range.current.last - from + MARGIN + 1);
-        if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
-        setError(undefined);
-        setRead(true);
-      } catch (thrown) {
-        setError(thrown);
-      } finally {
-        isBusy = false;
-      }
-    };
-    const timer = setInterval(() => void refresh(), REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [list, text]);
+  useChanges(async () => {
+    const from = !isNarrowed ? Math.max(0, range.current.first - MARGIN) : 0;
+    try {
+      await list.refresh(from, range.current.last - from + MARGIN + 1);
+      if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
+      setError(undefined);
+      setRead(true);
+    } catch (thrown) {
+      setError(thrown);
+    }
+  });
 
   const go = (by: number): void => {
     const next = Math.max(0, Math.min(rows.length - 1, selected + by));
@@ -100,6 +99,12 @@ export function Sessions() {
     const session = rows[selected];
     if (session !== undefined) void navigate({ to: "/sessions/$id", params: { id: session.sessionId } });
   };
+  const check = (sessionId: string | undefined): void => {
+    if (sessionId === undefined) return;
+    const next = new Set(checked);
+    if (!next.delete(sessionId)) next.add(sessionId);
+    setChecked(next);
+  };
   useKeys({
     j: () => go(1),
     ArrowDown: () => go(1),
@@ -108,6 +113,7 @@ export function Sessions() {
     PageDown: () => go(10),
     PageUp: () => go(-10),
     Enter: open,
+    x: () => check(rows[selected]?.sessionId),
     "/": () => searchBox.current?.focus(),
   });
   const set = (change: SessionsSearch): void =>
@@ -135,6 +141,7 @@ export function Sessions() {
         {isLocal ? null : (
           <FilterBox label="Owner" value={owner ?? ""} onChange={(value) => set({ owner: value })} />
         )}
+        <FilterBox label="Label" value={label} onChange={(value) => set({ label: value })} />
         <input
           ref={searchBox}
           type="search"
@@ -152,6 +159,10 @@ export function Sessions() {
           {list.hasMore ? "+" : ""}
         </output>
       </div>
+      <BulkActions
+        sessions={all.filter(({ sessionId }) => checked.has(sessionId))}
+        onDone={(left) => setChecked(new Set(left.map(({ sessionId }) => sessionId)))}
+      />
       {error === undefined ? null : (
         <div className="p-3">
           <Problem error={error} />
@@ -169,9 +180,18 @@ export function Sessions() {
                   key={item.key}
                   aria-setsize={list.hasMore ? -1 : rows.length}
                   aria-posinset={item.index + 1}
-                  className="absolute inset-x-0 top-0"
+                  className="absolute inset-x-0 top-0 flex items-stretch border-b border-line"
                   style={{ height: ROW_PX, transform: `translateY(${item.start}px)` }}
                 >
+                  <label className="flex shrink-0 items-center px-2">
+                    <input
+                      type="checkbox"
+                      aria-label={`Select ${brief(session.agent, 80)} ${session.sessionId}`}
+                      checked={checked.has(session.sessionId)}
+                      onChange={() => check(session.sessionId)}
+                      className="size-6 accent-accent"
+                    />
+                  </label>
                   <Row session={session} isSelected={item.index === selected} isLocal={isLocal} now={now} />
                 </li>
               );
@@ -198,7 +218,7 @@ function Row(props: {
       to="/sessions/$id"
       params={{ id: sessionId }}
       aria-current={isSelected ? "true" : undefined}
-      className={`block h-full border-b border-line px-3 py-1.5 hover:bg-raised ${isSelected ? "bg-raised shadow-[inset_3px_0_0_var(--color-accent)]" : ""}`}
+      className={`block h-full min-w-0 flex-1 px-3 py-1.5 hover:bg-raised ${isSelected ? "bg-raised shadow-[inset_3px_0_0_var(--color-accent)]" : ""}`}
     >
       <span className="flex items-baseline gap-3">
         <span className="w-40 shrink-0 truncate max-sm:w-auto">
@@ -274,7 +294,14 @@ function given(fields: Readonly<Record<string, string | undefined>>): ListQuery 
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+function hasLabel({ demands = {} }: Session, label: string): boolean {
+  if (label === "") return true;
+  const [name = "", value] = label.split("=", 2);
+  return value === undefined ? name in demands : demands[name] === value;
+}
+
 function hasText(session: Session, text: string): boolean {
+  if (text === "") return true;
   const { sessionId, agent, owner, status, waits, input, error } = session;
   const all = JSON.stringify([sessionId, agent, owner, status, waits, input, error?.message]);
   return all.toLowerCase().includes(text.toLowerCase());

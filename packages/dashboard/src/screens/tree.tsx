@@ -11,10 +11,10 @@ import { listPath } from "../api/session-list.ts";
 import type { Session, SessionPage } from "../api/types.ts";
 import { Problem, StatusMark } from "../parts/parts.tsx";
 import { brief, costText } from "../parts/text.ts";
+import { LIVE } from "../parts/use-changes.ts";
 import { sessionPath } from "../parts/use-session.ts";
 
 const CHILDREN = 200;
-const REFRESH_MS = 2_000;
 const DEPTH_MAX = 64;
 
 export function Tree({
@@ -27,6 +27,7 @@ export function Tree({
   const { data, error } = useQuery({
     queryKey: ["above", session.sessionId],
     queryFn: () => readAbove(session),
+    meta: LIVE,
   });
   const { models } = timeline;
   return (
@@ -123,7 +124,7 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
   const { data, error } = useQuery({
     queryKey: ["children", of.sessionId],
     queryFn: () => call<SessionPage>("GET", listPath({ parentSessionId: of.sessionId, limit: CHILDREN })),
-    refetchInterval: REFRESH_MS,
+    meta: LIVE,
   });
   if (error !== null) return <Problem error={error} />;
   return (

@@ -29,11 +29,11 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
   // Looking at a file is no use of it, so a project needs no trust here.
   const places = agentPlaces(io, { trustsProject: true });
   const isAll = paths.length === 0;
-  const agents = isAll ? listAgents(places) : paths.flatMap((path) => filesAt(resolve(io.cwd, path), io));
-  const skills = isAll ? findSkills(places) : [];
-  const mcpFiles = isAll ? readMcpFiles(places) : [];
-  const hookFiles = isAll ? readHookFiles(places) : [];
-  const profiles = isAll ? readProfiles(places) : [];
+  const found =
+    paths.length === 0
+      ? filesOf(places)
+      : { ...NOTHING, agents: paths.flatMap((path) => filesAt(resolve(io.cwd, path), io)) };
+  const { agents, skills, mcpFiles, hookFiles, profiles } = found;
   const all = [...agents, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
     ({ status, verdicts }) =>
@@ -44,22 +44,7 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
       ? "no agent files: `holdfast agents new NAME` writes one"
       : `${count(all.length, "file")}, ${refused.length} refused`;
   io.show(
-    {
-      agents: agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
-        path,
-        name,
-        dialect,
-        scope,
-        status,
-        others,
-        problem,
-        fields: verdicts,
-      })),
-      skills: skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
-      mcpFiles: mcpFiles.map(fileJson),
-      hookFiles: hookFiles.map(fileJson),
-      profiles: profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
-    },
+    reportOf(found),
     [
       ...agents.map((file) => fileText(file, io)),
       ...skills.map((skill) => otherText(skill, `${skill.name} (skill)`, io)),
@@ -70,6 +55,72 @@ export async function checkAgents(paths: readonly string[], io: Io): Promise<num
     ].join("\n\n"),
   );
   return refused.length === 0 ? 0 : 3;
+}
+
+/** The same report on all files for the page, with the states that they have for runs. */
+export function agentReport(io: Io): object {
+  const own = filesOf(agentPlaces(io));
+  const states = new Map(
+    Object.values(own).flatMap((files: readonly ReportedPath[]) =>
+      files.map(({ path, status }) => [path, status] as const),
+    ),
+  );
+  const { agents, skills, mcpFiles, hookFiles, profiles } = reportOf(filesOf(agentPlaces(io, { trustsProject: true })));
+  const withState = <File extends { readonly path: string; readonly status: string }>(file: File) => ({
+    ...file,
+    status: states.get(file.path) ?? file.status,
+  });
+  return {
+    agents: agents.map(withState),
+    skills: skills.map(withState),
+    mcpFiles: mcpFiles.map(withState),
+    hookFiles: hookFiles.map(withState),
+    profiles: profiles.map(withState),
+  };
+}
+
+function filesOf(places: ReturnType<typeof agentPlaces>): Found {
+  return {
+    agents: listAgents(places),
+    skills: findSkills(places),
+    mcpFiles: readMcpFiles(places),
+    hookFiles: readHookFiles(places),
+    profiles: readProfiles(places),
+  };
+}
+
+interface ReportedPath {
+  readonly path: string;
+  readonly status: string;
+}
+
+interface Found {
+  readonly agents: readonly ListedAgent[];
+  readonly skills: readonly Skill[];
+  readonly mcpFiles: readonly McpFile[];
+  readonly hookFiles: readonly HookFile[];
+  readonly profiles: readonly ProfileFile[];
+}
+
+const NOTHING: Found = { agents: [], skills: [], mcpFiles: [], hookFiles: [], profiles: [] };
+
+function reportOf(found: Found) {
+  return {
+    agents: found.agents.map(({ path, name, dialect, scope, status, others, problem, verdicts }) => ({
+      path,
+      name,
+      dialect,
+      scope,
+      status,
+      others,
+      problem,
+      fields: verdicts,
+    })),
+    skills: found.skills.map(({ verdicts, ...skill }) => ({ ...skill, fields: verdicts })),
+    mcpFiles: found.mcpFiles.map(fileJson),
+    hookFiles: found.hookFiles.map(fileJson),
+    profiles: found.profiles.map((file) => ({ name: file.name, scope: file.scope, ...fileJson(file) })),
+  };
 }
 
 function fileJson({ path, status, problem, verdicts }: McpFile | HookFile | ProfileFile) {

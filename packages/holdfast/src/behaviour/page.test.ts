@@ -2,6 +2,7 @@
 //
 // One test is in every run, and all are in the page campaign (`HOLDFAST_CAMPAIGN`).
 
+import { mkdirSync, writeFileSync } from "node:fs";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -10,6 +11,7 @@ import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.
 import { Project } from "../testing/holdfast-process.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
+const AGENTS = new URL("../testing/page-agents.ts", import.meta.url).pathname;
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
 
 // Several processes beside the browser are too much for every run.
@@ -76,6 +78,10 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   expect(await violations()).toEqual([]);
 
   // Live: a session that begins after the page was opened appears without a reload.
+  const streams = await page.evaluate<number>(
+    `performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/v1/sessions?status=paused&limit=500")).length`,
+  );
+  expect(streams).toBeLessThan(5); // Nothing has changed, so nothing was read again and again.
   const running = project.start(["run", HOSTILE]);
   const id = await running.sessionId();
   await page.getByRole("article").waitFor();
@@ -190,6 +196,160 @@ testOfCampaign(
 
     await page.getByLabel("Token").waitFor();
     expect(await page.getByText("greeter").count()).toBe(0);
+    expect(trouble).toEqual([]);
+  },
+);
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign("a page that is open on a session says when the session was deleted", async () => {
+  const { stdout } = await project.run("run", FAMILY, "--json");
+  const id = /ses_[0-9a-f-]{36}/.exec(stdout)![0];
+  const url = new URL(await startUi());
+  await page.goto(url.href);
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.goto(`${url.origin}/ui/sessions/${id}`);
+  await page.getByRole("tab", { name: "timeline" }).waitFor();
+  expect((await project.run("delete", id, "--subtree")).code).toBe(0);
+  await page.reload();
+  await page.getByText(`there is no session ${id}`).waitFor();
+  await page.keyboard.press("s");
+  await page.getByText("There is no session yet").waitFor();
+});
+
+/** A coordinator with a runner of the agents of this test, and the page signed in to it. */
+async function openCoordinator(): Promise<{
+  readonly url: string;
+  readonly get: (path: string) => Promise<any>; // oxlint-disable-line typescript/no-explicit-any -- a test says its type.
+}> {
+  const coordinator = await startCoordinator(project);
+  const admin = tokenIn(coordinator);
+  const { url } = coordinator;
+  const { secret } = await call(url, admin, "tokens", { kind: "registration", name: "box" });
+  const runner = project.start(["runner", "-c", url, "--name", "box", "--agents", AGENTS], {
+    env: { HOLDFAST_TOKEN: secret },
+  });
+  await runner.says("waiting for runs");
+  await page.goto(`${url}/ui/`);
+  await page.getByLabel("Token").fill(admin);
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing waits for you").waitFor();
+  return { url, get: (path) => call(url, admin, path) };
+}
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign("a session is started by a form that shows mistakes at their fields", async () => {
+  const { get } = await openCoordinator();
+  await page.keyboard.press("g");
+  await page.getByRole("article", { name: "reviewer" }).waitFor();
+  expect(await violations()).toEqual([]);
+  await page.getByRole("article", { name: "reviewer" }).getByRole("link", { name: "start" }).click();
+  await page.getByRole("button", { name: "Start" }).click();
+  expect(await page.getByText("is required").count()).toBe(2);
+  expect(await page.evaluate("document.activeElement.id")).toBe("field-repo");
+  expect(await violations()).toEqual([]);
+  await page.keyboard.type("a/b");
+  await page.getByLabel("mode").selectOption("thorough");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page
+    .getByText(/"reviewed": "a\/b"/)
+    .first()
+    .waitFor();
+  const { sessions } = await get("sessions");
+  expect(sessions.map(({ input }: { readonly input: unknown }) => input)).toEqual([
+    { repo: "a/b", depth: 2, mode: "thorough" },
+  ]);
+  expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+  expect(trouble).toEqual([]);
+});
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign("a person talks with a conversational agent until it ends", async () => {
+  const { url } = await openCoordinator();
+  await page.goto(`${url}/ui/start?agent=talker`);
+  await page.getByLabel("Request").fill("hello");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("You said: hello").waitFor();
+  await page.getByPlaceholder("Your next message").fill("bye");
+  await page.keyboard.press("Enter");
+  await page.getByText("You said: bye").waitFor();
+  await page.getByText("completed").first().waitFor();
+  expect(await violations()).toEqual([]);
+  expect(trouble).toEqual([]);
+});
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign(
+  "an answer is kept as the rule that is shown, and several items are answered at once",
+  async () => {
+    const { url, get } = await openCoordinator();
+    const start = async (): Promise<string> =>
+      (
+        await page.evaluate<{ readonly sessionId: string }>(
+          `fetch("/v1/sessions", { method: "POST", headers: { "X-Holdfast-Page": "1", "Content-Type": "application/json" },
+           body: JSON.stringify({ agent: "pusher", budget: { maxCostMicroUsd: 1000000 } }) }).then((answer) => answer.json())`,
+        )
+      ).sessionId;
+    const first = await start();
+    await page.getByRole("article").waitFor();
+    await page.getByLabel("The answer holds").selectOption("session");
+    await page.getByText("shell(git push:*)").waitFor();
+    expect(await violations()).toEqual([]);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await expect
+      .poll(async () => (await get(`sessions/${first}`)).output, { timeout: 15_000 })
+      .toEqual({ approved: true, remember: { scope: "session" } });
+
+    const others = [await start(), await start()];
+    await expect.poll(() => page.getByRole("article").count(), { timeout: 15_000 }).toBe(2);
+    await page.keyboard.press("x");
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await page.getByRole("button", { name: "Approve…" }).click();
+    expect(await page.getByRole("dialog").getByText("git push origin main").count()).toBe(2);
+    await page.getByRole("button", { name: "Approve all 2" }).click();
+    for (const id of others)
+      await expect
+        .poll(async () => (await get(`sessions/${id}`)).output, { timeout: 15_000 })
+        .toEqual({ approved: true });
+    await page.getByText("Nothing waits for you").waitFor();
+
+    const last = await start();
+    await page.goto(`${url}/ui/sessions?text=${last}`);
+    await page.getByRole("checkbox").click();
+    await page.getByRole("button", { name: "Raise…" }).click();
+    await page.getByLabel("Limit in dollars").fill("5");
+    await page.getByRole("button", { name: "Raise", exact: true }).click();
+    await expect
+      .poll(async () => (await get(`sessions/${last}`)).account.limits.maxCostMicroUsd, { timeout: 15_000 })
+      .toBe(5_000_000);
+    expect(await violations()).toEqual([]);
+    await page.getByRole("checkbox").click();
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("button", { name: "Cancel one session" }).click();
+    await page.getByText("cancelled").last().waitFor();
+    expect(trouble).toEqual([]);
+  },
+);
+
+// It starts several processes beside the browser, so only a campaign runs it.
+testOfCampaign(
+  "the agents screen of a local page reports on each field of the project's agent files",
+  async () => {
+    mkdirSync(project.path(".holdfast/agents"), { recursive: true });
+    writeFileSync(
+      project.path(".holdfast/agents/reviewer.md"),
+      "---\nname: reviewer\ndescription: <b>Reviews</b>\nnonsense: 1\n---\nReview it.\n",
+    );
+    await page.goto(await startUi());
+    await page.getByText("Nothing waits for you").waitFor();
+    await page.keyboard.press("g");
+    await page.getByRole("heading", { name: "Agents", exact: true }).last().waitFor();
+    await page
+      .getByText(/^\d+ fields$/)
+      .first()
+      .click();
+    await page.getByText("nonsense", { exact: true }).waitFor();
+    expect(await violations()).toEqual([]);
     expect(trouble).toEqual([]);
   },
 );

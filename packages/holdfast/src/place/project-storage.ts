@@ -4,10 +4,16 @@
 //       time. A database that does not exist is empty.
 //   project-storage-2. A commit goes through the owner of the database, and without an owner the process owns it for that one commit.
 //   project-storage-3. Nothing is claimed.
+//   project-storage-4. Changes of other processes are noticed by the times, sizes and numbers of the database's files. These are looked
+//       at while something follows, because not every file system announces changes.
 
+import { statSync } from "node:fs";
 import type { AgentStorage, StorageReader } from "@holdfast/core";
 import { withReader, withStorage } from "./find-session.ts";
 import type { Database } from "./project.ts";
+
+/** How often the files are looked at (project-storage-4). */
+const LOOK_MS = 40;
 
 export function projectStorage(database: Database): AgentStorage {
   const read =
@@ -36,6 +42,16 @@ export function projectStorage(database: Database): AgentStorage {
     commit: (changes, now) => withStorage(database, ({ storage }) => storage.commit(changes, now), false),
     heldClaims: () => Promise.resolve([]),
     subscribe: () => () => {},
+    follow(_sessionId, onNotice) {
+      let before = stateOfFiles(database.path);
+      const timer = setInterval(() => {
+        const now = stateOfFiles(database.path);
+        if (now === before) return;
+        before = now;
+        onNotice(false);
+      }, LOOK_MS);
+      return () => clearInterval(timer);
+    },
     claim: refuse,
     renew: refuse,
     load: refuse,
@@ -45,3 +61,20 @@ export function projectStorage(database: Database): AgentStorage {
     close: () => Promise.resolve(),
   };
 }
+
+/**
+ * A text that differs when the database or its log was written or replaced. The time of a file is coarse. A file that was written just now
+ * may be written again at the same time, and therefore has a new state at each look.
+ */
+function stateOfFiles(path: string): string {
+  return ["", "-wal"]
+    .map((ending) => {
+      const stat = statSync(`${path}${ending}`, { throwIfNoEntry: false });
+      if (stat === undefined || stat.size === 0) return ""; // A reader makes an empty log.
+      const isFresh = Math.abs(Date.now() - stat.mtimeMs) < COARSE_MS;
+      return [stat.ino, stat.size, stat.mtimeMs, isFresh ? performance.now() : ""].join(" ");
+    })
+    .join("; ");
+}
+
+const COARSE_MS = 20;

@@ -31,6 +31,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     place: database.path,
     isLocal: true,
     monotonic: () => systemClock.monotonic(),
+    agents: () => agentFiles(io),
   });
   const server = serveSessions({
     storage,
@@ -57,6 +58,13 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     release();
     await server.close();
   }
+}
+
+/** The readers of agent files are loaded when a person looks at these. */
+async function agentFiles(io: Io): Promise<object> {
+  const { agentReport } = await import("../agents/check-agents.ts");
+  const { serverReport } = await import("../agents/mcp/show-mcp-servers.ts");
+  return { ...agentReport(io), servers: await serverReport(io) };
 }
 
 function show(url: string, place: string, io: Io): void {

@@ -24,6 +24,7 @@ import {
   Followers,
   listHolds,
   newsOf,
+  type Notice,
   pageOfClaims,
   refuseClaim,
   remainingFor,
@@ -165,7 +166,7 @@ export class MemoryStorage implements AgentStorage {
     return () => void this.#listeners.delete(notify);
   }
 
-  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
+  follow(sessionId: string | undefined, onNotice: Notice): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 

@@ -114,7 +114,7 @@ export class MemoryTransaction implements RowPort {
     const stored = this.#rows.find(sessionId);
     this.#index.remove(stored);
     this.#rows.remove(stored);
-    if (this.#followers.has(sessionId)) this.#changed.add(stored);
+    if (this.#isFollowed(sessionId)) this.#changed.add(stored);
   }
 
   announce(sessionId: string, awaited: boolean): void {
@@ -140,7 +140,11 @@ export class MemoryTransaction implements RowPort {
     if (this.#changed.size === 0) return;
     const changed = this.#changed;
     this.#changed = new Set();
-    for (const { session } of changed) this.#followers.notify(session.sessionId, isActive(session));
+    for (const { session } of changed) this.#followers.changed(session, isActive(session));
+  }
+
+  #isFollowed(sessionId: string): boolean {
+    return this.#followers.has(sessionId) || this.#followers.has(undefined);
   }
 
   #setClaim(stored: Stored, claim: Claim, leaseMs: number): void {
@@ -163,7 +167,7 @@ export class MemoryTransaction implements RowPort {
 
   /** To be called after every change of a row, a claim or `answered`. */
   #noteChange(stored: Stored): void {
-    if (this.#followers.has(stored.session.sessionId)) this.#changed.add(stored);
+    if (this.#isFollowed(stored.session.sessionId)) this.#changed.add(stored);
     this.#rows.listStatus(stored);
     this.#index.place(stored);
   }

@@ -20,7 +20,7 @@ import {
   type SessionSnapshot,
   type StorageReader,
 } from "@holdfast/core";
-import { eachName } from "@holdfast/core/internal";
+import { eachName, type Notice } from "@holdfast/core/internal";
 import type { Database } from "./database/database.ts";
 import { Turns } from "./database/turns.ts";
 import { Calls } from "./engine/calls.ts";
@@ -161,7 +161,7 @@ export class PostgresStorage implements AgentStorage {
     return this.#feed.subscribe(listener);
   }
 
-  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
+  follow(sessionId: string | undefined, onNotice: Notice): () => void {
     return this.#feed.follow(sessionId, onNotice);
   }
 

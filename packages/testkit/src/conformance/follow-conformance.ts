@@ -1,4 +1,4 @@
-// ST47: a follower of a session receives a notice of each change.
+// ST47, ST55: a follower of a session, or of all sessions, receives a notice of each change.
 
 import { expect, test } from "vitest";
 import { cancelling, creating, pausing, releasing, signalling, spawning, type Fixture } from "./fixture.ts";
@@ -91,6 +91,31 @@ export function followConformance(fixture: Fixture): void {
     expect(received.length).toBeGreaterThan(0);
     expect(received).not.toContain(true);
     leave();
+  });
+
+  test("ST55: a follower of all sessions is notified of every change of each, until it has left", async () => {
+    const received: (string | undefined)[] = [];
+    const leave = fixture.storage.follow!(undefined, (_, session) => void received.push(session?.sessionId));
+    const isReceived = async (work: () => Promise<unknown>): Promise<boolean> => {
+      await work();
+      return received.splice(0).length > 0;
+    };
+    const claimant = await fixture.createClaimed("ses-1");
+    expect(received.splice(0)).toContain("ses-1");
+    expect({
+      committed: await isReceived(() => claimant.commit({ records: [spawning("agent")] })),
+      refused: await isReceived(() =>
+        fixture.storage.commit([{ ...claimant.batch({}), token: claimant.token - 1 }], 1),
+      ),
+      paused: await isReceived(() => fixture.apply(pausing("ses-1"))),
+      ended: await isReceived(() => fixture.apply(cancelling("ses-1", { mode: "hard" }))),
+      removed: await isReceived(() =>
+        fixture.apply({ type: "delete_session", sessionId: "ses-1", subtree: "refuse" }),
+      ),
+    }).toEqual({ committed: true, refused: false, paused: true, ended: true, removed: true });
+    leave();
+    await fixture.createClaimed("ses-2");
+    expect(received).toEqual([]);
   });
 
   test("ST47: nobody hears of other sessions, of what was refused, or after having left", async () => {

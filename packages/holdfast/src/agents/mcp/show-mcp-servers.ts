@@ -67,6 +67,18 @@ export async function listServers(args: Arguments, io: Io): Promise<number> {
   return isFailed ? 1 : 0;
 }
 
+/** The servers of all files with their sign-ins, for the page. */
+export async function serverReport(io: Io): Promise<readonly object[]> {
+  const places = agentPlaces(io);
+  const listed = listedServers(places);
+  const hasAddress = listed.some(({ server }) => server?.type === "http");
+  const signIns = hasAddress ? await signedIn(places) : new Set<string>();
+  return listed.map((one) => ({
+    ...jsonOf(one),
+    isSignedIn: isSignedIn(one.name, one.server, signIns),
+  }));
+}
+
 export async function showServer(name: string, args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io);
   const listed = listedServers(places);

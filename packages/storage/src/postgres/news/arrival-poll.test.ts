@@ -16,7 +16,10 @@ afterEach(() => void vi.useRealTimers());
 /** @param moved the sessions that have changed in the database since they were read. */
 function polling(moved = new Map<string, Head>()) {
   const looks: number[] = [];
+  const followers = new Followers();
+  let snapshot = 1;
   const run = async ({ name }: Statement) => {
+    if (name === "snapshot") return [{ snapshot }];
     if (name === "moved") return [...moved.keys()].map((sessionId) => ({ session_id: sessionId }));
     if (name !== "ready") return [];
     looks.push(performance.now());
@@ -30,11 +33,11 @@ function polling(moved = new Map<string, Head>()) {
     peers: { look: async () => [], reap: async () => [] },
     everyMs: 250,
     announce: () => {},
-    followers: new Followers(),
+    followers,
   });
   poll.start();
   onTestFinished(() => poll.stop());
-  return { poll, looks };
+  return { poll, looks, followers, commitElsewhere: () => void snapshot++ };
 }
 
 test("arrival-poll-4: a poll that is hurried all the time rests most of the time", async () => {
@@ -45,6 +48,19 @@ test("arrival-poll-4: a poll that is hurried all the time rests most of the time
   }
   const apart = looks.slice(1).map((at, i) => at - looks[i]!);
   expect(new Set(apart)).toEqual(new Set([4 * LOOK_MS]));
+});
+
+test("arrival-poll-6: a follower of all sessions is notified of commits of other processes, and of nothing else", async () => {
+  const { followers, commitElsewhere } = polling();
+  let received = 0;
+  followers.follow(undefined, () => received++);
+  await vi.advanceTimersByTimeAsync(300);
+  expect(received).toBe(1); // There may have been something before the first look.
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(received).toBe(1);
+  commitElsewhere();
+  await vi.advanceTimersByTimeAsync(300);
+  expect(received).toBe(2);
 });
 
 test("arrival-poll-4: a rested poll looks at once when it is hurried, and after a rest when hurried again", async () => {

@@ -12,6 +12,8 @@
 //       grows with the number of known sessions.
 //   arrival-poll-5. Only held sessions are watched. A session is not watched any more when it was claimed
 //       elsewhere, or has ended or moved away.
+//   arrival-poll-6. Followers of all sessions are notified when any transaction of the database server has ended
+//       since the last look. The notice names no session, and there may be one too many.
 
 import type { Arrival } from "@holdfast/core";
 import { isActive, type Followers } from "@holdfast/core/internal";
@@ -48,6 +50,9 @@ const READY: Statement = {
   text: `SELECT session_id, version FROM state WHERE due_at = '-Infinity' ORDER BY due_at, lane, session_id LIMIT ${READY_MAX}`,
 };
 
+/** It differs when a transaction that wrote something has ended in between. */
+const SNAPSHOT: Statement = { name: "snapshot", text: "SELECT pg_current_snapshot()::text AS snapshot" };
+
 /** The last known version of a session. */
 interface Known {
   readonly lane: number;
@@ -77,6 +82,8 @@ export class ArrivalPoll {
   /** The last known versions of followed sessions that are not among the watched. */
   readonly #followed = new Map<string, Known>();
   #followedAt = -Infinity;
+  /** At the last look for followers of all sessions. */
+  #snapshot: unknown;
   /** Versions of sessions that were named (arrival-poll-2). */
   #named = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -138,10 +145,10 @@ export class ArrivalPoll {
       this.#watchOn(head);
       const { sessionId, lane, version } = head;
       if (this.#followed.has(sessionId)) this.#followed.set(sessionId, { lane, version });
-      followers.notify(sessionId, isActive(head.session) && !writes.removed.has(head));
+      followers.changed(head.session, isActive(head.session) && !writes.removed.has(head));
     }
-    for (const sessionId of writes.created.keys()) followers.notify(sessionId);
-    for (const { sessionId } of writes.removed) followers.notify(sessionId);
+    for (const { head } of writes.created.values()) followers.changed(head.session, false);
+    for (const { session } of writes.removed) followers.changed(session, false);
   }
 
   #lookRested(): void {
@@ -164,6 +171,7 @@ export class ArrivalPoll {
       const arrivals = [...(await this.#lookAtKnown()), ...(await this.#lookForReady())];
       for (const sessionId of await this.#lookForDead()) arrivals.push({ sessionId, awaited: true });
       if (this.#timer !== undefined) this.#options.announce(arrivals);
+      await this.#lookForAny();
     } catch {
       // The database is away: the next look finds what this one did not.
     }
@@ -174,6 +182,14 @@ export class ArrivalPoll {
     if (!this.#isLate) return this.#wait(this.#options.everyMs);
     this.#isLate = false;
     this.#lookRested();
+  }
+
+  /** arrival-poll-6. */
+  async #lookForAny(): Promise<void> {
+    const { followers, db } = this.#options;
+    const before = this.#snapshot;
+    this.#snapshot = followers.has(undefined) ? (await db.run(SNAPSHOT))[0]?.["snapshot"] : undefined;
+    if (before !== this.#snapshot) followers.notifyOfAll();
   }
 
   async #lookForDead(): Promise<readonly string[]> {

@@ -4,7 +4,7 @@
 // The poll and the change notifications run only while there is a listener or a follower.
 
 import type { Arrival } from "@holdfast/core";
-import { Followers } from "@holdfast/core/internal";
+import { Followers, type Notice } from "@holdfast/core/internal";
 import type { Database } from "../database/database.ts";
 import type { Reads } from "../read/reads.ts";
 import type { Head, Heads } from "../tables/heads.ts";
@@ -53,7 +53,7 @@ export class ChangeFeed {
     };
   }
 
-  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
+  follow(sessionId: string | undefined, onNotice: Notice): () => void {
     const leave = this.#followers.follow(sessionId, onNotice);
     this.#listen();
     return () => {

@@ -337,7 +337,7 @@ export class SqliteStorage implements AgentStorage {
     return () => void this.#listeners.delete(notify);
   }
 
-  follow(sessionId: string, onNotice: (isActive: boolean) => void): () => void {
+  follow(sessionId: string | undefined, onNotice: Parameters<Followers["follow"]>[1]): () => void {
     return this.#followers.follow(sessionId, onNotice);
   }
 
@@ -430,7 +430,7 @@ export class SqliteStorage implements AgentStorage {
     }
     this.#writer.touched = new Map();
     for (const arrival of arrived.splice(0)) for (const listener of this.#listeners) listener(arrival);
-    for (const { session } of touched.keys()) this.#followers.notify(session.sessionId, isActive(session));
+    for (const { session } of touched.keys()) this.#followers.changed(session, isActive(session));
   }
 
   #guard<T>(doing: string, work: () => T): T {

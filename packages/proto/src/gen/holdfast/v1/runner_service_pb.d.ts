@@ -34,6 +34,36 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
 export declare const OfferedAgentSchema: GenMessage<OfferedAgent>;
 
 /**
+ * The purpose of an agent, and its input.
+ *
+ * @generated from message holdfast.v1.DescribedAgent
+ */
+export declare type DescribedAgent = Message<"holdfast.v1.DescribedAgent"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: optional string description = 2;
+   */
+  description?: string | undefined;
+
+  /**
+   * The JSON Schema of its input, of at most 20,000 characters; a longer one is left out.
+   *
+   * @generated from field: optional bytes input_schema = 3;
+   */
+  inputSchema?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.DescribedAgent.
+ * Use `create(DescribedAgentSchema)` to create a new message.
+ */
+export declare const DescribedAgentSchema: GenMessage<DescribedAgent>;
+
+/**
  * @generated from message holdfast.v1.RegisterRequest
  */
 export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
@@ -108,6 +138,13 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional string version = 11;
    */
   version?: string | undefined;
+
+  /**
+   * Descriptions of its agents, for people who start sessions.
+   *
+   * @generated from field: repeated holdfast.v1.DescribedAgent descriptions = 12;
+   */
+  descriptions: DescribedAgent[];
 };
 
 /**
@@ -728,6 +765,18 @@ export declare type StartableAgent = Message<"holdfast.v1.StartableAgent"> & {
    * @generated from field: int32 runners = 3;
    */
   runners: number;
+
+  /**
+   * @generated from field: optional string description = 4;
+   */
+  description?: string | undefined;
+
+  /**
+   * The JSON Schema of its input. Absent if the agent takes any input, or does not say.
+   *
+   * @generated from field: optional bytes input_schema = 5;
+   */
+  inputSchema?: Uint8Array | undefined;
 };
 
 /**

@@ -742,6 +742,30 @@ export declare type WatchResponse = Message<"holdfast.v1.WatchResponse"> & {
 export declare const WatchResponseSchema: GenMessage<WatchResponse>;
 
 /**
+ * @generated from message holdfast.v1.WatchAllRequest
+ */
+export declare type WatchAllRequest = Message<"holdfast.v1.WatchAllRequest"> & {
+};
+
+/**
+ * Describes the message holdfast.v1.WatchAllRequest.
+ * Use `create(WatchAllRequestSchema)` to create a new message.
+ */
+export declare const WatchAllRequestSchema: GenMessage<WatchAllRequest>;
+
+/**
+ * @generated from message holdfast.v1.WatchAllResponse
+ */
+export declare type WatchAllResponse = Message<"holdfast.v1.WatchAllResponse"> & {
+};
+
+/**
+ * Describes the message holdfast.v1.WatchAllResponse.
+ * Use `create(WatchAllResponseSchema)` to create a new message.
+ */
+export declare const WatchAllResponseSchema: GenMessage<WatchAllResponse>;
+
+/**
  * @generated from message holdfast.v1.ExportRequest
  */
 export declare type ExportRequest = Message<"holdfast.v1.ExportRequest"> & {
@@ -971,6 +995,17 @@ export declare const SessionService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRequestSchema;
     output: typeof WatchResponseSchema;
+  },
+  /**
+   * Says whenever sessions that the caller may see have changed, and not which ones. The first event comes at
+   * once. Changes within a short time are one event. Readers then read again what they show.
+   *
+   * @generated from rpc holdfast.v1.SessionService.WatchAll
+   */
+  watchAll: {
+    methodKind: "server_streaming";
+    input: typeof WatchAllRequestSchema;
+    output: typeof WatchAllResponseSchema;
   },
   /**
    * The lines of a session file.

@@ -2,19 +2,18 @@
 //
 //   inbox-1. The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text of
 //       this page.
-//   inbox-2. A key answers only the item that is selected, and only once.
 
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { Inbox, OpenItem } from "../api/open-items.ts";
-import { call } from "../api/client.ts";
-import { LongText } from "../parts/long-text.tsx";
-import { Button, Command, Empty, Problem, useNow } from "../parts/parts.tsx";
-import { useKeys } from "../parts/shell.tsx";
-import { ago, brief, dateText, json, shown } from "../parts/text.ts";
-import { sessionPath, useRequest } from "../parts/use-session.ts";
+import { SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
+import { LongText } from "../../parts/long-text.tsx";
+import { Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
+import { useKeys } from "../../parts/shell.tsx";
+import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
+import { Answer } from "./inbox-answer.tsx";
+import { BulkAnswer } from "./inbox-bulk.tsx";
+import { NotifyButton } from "./notifications.tsx";
 
 const TITLES: Readonly<Record<OpenItem["kind"], string>> = {
   uncertain_effect: "Uncertain effect",
@@ -32,7 +31,9 @@ export function InboxScreen({
   readonly error: unknown;
 }) {
   const items = inbox?.items ?? [];
-  const [selectedId, setSelectedId] = useState<string>();
+  const linked = useSearch({ from: "/" }).item;
+  const [selectedId, setSelectedId] = useState(linked);
+  const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
   const selected = Math.max(
     0,
     items.findIndex(({ id }) => id === selectedId),
@@ -51,7 +52,20 @@ export function InboxScreen({
     setSelectedId(items[next]?.id);
     virtual.scrollToIndex(next);
   };
+  const isThere = items.some(({ id }) => id === linked);
+  useEffect(() => {
+    if (linked === undefined || !isThere) return;
+    setSelectedId(linked);
+    virtual.scrollToIndex(items.findIndex(({ id }) => id === linked));
+  }, [linked, isThere]);
+  const check = (item: OpenItem | undefined): void => {
+    if (item === undefined || !canApprove(item)) return;
+    const next = new Set(checked);
+    if (!next.delete(item.id)) next.add(item.id);
+    setChecked(next);
+  };
   useKeys({
+    x: () => check(items[selected]),
     j: () => go(1),
     ArrowDown: () => go(1),
     k: () => go(-1),
@@ -71,6 +85,16 @@ export function InboxScreen({
   return (
     <div className="flex h-full flex-col">
       <h1 className="sr-only">Inbox</h1>
+      <NotifyButton />
+      <BulkAnswer
+        items={items.filter((item) => checked.has(item.id) && canApprove(item))}
+        onDone={() => setChecked(new Set())}
+      />
+      {linked === undefined || isThere ? null : (
+        <p role="status" className="border-b border-line px-3 py-2 text-soft">
+          The item of this link waits no longer: it was answered, or its session has ended.
+        </p>
+      )}
       {error === undefined || error === null ? null : (
         <div className="p-3">
           <Problem error={error} />
@@ -102,6 +126,8 @@ export function InboxScreen({
                 <Item
                   item={items[index]!}
                   isSelected={index === selected}
+                  isChecked={checked.has(items[index]!.id)}
+                  onCheck={() => check(items[index])}
                   onSelect={() => setSelectedId(items[index]!.id)}
                 />
               </li>
@@ -109,8 +135,11 @@ export function InboxScreen({
           </ul>
         </div>
       )}
-      {inbox.isCut ? (
-        <p className="border-t border-line p-2 text-soft">There is more than the newest 500.</p>
+      {inbox.cut.length > 0 ? (
+        <p className="border-t border-line p-2 text-soft">
+          There are more: only the newest {SESSIONS_MAX} sessions of each status are read (
+          {inbox.cut.map((status) => status.replace("_", " ")).join(", ")}).
+        </p>
       ) : null}
     </div>
   );
@@ -119,10 +148,21 @@ export function InboxScreen({
 interface ItemProps {
   readonly item: OpenItem;
   readonly isSelected: boolean;
+  readonly isChecked: boolean;
+  readonly onCheck: () => void;
   readonly onSelect: () => void;
 }
 
-function Item({ item, isSelected, onSelect }: ItemProps) {
+export function readInboxSearch(search: Readonly<Record<string, unknown>>): { readonly item?: string } {
+  const { item } = search;
+  return typeof item === "string" && item !== "" ? { item: item.slice(0, 200) } : {};
+}
+
+function canApprove({ wait }: OpenItem): boolean {
+  return wait !== undefined && wait.answer !== "any";
+}
+
+function Item({ item, isSelected, isChecked, onCheck, onSelect }: ItemProps) {
   const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
   const now = useNow();
   const card = useRef<HTMLElement>(null);
@@ -140,6 +180,15 @@ function Item({ item, isSelected, onSelect }: ItemProps) {
       className={`rounded-lg border bg-panel p-4 outline-offset-0 ${isSelected ? "border-accent" : "border-line"}`}
     >
       <header className="flex flex-wrap items-baseline gap-x-3 text-soft">
+        {canApprove(item) ? (
+          <input
+            type="checkbox"
+            aria-label={`Select ${TITLES[kind].toLowerCase()} of ${path.join(" > ")}`}
+            checked={isChecked}
+            onChange={onCheck}
+            className="size-6 self-center accent-accent"
+          />
+        ) : null}
         <span
           className={`font-semibold ${kind === "uncertain_effect" || kind === "pause" ? "text-bad" : "text-warn"}`}
         >
@@ -180,121 +229,10 @@ function Item({ item, isSelected, onSelect }: ItemProps) {
         <span className="font-mono">{sessionId}</span>
         {until === undefined ? null : <span>until {dateText(until)}</span>}
         <span>for {principal}</span>
+        <Link to="/" search={{ item: item.id }} className="underline">
+          link
+        </Link>
       </p>
     </article>
   );
-}
-
-function Answer({ item, isSelected }: Pick<ItemProps, "item" | "isSelected">) {
-  const { wait, sessionId, kind, commands, session } = item;
-  const { run, isBusy, error } = useRequest();
-  const [done, setDone] = useState<string>();
-  const [text, setText] = useState("");
-  const [isWriting, setWriting] = useState(wait?.answer === "any");
-  const box = useRef<HTMLTextAreaElement>(null);
-  const queries = useQueryClient();
-  const send = async (said: string, path: string, body?: unknown): Promise<void> => {
-    if (isBusy || done !== undefined) return; // inbox-2.
-    if (!(await run(() => call("POST", path, body)))) return;
-    setDone(said);
-    void queries.invalidateQueries({ queryKey: ["inbox"] });
-  };
-  const answer = (said: string, value: unknown): Promise<void> =>
-    send(said, sessionPath(sessionId, "answer"), { question: String(wait?.id), answer: value });
-  const reason = text.trim() === "" ? {} : { reason: text };
-  const approve = (): void => void answer("Approved", { approved: true, ...reason });
-  const deny = (): void => void answer("Denied", { approved: false, ...reason });
-  const write = (): void => {
-    setWriting(true);
-    setTimeout(() => box.current?.focus());
-  };
-  const unpause = (): void => void send("It continues", sessionPath(sessionId, "unpause"));
-  const canApprove = wait !== undefined && wait.answer !== "any";
-  useKeys(
-    isSelected && done === undefined
-      ? {
-          ...(canApprove ? { a: approve, d: deny } : {}),
-          ...(wait === undefined ? {} : { e: write }),
-          ...(kind === "pause" ? { u: unpause } : {}),
-        }
-      : {},
-  );
-  if (done !== undefined)
-    return (
-      <p role="status" className="mt-3 font-medium text-good">
-        {done}
-        {session.status === "input_required" ? ". The session takes it when it runs." : ""}
-      </p>
-    );
-  const value = readAnswer(text);
-  return (
-    <div className="mt-3 space-y-2">
-      {isWriting ? (
-        <textarea
-          ref={box}
-          aria-label={canApprove ? "Reason" : "Answer"}
-          placeholder={canApprove ? "Reason, which the agent reads" : "Answer: text, or JSON"}
-          value={text}
-          rows={2}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Escape") event.currentTarget.blur();
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !canApprove && text !== "")
-              void answer("Answered", value);
-          }}
-          className="w-full rounded-md border border-line bg-ground px-3 py-2"
-        />
-      ) : null}
-      <div className="flex flex-wrap items-center gap-2">
-        {canApprove ? (
-          <>
-            <Button kind="main" hint="a" isDisabled={isBusy} onClick={approve}>
-              Approve
-            </Button>
-            <Button kind="danger" hint="d" isDisabled={isBusy} onClick={deny}>
-              Deny
-            </Button>
-            {isWriting ? null : (
-              <Button hint="e" onClick={write}>
-                With a reason
-              </Button>
-            )}
-          </>
-        ) : null}
-        {wait !== undefined && !canApprove ? (
-          <Button
-            kind="main"
-            hint="Ctrl Enter"
-            isDisabled={isBusy || text === ""}
-            onClick={() => void answer("Answered", value)}
-          >
-            {typeof value === "string" ? "Answer" : "Answer as JSON"}
-          </Button>
-        ) : null}
-        {kind === "pause" ? (
-          <Button kind="main" hint="u" isDisabled={isBusy} onClick={unpause}>
-            Unpause
-          </Button>
-        ) : null}
-        <details className="text-soft">
-          <summary>In a terminal</summary>
-          {commands.map((command) => (
-            <div key={command}>
-              <Command>{command}</Command>
-            </div>
-          ))}
-        </details>
-      </div>
-      {error === undefined ? null : <Problem error={error} />}
-    </div>
-  );
-}
-
-/** JSON is taken as such, and anything else as text. */
-function readAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,0 +1,89 @@
+// `AllChanges`: one follower of all sessions of a storage, for any number of readers.
+//
+//   all-changes-1. The first change after a quiet time wakes the readers at once. Changes that come soon after it wake
+//       them together, after `TOGETHER_MS`. Without changes nothing runs.
+//   all-changes-2. A reader for one owner is woken only by sessions of that owner, and by changes whose session the
+//       storage does not know. Nobody learns that another user's session has changed.
+
+import type { Clock, Session } from "@holdfast/core";
+import type { FollowedStorage } from "./notices.ts";
+
+const TOGETHER_MS = 50;
+
+/** Repeated waits for changes. The first one is over at once. */
+export interface ChangeReader {
+  /** Waits until there was a change since the last call. */
+  next(): Promise<void>;
+  /** Ends a wait, as a change does. */
+  readonly wake: () => void;
+  readonly end: () => void;
+}
+
+export class AllChanges {
+  readonly #storage: Pick<FollowedStorage, "follow">;
+  readonly #clock: Clock;
+  readonly #readers = new Set<Reader>();
+  #leave: (() => void) | undefined;
+  #isResting = false;
+
+  constructor(storage: Pick<FollowedStorage, "follow">, clock: Clock) {
+    this.#storage = storage;
+    this.#clock = clock;
+  }
+
+  /** @param owner the only owner whose sessions the reader may see; `undefined` for all. */
+  read(owner: string | undefined): ChangeReader {
+    const reader = new Reader(owner, () => {
+      this.#readers.delete(reader);
+      if (this.#readers.size > 0) return;
+      this.#leave?.();
+      this.#leave = undefined;
+    });
+    this.#readers.add(reader);
+    this.#leave ??= this.#storage.follow(undefined, (_, session) => this.#changed(session));
+    return reader;
+  }
+
+  #changed(session: Session | undefined): void {
+    for (const reader of this.#readers) if (reader.mayKnow(session)) reader.isBehind = true;
+    if (!this.#isResting) this.#wakeAll();
+  }
+
+  /** all-changes-1. */
+  #wakeAll(): void {
+    const behind = [...this.#readers].filter(({ isBehind }) => isBehind);
+    for (const reader of behind) reader.wake();
+    this.#isResting = behind.length > 0;
+    if (this.#isResting) this.#clock.setTimer(() => this.#wakeAll(), TOGETHER_MS);
+  }
+}
+
+class Reader implements ChangeReader {
+  readonly end: () => void;
+  readonly #owner: string | undefined;
+  /** Whether there was a change of which the reader was not told. */
+  isBehind = false;
+  #isThere = true;
+  #resolve = (): void => {};
+
+  constructor(owner: string | undefined, end: () => void) {
+    this.#owner = owner;
+    this.end = end;
+  }
+
+  /** all-changes-2. */
+  mayKnow(session: Session | undefined): boolean {
+    return this.#owner === undefined || session === undefined || session.placement?.owner === this.#owner;
+  }
+
+  readonly wake = (): void => {
+    this.isBehind = false;
+    this.#isThere = true;
+    this.#resolve();
+  };
+
+  async next(): Promise<void> {
+    if (!this.#isThere) await new Promise<void>((resolve) => (this.#resolve = resolve));
+    this.#isThere = false;
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { InboxReader } from "./open-items.ts";
+import type { Session } from "./types.ts";
+
+const asking = {
+  sessionId: "s1",
+  agent: "pusher",
+  status: "input_required",
+  waits: [{ type: "input", id: 4, prompt: "May I?", answer: "approval" }],
+  nextSeq: 5,
+  updatedAt: 1,
+} as unknown as Session;
+
+/** A server with these sessions and one question. The lists of these statuses have further pages. */
+function server(sessions: readonly Session[], cut: readonly string[] = []) {
+  const state = {
+    sessions,
+    question: { prompt: "May I?", details: { tool: "shell", input: "ls" } },
+    reads: 0,
+  };
+  const answer = (path: string): unknown => {
+    const url = new URL(path, "http://page");
+    if (url.pathname.endsWith("/events")) {
+      state.reads++;
+      const payload = JSON.stringify(state.question);
+      return { records: [{ seq: 4, type: "request_input", id: 4, payload }] };
+    }
+    const status = url.searchParams.get("status")!;
+    const found = state.sessions.filter((session) => session.status === status);
+    return { sessions: found, ...(cut.includes(status) ? { nextCursor: "s0" } : {}) };
+  };
+  const reader = new InboxReader(<T>(_method: string, path: string) => Promise.resolve(answer(path) as T));
+  const read = () => reader.read(() => "", false);
+  return { state, read };
+}
+
+test("the inbox names each status of which it has not read all sessions", async () => {
+  expect((await server([asking]).read()).cut).toEqual([]);
+  expect((await server([asking], ["failed"]).read()).cut).toEqual(["failed"]);
+});
+
+test("a question is read once, and again when the database was replaced by a copy in which it asks for something else", async () => {
+  const { state, read } = server([asking]);
+  await read();
+  expect((await read()).items[0]!.action).toBe("ls");
+  expect(state.reads).toBe(1);
+  state.question = { prompt: "May I?", details: { tool: "shell", input: "rm -rf /" } };
+  state.sessions = [{ ...asking, updatedAt: 2 }];
+  expect((await read()).items[0]!.action).toBe("rm -rf /");
+});

@@ -1,0 +1,85 @@
+// Raises the limits of a session whose budget is used up.
+
+import { useState, type FormEvent } from "react";
+import type { Session } from "../api/types.ts";
+import { Button } from "./parts.tsx";
+import { costText } from "./text.ts";
+
+export interface RaisedBudget {
+  readonly maxCostMicroUsd?: number;
+  readonly maxTokens?: number;
+}
+
+const MICRO = 1_000_000;
+
+export function RaiseBudget(props: {
+  readonly session: Pick<Session, "account">;
+  readonly isBusy: boolean;
+  readonly onRaise: (budget: RaisedBudget) => void;
+}) {
+  const { session, isBusy, onRaise } = props;
+  const { limits = {}, spent } = session.account ?? {};
+  const [cost, setCost] = useState("");
+  const [tokens, setTokens] = useState("");
+  const [problem, setProblem] = useState<string>();
+  const hasCost = limits.maxCostMicroUsd !== undefined || limits.maxTokens === undefined;
+  const raise = (event: FormEvent): void => {
+    event.preventDefault();
+    const [maxCostMicroUsd, maxTokens] = [Math.round(Number(cost) * MICRO), Number(tokens)];
+    const found =
+      problemOf(cost, maxCostMicroUsd, limits.maxCostMicroUsd) ??
+      problemOf(tokens, maxTokens, limits.maxTokens);
+    setProblem(cost === "" && tokens === "" ? "write a new limit" : found);
+    if (found !== undefined || (cost === "" && tokens === "")) return;
+    onRaise({ ...(cost === "" ? {} : { maxCostMicroUsd }), ...(tokens === "" ? {} : { maxTokens }) });
+  };
+  const field = "w-28 rounded-md border border-line bg-ground px-2 py-1";
+  return (
+    <form onSubmit={raise} noValidate className="flex flex-wrap items-center gap-x-3 gap-y-2">
+      {hasCost ? (
+        <label className="flex items-center gap-2">
+          <span>
+            Limit in dollars
+            {limits.maxCostMicroUsd === undefined
+              ? ""
+              : `, now ${costText(limits.maxCostMicroUsd)}, ${costText(spent?.costMicroUsd) || "$0"} spent`}
+          </span>
+          <input
+            inputMode="decimal"
+            value={cost}
+            onChange={(event) => setCost(event.target.value)}
+            className={field}
+          />
+        </label>
+      ) : null}
+      {limits.maxTokens === undefined ? null : (
+        <label className="flex items-center gap-2">
+          <span>
+            Limit in tokens, now {limits.maxTokens.toLocaleString()}, {(spent?.tokens ?? 0).toLocaleString()}{" "}
+            spent
+          </span>
+          <input
+            inputMode="numeric"
+            value={tokens}
+            onChange={(event) => setTokens(event.target.value)}
+            className={field}
+          />
+        </label>
+      )}
+      <Button type="submit" kind="main" isDisabled={isBusy}>
+        Raise
+      </Button>
+      {problem === undefined ? null : (
+        <span role="alert" className="text-bad">
+          {problem}
+        </span>
+      )}
+    </form>
+  );
+}
+
+function problemOf(text: string, limit: number, before: number | undefined): string | undefined {
+  if (text === "") return undefined;
+  if (!Number.isSafeInteger(limit) || limit < 1) return "a limit is a number above zero";
+  return before !== undefined && limit <= before ? "the new limit is not above the present one" : undefined;
+}

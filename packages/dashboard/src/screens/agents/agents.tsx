@@ -1,0 +1,77 @@
+// The agents that can be started here: their purpose, their input, and the runners that offer them.
+
+import { Link } from "@tanstack/react-router";
+import type { StartableAgent } from "../../api/types.ts";
+import { LongText } from "../../parts/long-text.tsx";
+import { Command, Empty, Problem } from "../../parts/parts.tsx";
+import { json, shown } from "../../parts/text.ts";
+import { useAbout } from "../../parts/use-session.ts";
+import { AgentFilesScreen } from "./agent-files.tsx";
+import { useAgents } from "./start.tsx";
+
+export function AgentsScreen() {
+  const isLocal = useAbout()?.isLocal;
+  const { data, error } = useAgents(isLocal === false);
+  if (isLocal === true) return <AgentFilesScreen />;
+  if (error !== null && data === undefined) return <Problem error={error} />;
+  if (data === undefined) return <p className="p-6 text-soft">Reading the agents…</p>;
+  const { agents = [] } = data;
+  if (agents.length === 0)
+    return (
+      <Empty title="No runner offers an agent">
+        <p>
+          A runner offers the agents of its files: <Command>holdfast runner --agents FILE --url URL</Command>.
+        </p>
+      </Empty>
+    );
+  return (
+    <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label="Agents">
+      <h1 className="sr-only">Agents</h1>
+      <ul className="mx-auto max-w-4xl space-y-3 p-3">
+        {agents.map((agent) => (
+          <li key={agent.name}>
+            <AgentCard agent={agent} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function AgentCard({ agent }: { readonly agent: StartableAgent }) {
+  const { name, versions = [], runners, description, inputSchema } = agent;
+  const offered = runners === 1 ? "offered by one runner" : `offered by ${runners} runners`;
+  return (
+    <article aria-label={shown(name)} className="rounded-lg border border-line bg-panel p-4">
+      <header className="flex flex-wrap items-baseline gap-x-3">
+        <h2 className="font-semibold">{shown(name)}</h2>
+        <span className="text-soft">
+          {versions.length === 0 ? "any version" : `version ${versions.map(shown).join(", ")}`}, {offered}
+        </span>
+        <span className="ml-auto flex gap-4">
+          <Link to="/sessions" search={{ agent: name }} className="text-accent underline">
+            its sessions
+          </Link>
+          <Link to="/start" search={{ agent: name }} className="text-accent underline">
+            start
+          </Link>
+        </span>
+      </header>
+      {description === undefined ? null : (
+        <div className="mt-2">
+          <LongText text={description} isMarkdown />
+        </div>
+      )}
+      {inputSchema === undefined ? (
+        <p className="mt-2 text-soft">It does not say which input it takes.</p>
+      ) : (
+        <details className="mt-2">
+          <summary className="text-soft">Schema of its input</summary>
+          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+            <LongText text={json(inputSchema)} />
+          </div>
+        </details>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,90 @@
+// Answers several items of the inbox at once.
+//
+//   inbox-bulk-1. Every action that is to be approved is shown whole once more before it is approved.
+//   inbox-bulk-2. Items are answered one by one. An item that could not be answered stays, with the reason.
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { call, toError } from "../../api/client.ts";
+import type { OpenItem } from "../../api/open-items.ts";
+import { LongText } from "../../parts/long-text.tsx";
+import { Button } from "../../parts/parts.tsx";
+import { brief, shown } from "../../parts/text.ts";
+import { sessionPath } from "../../parts/use-session.ts";
+
+export function BulkAnswer({
+  items,
+  onDone,
+}: {
+  readonly items: readonly OpenItem[];
+  readonly onDone: () => void;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [failures, setFailures] = useState<readonly string[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const queries = useQueryClient();
+  useEffect(() => setFailures([]), [items.length]);
+  if (items.length === 0) return null;
+  const answer = async (approved: boolean): Promise<void> => {
+    dialog.current?.close();
+    setBusy(true);
+    const failed: string[] = [];
+    for (const { sessionId, wait, path } of items) {
+      const body = { question: String(wait!.id), answer: { approved } };
+      await call("POST", sessionPath(sessionId, "answer"), body).catch(
+        (error: unknown) => void failed.push(`${path.join(" > ")}: ${toError(error).message}`),
+      );
+    }
+    setBusy(false);
+    setFailures(failed);
+    await queries.invalidateQueries({ queryKey: ["inbox"] });
+    if (failed.length === 0) onDone();
+  };
+  const count = items.length === 1 ? "One item" : `${items.length} items`;
+  return (
+    <section aria-label="Selected items" className="border-b border-line bg-panel px-3 py-2">
+      <div className="mx-auto flex max-w-4xl flex-wrap items-center gap-2">
+        <span className="font-medium">{count} selected</span>
+        <Button kind="main" isDisabled={isBusy} onClick={() => dialog.current?.showModal()}>
+          Approve…
+        </Button>
+        <Button kind="danger" isDisabled={isBusy} onClick={() => void answer(false)}>
+          Deny
+        </Button>
+        <Button isDisabled={isBusy} onClick={onDone}>
+          Select none
+        </Button>
+        {failures.map((failure) => (
+          <p key={failure} role="alert" className="basis-full text-bad">
+            {shown(failure)}
+          </p>
+        ))}
+      </div>
+      <dialog
+        ref={dialog}
+        aria-label="Approve the selected items"
+        className="m-auto w-[min(44rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+      >
+        <h2 className="mb-3 font-semibold">Approve all of these?</h2>
+        <ul className="max-h-[60vh] space-y-2 overflow-auto" tabIndex={0} aria-label="Selected items">
+          {items.map(({ id, path, action, what, tool, folder }) => (
+            <li key={id} className="rounded-md bg-raised p-3">
+              <p className="text-soft">
+                {path.map((name) => brief(name, 60)).join(" › ")}
+                {tool === undefined ? "" : ` · ${shown(tool)}`}
+                {folder === undefined ? "" : ` in ${shown(folder)}`}
+              </p>
+              <LongText text={action ?? what} />
+            </li>
+          ))}
+        </ul>
+        <div className="mt-4 flex gap-2">
+          <Button kind="main" onClick={() => void answer(true)}>
+            {items.length === 1 ? "Approve it" : `Approve all ${items.length}`}
+          </Button>
+          <Button onClick={() => dialog.current?.close()}>Not yet</Button>
+        </div>
+      </dialog>
+    </section>
+  );
+}

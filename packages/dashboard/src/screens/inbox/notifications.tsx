@@ -1,0 +1,49 @@
+// Notifications of the browser about new items of the inbox.
+//
+//   notifications-1. The browser asks for the permission only after a click on the button.
+//   notifications-2. A notification names agents and no content: others may see the screen.
+//   notifications-3. It comes only while the page is hidden, and once for each item.
+
+import { useEffect, useRef, useState } from "react";
+import type { Inbox } from "../../api/open-items.ts";
+import { Button } from "../../parts/parts.tsx";
+import { brief } from "../../parts/text.ts";
+
+const canNotify = (): boolean => "Notification" in globalThis;
+
+export function NotifyButton() {
+  const [permission, setPermission] = useState(() => (canNotify() ? Notification.permission : "denied"));
+  if (permission !== "default") return null;
+  return (
+    <div className="flex justify-end border-b border-line px-3 py-1.5">
+      <Button onClick={() => void Notification.requestPermission().then(setPermission)}>
+        Notify me of new items
+      </Button>
+    </div>
+  );
+}
+
+/** @param open shows an item. */
+export function useNotifications(inbox: Inbox | undefined, open: (id: string) => void): void {
+  const known = useRef<ReadonlySet<string>>(undefined);
+  useEffect(() => {
+    if (inbox === undefined) return;
+    const before = known.current;
+    known.current = new Set(inbox.items.map(({ id }) => id));
+    if (before === undefined || !document.hidden || !canNotify() || Notification.permission !== "granted")
+      return;
+    const fresh = inbox.items.filter(({ id }) => !before.has(id));
+    const [first] = fresh;
+    if (first === undefined) return;
+    const who = fresh.length === 1 ? brief(first.path.join(" > "), 80) : `${fresh.length} sessions`;
+    const notification = new Notification("Holdfast", {
+      body: `${who} ${fresh.length === 1 ? "waits" : "wait"} for you`,
+      tag: "holdfast-inbox",
+    });
+    notification.addEventListener("click", () => {
+      focus();
+      open(first.id);
+      notification.close();
+    });
+  }, [inbox]);
+}

@@ -1,0 +1,53 @@
+// Agents for tests of the page: one whose input has a schema, one that talks, and one that asks for a permission with a rule.
+
+import { defineAgent } from "holdfast";
+import { z } from "zod";
+
+const input = z.object({
+  repo: z.string().min(3).describe("owner/name of the repository"),
+  depth: z.number().int().min(1).max(5).default(2),
+  mode: z.enum(["fast", "thorough"]),
+  isDryRun: z.boolean().optional(),
+  labels: z.array(z.string()).optional(),
+});
+
+export const reviewer = defineAgent({
+  name: "reviewer",
+  description: "Reviews a repository and **reports** what it found. <script>window.attacked = 1</script>",
+  input,
+  run: async (ctx) => Promise.resolve({ reviewed: ctx.input.repo, mode: ctx.input.mode }),
+});
+
+const text = z.union([z.string(), z.object({ text: z.string(), conversation: z.boolean().optional() })]);
+
+export const talker = defineAgent({
+  name: "talker",
+  description: "Answers each message until it hears `bye`.",
+  input: text,
+  async run(ctx) {
+    let said = typeof ctx.input === "string" ? ctx.input : ctx.input.text;
+    const stays = typeof ctx.input !== "string" && ctx.input.conversation === true;
+    for (;;) {
+      ctx.appendEntry({ role: "user", content: said });
+      ctx.appendEntry({ role: "assistant", content: `You said: **${said}**` });
+      if (!stays || said === "bye") return said;
+      said = await ctx.waitForSignal<string>("next_input");
+    }
+  },
+});
+
+export const pusher = defineAgent({
+  name: "pusher",
+  async run(ctx) {
+    const answer = await ctx.requestInput({
+      prompt: "Allow shell: git push?",
+      details: {
+        tool: "shell",
+        input: { command: "git push origin main" },
+        folder: "/srv/app",
+        lastingRule: "shell(git push:*)",
+      },
+    });
+    return answer;
+  },
+});
