@@ -65,7 +65,9 @@ export function agentReport(io: Io): object {
       files.map(({ path, status }) => [path, status] as const),
     ),
   );
-  const { agents, skills, mcpFiles, hookFiles, profiles } = reportOf(filesOf(agentPlaces(io, { trustsProject: true })));
+  const { agents, skills, mcpFiles, hookFiles, profiles } = reportOf(
+    filesOf(agentPlaces(io, { trustsProject: true })),
+  );
   const withState = <File extends { readonly path: string; readonly status: string }>(file: File) => ({
     ...file,
     status: states.get(file.path) ?? file.status,
