@@ -56,7 +56,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["scripts", "hook-files"],
     ["capabilities"],
   ],
-  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page", "mcp"]],
+  coordinator: [["call", "store"], ["dispatch"], ["input"], ["services"], ["api"], ["page", "mcp"]],
   runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],

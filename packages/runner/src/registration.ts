@@ -21,12 +21,14 @@ import {
 } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
+import { announcementOf, SCHEMA_BYTES, type AnnouncedAgent } from "./announced-agent.ts";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
 import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
 import type { TokenStore } from "./token-file.ts";
 
+const encoder = new TextEncoder();
 /** The version of the protocol between runners and coordinators. */
 const PROTOCOL = 1;
 export const MAX_RUNS = 32;
@@ -40,7 +42,7 @@ export interface Offers {
   readonly hostname: string;
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly agents: readonly { readonly name: string; readonly version: string }[];
+  readonly agents: readonly AnnouncedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
 }
@@ -144,7 +146,10 @@ async function registerWith(
     hostname,
     project,
     labels: { ...labels },
-    agents: agents.map((agent) => ({ ...agent })),
+    agents: agents.map(({ inputSchema, ...agent }) => ({
+      ...agent,
+      ...(inputSchema === undefined ? {} : { inputSchema: encoder.encode(inputSchema) }),
+    })),
     taskKinds: [...taskKinds],
     maxRuns,
     process,
@@ -199,11 +204,14 @@ export function offersOf(options: Offering): Offers {
     throw new UsageError("a runner without agents and tasks has nothing to do", {
       fix: "give it files of agents, with --agents FILE",
     });
-  const offered = new Map<string, { name: string; version: string }>();
+  const offered = new Map<string, AnnouncedAgent>();
+  let schemaBytes = 0;
   const add = (agent: Agent): void => {
     const key = JSON.stringify([agent.name, agent.version]);
     if (offered.has(key)) return;
-    offered.set(key, { name: agent.name, version: agent.version });
+    const announced = announcementOf(agent, SCHEMA_BYTES - schemaBytes);
+    schemaBytes += encoder.encode(announced.inputSchema ?? "").length;
+    offered.set(key, announced);
     for (const child of agent.agents) add(child);
   };
   for (const agent of agents) add(agent);

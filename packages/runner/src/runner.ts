@@ -263,7 +263,7 @@ class CoordinatedRunner implements Runner {
       number: BigInt(number),
       ackCommandIds: [...ackCommandIds],
       free,
-      agents: offers.agents.map((agent) => ({ ...agent })),
+      agents: offers.agents.map(({ name, version }) => ({ name, version })),
       taskKinds: [...offers.taskKinds],
       waitMs: this.#supersession.waitMs(pollTimeoutMs),
       process,

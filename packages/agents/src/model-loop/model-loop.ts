@@ -71,14 +71,11 @@ export interface SessionPlace {
   readonly worktree?: string;
 }
 
-const textInput = z.union(
-  [
-    z.string().trim().min(1),
-    z.looseObject({ text: z.string().trim().min(1) }),
-    z.looseObject({ prompt: z.string().trim().min(1) }),
-  ],
-  { error: "expected a text, or an object with `text`" },
-);
+/** The pattern is also part of the JSON Schema, by which a coordinator checks inputs. */
+const text = z.string().regex(/\S/).trim();
+const textInput = z.union([text, z.looseObject({ text }), z.looseObject({ prompt: text })], {
+  error: "expected a text, or an object with `text`",
+});
 
 /** Makes agents of records. The agents of one loop share their tasks, so one process can hold all of them. */
 export class ModelLoop {

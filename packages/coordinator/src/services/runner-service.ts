@@ -30,7 +30,7 @@ import type { Caller } from "../call/caller.ts";
 import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
 import type { PollAnswer } from "../dispatch/poller.ts";
-import { bytesOf } from "../call/json-field.ts";
+import { bytesOf, textOf } from "../call/json-field.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
@@ -45,6 +45,8 @@ const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
 const HELD_PAGE = 1_000;
 const PROCESS_CHARS = 32;
+/** They are part of the runner's stored document. */
+const SCHEMA_BYTES = 262_144;
 
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
 
@@ -75,7 +77,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       hostname: runner.hostname,
       project: runner.project,
       labels: { ...labels },
-      agents: agents.map((agent) => ({ ...agent })),
+      agents: agents.map(offeredOf),
       taskKinds: [...taskKinds],
       maxRuns: runner.maxRuns,
       ...(runner.version === undefined ? {} : { version: runner.version }),
@@ -159,7 +161,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         hostname: request.hostname,
         project: request.project,
         labels: { ...request.labels },
-        agents: request.agents.map(offeredOf),
+        agents: announcedAgents(request.agents),
         taskKinds: [...request.taskKinds],
         maxRuns: request.maxRuns,
         ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
@@ -402,7 +404,33 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
   );
 }
 
-function offeredOf({ name, version }: { name: string; version?: string | undefined }): OfferedAgent {
+/** The agents of a registration, with the schemas of their inputs. @throws UsageError */
+function announcedAgents(agents: RegisterRequest["agents"]): readonly OfferedAgent[] {
+  let bytes = 0;
+  return agents.map((agent, at) => {
+    const inputSchema = textOf(agent.inputSchema, `agents/${at}/inputSchema`);
+    bytes += agent.inputSchema?.length ?? 0;
+    if (bytes > SCHEMA_BYTES)
+      throw new UsageError("the schemas of the agents are too large", {
+        at: `agents/${at}/inputSchema`,
+        expected: `at most ${SCHEMA_BYTES} bytes for all agents together`,
+        fix: "leave out the largest ones; inputs of these agents are then not checked at the start",
+      });
+    return {
+      ...offeredOf(agent),
+      ...(inputSchema === undefined ? {} : { inputSchema }),
+      ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
+    };
+  });
+}
+
+function offeredOf({
+  name,
+  version,
+}: {
+  readonly name: string;
+  readonly version?: string | undefined;
+}): Pick<OfferedAgent, "name" | "version"> {
   return version === undefined ? { name } : { name, version };
 }
 

@@ -10,11 +10,12 @@ import type { Caller } from "../call/caller.ts";
 import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
 import { auditOf, callOf } from "../call/call.ts";
+import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
 import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
-import { noTaskAgent, placementOf, refuseTooLate } from "./session-start.ts";
+import { noTaskAgent, placementOf, refuseTooLate, versionOf } from "./session-start.ts";
 
 export function scheduleService(
   host: ServiceHost,
@@ -96,6 +97,17 @@ async function actionOf(
     const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
     refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     const placement = placementOf(start, undefined);
+    const version = start.agentVersion ?? (await versionOf(host, start.agent, "1"));
+    const owner = caller.kind === "user" ? caller.name : undefined;
+    await refuseWrongInput(
+      host.registry,
+      {
+        agent: { name: start.agent, version },
+        input,
+        placement: { ...placement, ...(owner === undefined ? {} : { owner }) },
+      },
+      "/start/input",
+    );
     return {
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? "1" },

@@ -34,6 +34,7 @@ import {
 import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
+import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
@@ -60,12 +61,20 @@ export async function creationOf(
   refuseTooLate(host, timeoutMs, request.timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs");
   const placement = placementOf(request, owner);
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
+  const version = request.agentVersion ?? (await versionOf(host, request.agent, "1"));
+  const isRepeated = (await host.storage.reader.session(sessionId)) !== undefined;
+  if (task === undefined && !isRepeated)
+    await refuseWrongInput(
+      host.registry,
+      { agent: { name: request.agent, version }, input, placement },
+      "/input",
+    );
   return {
     type: "create_session",
     sessionId,
     agent: {
       name: request.agent,
-      version: request.agentVersion ?? (await versionOf(host, request.agent, "1")),
+      version,
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     input,

@@ -22,6 +22,7 @@ import {
   type Audit,
   type Change,
   type Clock,
+  type JsonText,
 } from "@holdfast/core";
 
 /** The properties that decide which sessions a runner may get: its owner, labels, agents and behaviour flags. */
@@ -74,6 +75,10 @@ export interface StoredRunner {
 export interface OfferedAgent {
   readonly name: string;
   readonly version?: string;
+  /** The JSON Schema of its input, where its runner announced one when it registered. */
+  readonly inputSchema?: JsonText;
+  /** Its sessions can be started without an input. */
+  readonly isInputOptional?: true;
 }
 
 export interface RegistryHost {
@@ -208,14 +213,16 @@ export class Registry {
     const isNews = textOf(runner) !== textOf(offers);
     // mutant: moved-runner-silent
     if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
-    const seen = { ...runner, ...offers, seenAt: now };
+    const seenOf = (before: StoredRunner): StoredRunner => ({
+      ...before,
+      ...offers,
+      agents: withSchemas(offers.agents, before.agents),
+      seenAt: now,
+    });
+    const seen = seenOf(runner);
     const known = this.#known.get(runner.runnerId);
     if (known !== undefined) this.#known.set(runner.runnerId, { ...known, runner: seen });
-    this.change(
-      runner.runnerId,
-      undefined,
-      (stored) => stored && { ...stored, ...offers, seenAt: now },
-    ).catch(() => {});
+    this.change(runner.runnerId, undefined, (stored) => stored && seenOf(stored)).catch(() => {});
     return seen;
   }
 
@@ -287,7 +294,19 @@ function textOf({
   taskKinds,
   superseded,
 }: Pick<StoredRunner, "agents" | "taskKinds" | "superseded">): string {
-  return JSON.stringify([agents, taskKinds, superseded === true]);
+  const offered = agents.map(({ name, version }) => [name, version]);
+  return JSON.stringify([offered, taskKinds, superseded === true]);
+}
+
+/** The agents of a poll, which announces no schemas, with those that were announced before. */
+function withSchemas(
+  offered: readonly OfferedAgent[],
+  announced: readonly OfferedAgent[],
+): readonly OfferedAgent[] {
+  return offered.map(
+    (agent) =>
+      announced.find(({ name, version }) => name === agent.name && version === agent.version) ?? agent,
+  );
 }
 
 interface Silence {

@@ -2,20 +2,29 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StartableAgentSchema } from "@holdfast/proto";
+import type { JsonText } from "@holdfast/core";
 import type { StoredRunner } from "./registry.ts";
+
+const encoder = new TextEncoder();
 
 /** @param owner the user whose sessions are meant, or `undefined` for an admin, whose sessions belong to nobody or to any user. */
 export function startableAgents(
   runners: readonly StoredRunner[],
   owner: string | undefined,
 ): readonly MessageInitShape<typeof StartableAgentSchema>[] {
-  const agents = new Map<string, { runners: number; versions: Set<string>; takesAny: boolean }>();
-  for (const runner of runners) {
+  const agents = new Map<string, Found>();
+  for (const runner of runners.toSorted((a, b) => a.registeredAt - b.registeredAt)) {
     if (runner.draining === true || runner.superseded === true) continue;
     if (owner !== undefined && runner.owner !== undefined && runner.owner !== owner) continue;
     const seen = new Set<string>();
-    for (const { name, version } of runner.agents) {
-      const agent = agents.get(name) ?? { runners: 0, versions: new Set(), takesAny: false };
+    for (const { name, version, inputSchema } of runner.agents) {
+      const agent = agents.get(name) ?? {
+        runners: 0,
+        versions: new Set(),
+        takesAny: false,
+        inputSchema: undefined,
+      };
+      agent.inputSchema = inputSchema; // The runner that registered last comes last.
       agents.set(name, agent);
       if (version === undefined) agent.takesAny = true;
       else agent.versions.add(version);
@@ -28,6 +37,14 @@ export function startableAgents(
       name,
       versions: found.takesAny ? [] : [...found.versions].toSorted(),
       runners: found.runners,
+      ...(found.inputSchema === undefined ? {} : { inputSchema: encoder.encode(found.inputSchema) }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface Found {
+  runners: number;
+  readonly versions: Set<string>;
+  takesAny: boolean;
+  inputSchema: JsonText | undefined;
 }

@@ -25,6 +25,21 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: optional string version = 2;
    */
   version?: string | undefined;
+
+  /**
+   * The JSON Schema of its input, by which the coordinator checks inputs before it starts sessions. A runner announces it when it
+   * registers, and not with its polls.
+   *
+   * @generated from field: optional bytes input_schema = 3;
+   */
+  inputSchema?: Uint8Array | undefined;
+
+  /**
+   * Its sessions can be started without an input.
+   *
+   * @generated from field: bool input_optional = 4;
+   */
+  inputOptional: boolean;
 };
 
 /**
@@ -728,6 +743,13 @@ export declare type StartableAgent = Message<"holdfast.v1.StartableAgent"> & {
    * @generated from field: int32 runners = 3;
    */
   runners: number;
+
+  /**
+   * The JSON Schema of its input, from the runner that registered last. Absent if that runner announced none.
+   *
+   * @generated from field: optional bytes input_schema = 4;
+   */
+  inputSchema?: Uint8Array | undefined;
 };
 
 /**
