@@ -54,6 +54,7 @@ interface Offering {
   readonly workspace: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly agents?: readonly Agent[];
+  readonly catalogueAgents?: unknown;
   readonly tasks?: readonly { readonly name: string }[];
   readonly maxRuns?: number;
 }
@@ -200,7 +201,7 @@ export function offersOf(options: Offering): Offers {
   const { maxRuns = MAX_RUNS, labels = {}, agents = [], tasks = [] } = options;
   if (!Number.isSafeInteger(maxRuns) || maxRuns < 1)
     throw new UsageError(`a runner cannot hold ${maxRuns} sessions`, { expected: "a whole number above 0" });
-  if (agents.length + tasks.length === 0)
+  if (agents.length + tasks.length === 0 && options.catalogueAgents === undefined)
     throw new UsageError("a runner without agents and tasks has nothing to do", {
       fix: "give it files of agents, with --agents FILE",
     });

@@ -117,11 +117,13 @@ export class ModelLoop {
    *
    * @param agents the agents that its tool `delegate` may start.
    * @param hookAgents the agents of its hooks.
+   * @param version by default that of the loop and not of the record: a session has the record of its start in its state.
    */
   agent(
     record: AgentRecord,
     agents: readonly Agent[] = [],
     hookAgents: readonly Agent[] = [],
+    version = "1",
   ): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
@@ -147,8 +149,7 @@ export class ModelLoop {
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     const made = defineAgent<unknown, Json, ModelState>({
       name: record.name,
-      // The version of the loop and not of the record: a session has the record of its start in its state.
-      version: "1",
+      version,
       description: record.description,
       input,
       tasks: [

@@ -27,10 +27,11 @@ import {
 } from "@holdfast/core";
 import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
-import { nameOf, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
+import { nameOf, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
 import type { PollAnswer } from "../dispatch/poller.ts";
-import { bytesOf, textOf } from "../call/json-field.ts";
+import { bytesOf } from "../call/json-field.ts";
+import { announcedAgents, offeredOf } from "../input/announced-agents.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
@@ -45,8 +46,6 @@ const POLL_TIMEOUT_MS = 30_000;
 const PAGE = 100;
 const HELD_PAGE = 1_000;
 const PROCESS_CHARS = 32;
-/** They are part of the runner's stored document. */
-const SCHEMA_BYTES = 262_144;
 
 type RunnerMessage = MessageInitShape<typeof RunnerSchema>;
 
@@ -287,7 +286,12 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     },
 
     async listAgents(_request, context) {
-      return { agents: [...startableAgents(await registry.all(), callOf(context).caller.owner)] };
+      const inactive = (await host.catalogue.items()).filter(
+        ({ kind, isActive }) => kind === "agent" && !isActive,
+      );
+      const names = new Set(inactive.map(({ name }) => name));
+      const agents = startableAgents(await registry.all(), callOf(context).caller.owner);
+      return { agents: agents.filter(({ name = "" }) => !names.has(name)) };
     },
 
     async get({ runnerId }, context) {
@@ -402,36 +406,6 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
       fix: "give each runner a registration token of its own, or end the other process",
     },
   );
-}
-
-/** The agents of a registration, with the schemas of their inputs. @throws UsageError */
-function announcedAgents(agents: RegisterRequest["agents"]): readonly OfferedAgent[] {
-  let bytes = 0;
-  return agents.map((agent, at) => {
-    const inputSchema = textOf(agent.inputSchema, `agents/${at}/inputSchema`);
-    bytes += agent.inputSchema?.length ?? 0;
-    if (bytes > SCHEMA_BYTES)
-      throw new UsageError("the schemas of the agents are too large", {
-        at: `agents/${at}/inputSchema`,
-        expected: `at most ${SCHEMA_BYTES} bytes for all agents together`,
-        fix: "leave out the largest ones; inputs of these agents are then not checked at the start",
-      });
-    return {
-      ...offeredOf(agent),
-      ...(inputSchema === undefined ? {} : { inputSchema }),
-      ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
-    };
-  });
-}
-
-function offeredOf({
-  name,
-  version,
-}: {
-  readonly name: string;
-  readonly version?: string | undefined;
-}): Pick<OfferedAgent, "name" | "version"> {
-  return version === undefined ? { name } : { name, version };
 }
 
 /** The error for an admin, who may have given a name. */

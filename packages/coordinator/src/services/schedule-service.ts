@@ -15,7 +15,7 @@ import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
 import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
-import { noTaskAgent, placementOf, refuseTooLate, versionOf } from "./session-start.ts";
+import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
 export function scheduleService(
   host: ServiceHost,
@@ -97,7 +97,8 @@ async function actionOf(
     const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
     refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     const placement = placementOf(start, undefined);
-    const version = start.agentVersion ?? (await versionOf(host, start.agent, "1"));
+    await refuseInactive(host, start.agent);
+    const version = await versionFor(host, start);
     const owner = caller.kind === "user" ? caller.name : undefined;
     await refuseWrongInput(
       host.registry,

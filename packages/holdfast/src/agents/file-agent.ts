@@ -69,6 +69,8 @@ export interface LoadOptions {
   readonly resumesAtReset?: boolean;
   /** The session works in a git worktree of its own, whatever its agent file says. */
   readonly inWorktree?: boolean;
+  /** The version of the agent, for a file of which several versions are used at once. */
+  readonly version?: string;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
@@ -76,9 +78,18 @@ export async function loadFileAgent(
   nameOrPath: string,
   found: AgentPlaces,
   cwd: string,
-  { isContinued = false, given, resumesAtReset = false, inWorktree = false }: LoadOptions = {},
+  options: LoadOptions = {},
 ): Promise<FileAgent> {
-  const ofFile = findAgent(nameOrPath, found, cwd);
+  return agentOfRecord(findAgent(nameOrPath, found, cwd), found, cwd, options);
+}
+
+/** @throws HoldfastError when the agent of the record cannot be used here. */
+export async function agentOfRecord(
+  ofFile: AgentRecord,
+  found: AgentPlaces,
+  cwd: string,
+  { isContinued = false, given, resumesAtReset = false, inWorktree = false, version }: LoadOptions = {},
+): Promise<FileAgent> {
   const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
   const local = record.model === null ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };
@@ -87,7 +98,7 @@ export async function loadFileAgent(
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
   const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset });
-  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
+  const agent = makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, [], version);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
@@ -263,7 +274,13 @@ class AgentTree {
   }
 }
 
-function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above: readonly string[]): Agent {
+function makeAgent(
+  record: AgentRecord,
+  loop: ModelLoop,
+  tree: AgentTree,
+  above: readonly string[],
+  version?: string,
+): Agent {
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
   tree.checkScripts(record);
   const { sandbox } = record;
@@ -284,7 +301,7 @@ function makeAgent(record: AgentRecord, loop: ModelLoop, tree: AgentTree, above:
     fallbackModels: record.fallbackModels.map(fullModelName),
     ...tree.overrides,
   };
-  return loop.agent(named, children, hookAgents);
+  return loop.agent(named, children, hookAgents, version);
 }
 
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
