@@ -12,7 +12,7 @@ type Layers = readonly (readonly string[])[];
 /** For each package its rooms under `src`, from the bottom layer up. A package without rooms is not in the table. */
 const ROOMS: Readonly<Record<string, Layers>> = {
   core: [
-    ["errors", "collections", "hash.ts", "ids.ts", "limits.ts"],
+    ["errors", "collections", "contents", "hash.ts", "ids.ts", "limits.ts"],
     ["json", "duration.ts", "options.ts", "standard-schema.ts"],
     ["journal"],
     ["budget"],
@@ -56,7 +56,14 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["scripts", "hook-files"],
     ["capabilities"],
   ],
-  coordinator: [["call", "store"], ["dispatch"], ["services"], ["api"], ["page", "mcp"]],
+  coordinator: [
+    ["call", "store"],
+    ["dispatch", "catalogue"],
+    ["input"],
+    ["services"],
+    ["api"],
+    ["page", "mcp"],
+  ],
   runner: [["secrets", "gateway", "polls"], ["policy"], ["executors"]],
   holdfast: [
     ["frame", "sdk"],
@@ -64,7 +71,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["place"],
     ["secrets", "stack-log", "environments", "outside"],
     ["agents"],
-    ["view", "scripts"],
+    ["view", "scripts", "catalogue"],
     ["typing"],
     ["run", "inbox"],
     ["ask", "doctor", "chat"],

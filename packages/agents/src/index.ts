@@ -129,6 +129,8 @@ export {
   type PermissionDecision,
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
+export { ContentStore } from "./contents/content-store.ts";
+export { READING_TOOLS, withinRights } from "./agent-files/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";
 export {

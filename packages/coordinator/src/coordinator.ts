@@ -35,6 +35,8 @@ import { Metrics } from "./metrics.ts";
 import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
 import { ScheduleFiring, type FiringHost } from "./store/schedule-firing.ts";
+import { Catalogue } from "./catalogue/catalogue.ts";
+import { catalogueService } from "./catalogue/catalogue-service.ts";
 import { auditService } from "./services/audit-service.ts";
 import { healthService } from "./services/health-service.ts";
 import { scheduleService } from "./services/schedule-service.ts";
@@ -146,6 +148,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const storage = noticing(options.storage, clock, onCommit, (error) => writes.failed(error));
   const commit = joinCommits({ storage, clock, immediate: (callback) => void setImmediate(callback) });
   const registry = new Registry({ storage, clock });
+  const catalogue = new Catalogue({ storage, clock });
   const time = new StoreTime({ storage: options.storage, clock, leaseMs, warn: log });
   const tokens = new Tokens({ storage, clock, random });
   const unmatched = new Unmatched({
@@ -171,6 +174,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     random,
     tokens,
     registry,
+    catalogue,
     dispatcher,
     unmatched,
     leaseMs,
@@ -204,6 +208,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       schedules: counted("ScheduleService", scheduleService(host, schedules.readCron), metrics),
       tokens: counted("TokenService", tokenService(host), metrics),
       audit: counted("AuditService", auditService(host), metrics),
+      catalogue: counted("CatalogueService", catalogueService(host), metrics),
       health: healthService(host, writes),
     },
     authenticate: (text) => authenticate(host, text),

@@ -5,6 +5,7 @@ import { identify, type Caller } from "./call/caller.ts";
 
 export type { Caller } from "./call/caller.ts";
 export { Dispatcher } from "./dispatch/dispatcher.ts";
+export { Catalogue } from "./catalogue/catalogue.ts";
 export { Registry } from "./store/registry.ts";
 export { Unmatched } from "./dispatch/unmatched.ts";
 export { joinCommits } from "./store/joined-commits.ts";

@@ -16,6 +16,7 @@ import { Unmatched } from "./dispatch/unmatched.ts";
 import { sessionService } from "./services/session-service.ts";
 import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
+import { Catalogue } from "./catalogue/catalogue.ts";
 import { Registry } from "./store/registry.ts";
 
 export interface SessionsServerOptions {
@@ -69,6 +70,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     random,
     tokens,
     registry,
+    catalogue: new Catalogue({ storage, clock }),
     dispatcher,
     unmatched,
     leaseMs: LEASE_MS,

@@ -25,6 +25,8 @@ export {
 } from "./options.ts";
 export { cannotListen } from "./errors/cannot-listen.ts";
 export { jsonSyntaxProblem } from "./json/json-syntax.ts";
+export { contentPathProblem, contentText, isPortableName } from "./contents/content-files.ts";
+export { schemaProblemText } from "./json/schema-problem.ts";
 export { endOfString, findPayloadProblem, NUMERIC, skip, type Span } from "./json/json-text.ts";
 export { checkGrace } from "./asks/checks.ts";
 export { isSameRecords } from "./journal/codec.ts";

@@ -57,7 +57,6 @@ export {
   RunService,
 } from "./gen/holdfast/v1/run_service_pb.js";
 export {
-  type DescribedAgent,
   type OfferedAgent,
   OfferedAgentSchema,
   type RegisterRequest,
@@ -270,6 +269,11 @@ export {
   RevokeTokenResponseSchema,
   TokenService,
 } from "./gen/holdfast/v1/token_service_pb.js";
+export {
+  CatalogueItemSchema,
+  CatalogueService,
+  type CatalogueItem,
+} from "./gen/holdfast/v1/catalogue_service_pb.js";
 export { SERVICES } from "./services.ts";
 export { http as httpOption } from "./gen/google/api/annotations_pb.js";
 export { type HttpRule } from "./gen/google/api/http_pb.js";

@@ -21,12 +21,14 @@ import {
 } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
 import { RunnerService, type RegisterResponse } from "@holdfast/proto";
+import { announcementOf, SCHEMA_BYTES, type AnnouncedAgent } from "./announced-agent.ts";
 import type { Agent } from "@holdfast/runtime";
 import type { CoordinatorConnection } from "@holdfast/storage/remote";
 import { hostname as osHostname } from "node:os";
 import { isPassing, pause, pauseMs } from "./polls/poll-loop.ts";
 import type { TokenStore } from "./token-file.ts";
 
+const encoder = new TextEncoder();
 /** The version of the protocol between runners and coordinators. */
 const PROTOCOL = 1;
 export const MAX_RUNS = 32;
@@ -40,9 +42,7 @@ export interface Offers {
   readonly hostname: string;
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly agents: readonly { readonly name: string; readonly version: string }[];
-  /** The descriptions that the agents give of themselves, for people who start sessions. */
-  readonly descriptions: readonly AgentDescription[];
+  readonly agents: readonly AnnouncedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
 }
@@ -54,6 +54,7 @@ interface Offering {
   readonly workspace: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly agents?: readonly Agent[];
+  readonly catalogueAgents?: unknown;
   readonly tasks?: readonly { readonly name: string }[];
   readonly maxRuns?: number;
 }
@@ -138,7 +139,7 @@ async function registerWith(
   call: { readonly signal?: AbortSignal } = {},
 ): Promise<Registered> {
   const { connection, tokens, offers, process } = options;
-  const { name, hostname, project, labels, agents, descriptions, taskKinds, maxRuns } = offers;
+  const { name, hostname, project, labels, agents, taskKinds, maxRuns } = offers;
   connection.useToken(token);
   const request = {
     protocol: PROTOCOL,
@@ -146,8 +147,10 @@ async function registerWith(
     hostname,
     project,
     labels: { ...labels },
-    agents: agents.map((agent) => ({ ...agent })),
-    descriptions: descriptions.map((description) => ({ ...description })),
+    agents: agents.map(({ inputSchema, ...agent }) => ({
+      ...agent,
+      ...(inputSchema === undefined ? {} : { inputSchema: encoder.encode(inputSchema) }),
+    })),
     taskKinds: [...taskKinds],
     maxRuns,
     process,
@@ -198,17 +201,18 @@ export function offersOf(options: Offering): Offers {
   const { maxRuns = MAX_RUNS, labels = {}, agents = [], tasks = [] } = options;
   if (!Number.isSafeInteger(maxRuns) || maxRuns < 1)
     throw new UsageError(`a runner cannot hold ${maxRuns} sessions`, { expected: "a whole number above 0" });
-  if (agents.length + tasks.length === 0)
+  if (agents.length + tasks.length === 0 && options.catalogueAgents === undefined)
     throw new UsageError("a runner without agents and tasks has nothing to do", {
       fix: "give it files of agents, with --agents FILE",
     });
-  const offered = new Map<string, { name: string; version: string }>();
-  const descriptions = new Map<string, AgentDescription>();
+  const offered = new Map<string, AnnouncedAgent>();
+  let schemaBytes = 0;
   const add = (agent: Agent): void => {
     const key = JSON.stringify([agent.name, agent.version]);
     if (offered.has(key)) return;
-    offered.set(key, { name: agent.name, version: agent.version });
-    descriptions.set(agent.name, descriptionOf(agent));
+    const announced = announcementOf(agent, SCHEMA_BYTES - schemaBytes);
+    schemaBytes += encoder.encode(announced.inputSchema ?? "").length;
+    offered.set(key, announced);
     for (const child of agent.agents) add(child);
   };
   for (const agent of agents) add(agent);
@@ -218,37 +222,7 @@ export function offersOf(options: Offering): Offers {
     project: options.workspace,
     labels,
     agents: [...offered.values()],
-    descriptions: [...descriptions.values()],
     taskKinds: tasks.map((task) => task.name),
     maxRuns,
   };
-}
-
-/** Longer descriptions and schemas are left out: the coordinator keeps them for each runner. */
-const DESCRIPTION_CHARS = 4_000;
-const SCHEMA_BYTES = 20_000;
-
-export interface AgentDescription {
-  readonly name: string;
-  readonly description?: string;
-  /** A JSON Schema in UTF-8. */
-  readonly inputSchema?: Uint8Array<ArrayBuffer>;
-}
-
-function descriptionOf({ name, description, input }: Agent): AgentDescription {
-  const inputSchema = schemaOf(input);
-  return {
-    name,
-    ...(description === undefined ? {} : { description: description.slice(0, DESCRIPTION_CHARS) }),
-    ...(inputSchema === undefined || inputSchema.length > SCHEMA_BYTES ? {} : { inputSchema }),
-  };
-}
-
-function schemaOf(input: Agent["input"]): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    const schema = input?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
-    return schema === undefined ? undefined : new TextEncoder().encode(JSON.stringify(schema));
-  } catch {
-    return undefined; // The schema has no such form.
-  }
 }

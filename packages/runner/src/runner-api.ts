@@ -3,6 +3,7 @@
 import type { AgentTracer, Clock, HoldfastError, Random } from "@holdfast/core";
 import type { Agent, SecretSource, TaskDefinition, Watchdog } from "@holdfast/runtime";
 import type { ConnectionOptions } from "@holdfast/storage/remote";
+import type { CatalogueAgents } from "./catalogue-sync.ts";
 import type { Health } from "./health.ts";
 import type { RunnerEvent } from "./runner-event.ts";
 
@@ -25,6 +26,8 @@ export interface RunnerOptions extends Omit<ConnectionOptions, "token"> {
   /** Tasks that this runner also performs for sessions of other runners. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the same for tasks.
   readonly tasks?: readonly TaskDefinition<any, any>[];
+  /** Makes further agents of the catalogue of the coordinator, again after each change. Without it the catalogue is not read. */
+  readonly catalogueAgents?: CatalogueAgents;
   /** Values of the secrets that agents and tasks declare. By default, environment variables. */
   readonly secrets?: SecretSource;
   /** Labels that sessions may demand. Every runner also has `machine`, `hostname` and `runner`. */

@@ -16,6 +16,8 @@
 //   runner-6. A runner whose code was replaced says so with each poll. Once the coordinator has answered such a
 //       poll, the runner releases sessions for the newer code: at a checkpoint, or when they only wait. It
 //       takes back the sessions that diverge there, and drains when no session of its code is left.
+//   runner-7. Agents of the catalogue are offered beside the runner's own. A change of them is another registration, which announces
+//       their schemas. Sessions of an earlier version stay held.
 
 import { HoldfastError, mintId, toHoldfastError, UsageError, type Clock, type Random } from "@holdfast/core";
 import { RunnerService, type PollResponse } from "@holdfast/proto";
@@ -23,12 +25,14 @@ import {
   createRuntime,
   systemClock,
   systemRandom,
+  type Agent,
   type Runtime,
   type TaskDefinition,
 } from "@holdfast/runtime";
 import { CoordinatorConnection, RemoteStorage } from "@holdfast/storage/remote";
 import { CLAIM_AGE_MS, givenBy } from "./polls/claims.ts";
 import { DispatchedStorage, sentWith } from "./dispatched-storage.ts";
+import { keepCatalogue } from "./catalogue-sync.ts";
 import { serveHealth, type Health, type HealthServer } from "./health.ts";
 import type { Runner, RunnerOptions } from "./runner-api.ts";
 import { Supersession } from "./polls/supersession.ts";
@@ -81,7 +85,6 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
     connection,
     tokens,
     token: options.token,
-    offers,
     process: nameProcess(random),
     renewMs: options.renewMs,
     pollTimeoutMs: options.pollTimeoutMs,
@@ -93,11 +96,12 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
   };
   try {
     log({ type: "connecting", url });
-    const registered = await register(registering);
+    const registered = await register({ ...registering, offers });
     log({ type: "registered", runnerId: registered.runnerId });
-    const runner = new CoordinatedRunner({
+    const parts: Parts = {
       options,
       offers,
+      known: { know: () => {} },
       connection,
       tokens,
       registered,
@@ -105,8 +109,9 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
       clock,
       random,
       log,
-      registerAgain: (until) => register({ ...registering, signal: until }),
-    });
+      registerAgain: (until) => register({ ...registering, offers: parts.offers, signal: until }),
+    };
+    const runner = new CoordinatedRunner(parts);
     await runner.start(options.healthPort);
     return runner;
   } catch (error) {
@@ -118,7 +123,10 @@ export async function startRunner(options: RunnerOptions): Promise<Runner> {
 
 interface Parts {
   readonly options: RunnerOptions;
-  readonly offers: Offers;
+  /** The present offers of the runner (runner-7). */
+  offers: Offers;
+  /** Makes further agents known to the runtime. */
+  readonly known: { know(agent: Agent): void };
   readonly connection: CoordinatorConnection;
   readonly tokens: TokenStore;
   readonly registered: Registered;
@@ -126,6 +134,7 @@ interface Parts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: (event: RunnerEvent) => void;
+  /** Registers with the offers of now. */
   registerAgain(signal: AbortSignal): Promise<unknown>;
 }
 
@@ -170,7 +179,7 @@ class CoordinatedRunner implements Runner {
       leaseMs: registered.leaseMs,
       renewMs: registered.renewMs,
       adopt: true,
-      dispatched: { claimAgeMs: CLAIM_AGE_MS },
+      dispatched: { claimAgeMs: CLAIM_AGE_MS, knowing: (know) => (parts.known.know = know) },
       machine: parts.offers.labels["machine"] ?? parts.offers.hostname,
       ...(options.secrets === undefined ? {} : { secrets: options.secrets }),
       ...(options.tracer === undefined ? {} : { tracer: options.tracer }),
@@ -202,7 +211,11 @@ class CoordinatedRunner implements Runner {
 
   async start(healthPort: number | undefined): Promise<void> {
     if (healthPort !== undefined) this.#health = await serveHealth(healthPort, () => this.health());
-    const { begin } = this.#parts.options;
+    const { begin, catalogueAgents: agentsOf } = this.#parts.options;
+    const { connection, clock } = this.#parts;
+    const { signal } = this.#giveUp;
+    const offer = (agents: readonly Agent[]): Promise<void> => this.#offerAlso(agents);
+    if (agentsOf !== undefined) await keepCatalogue({ connection, clock, agentsOf, offer, signal });
     if (begin === undefined) this.#loop.start();
     else void begin.then(() => this.#loop.start());
     this.#parts.log({ type: "started", healthPort: this.#health?.port });
@@ -263,7 +276,7 @@ class CoordinatedRunner implements Runner {
       number: BigInt(number),
       ackCommandIds: [...ackCommandIds],
       free,
-      agents: offers.agents.map((agent) => ({ ...agent })),
+      agents: offers.agents.map(({ name, version }) => ({ name, version })),
       taskKinds: [...offers.taskKinds],
       waitMs: this.#supersession.waitMs(pollTimeoutMs),
       process,
@@ -275,6 +288,16 @@ class CoordinatedRunner implements Runner {
     return connection.time.asking(() =>
       connection.ask(() => connection.client(RunnerService).poll(request, call)),
     );
+  }
+
+  /** runner-7. A runner that is ending does not register again, because that would end the drain. */
+  async #offerAlso(more: readonly Agent[]): Promise<void> {
+    const { options, registerAgain, known } = this.#parts;
+    if (this.#stopping !== undefined) return;
+    for (const agent of more) known.know(agent);
+    this.#parts.offers = offersOf({ ...options, agents: [...(options.agents ?? []), ...more] });
+    await registerAgain(this.#giveUp.signal);
+    this.#loop.replace();
   }
 
   #take({ claims, arrivals, commands, left }: PollResponse): readonly string[] {

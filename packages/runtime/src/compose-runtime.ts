@@ -208,6 +208,7 @@ export function composeRuntime(options: RuntimeOptions): RuntimeParts {
     strictBounds,
   });
   for (const agent of options.agents ?? []) know(agent);
+  dispatched?.knowing?.(know);
   void storage.lost?.then((error) => sessions.storageLost(error));
   const closers = [
     storage.subscribe(({ sessionId, awaited }) => sessions.arrived(sessionId, awaited)),

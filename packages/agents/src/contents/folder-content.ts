@@ -8,6 +8,8 @@ import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 
+import { contentText, isPortableName } from "@holdfast/core/internal";
+
 import { FileProblem } from "../agent-files/format/front-matter.ts";
 
 export interface ContentFile {
@@ -45,10 +47,12 @@ export function readFolderContent(folder: string): FolderContent {
 
 /** folder-content-1. */
 function hashOf(files: readonly ContentFile[]): string {
-  const lines = files.map(({ path, bytes, isExecutable }) =>
-    JSON.stringify([path, createHash("sha256").update(bytes).digest("hex"), isExecutable]),
-  );
-  return createHash("sha256").update(lines.join("\n")).digest("hex");
+  const hashed = files.map(({ path, bytes, isExecutable }) => ({
+    path,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    isExecutable,
+  }));
+  return createHash("sha256").update(contentText(hashed)).digest("hex");
 }
 
 /** @param total counted over the whole folder. */
@@ -107,17 +111,13 @@ function readContentFile(at: string, path: string): ContentFile {
   }
 }
 
-/** folder-content-2. Windows reserves some names, and gives others a meaning. */
-const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
-
+/** folder-content-2. */
 function refuseName(name: string, path: string): void {
-  const shown = JSON.stringify(path);
-  // A workspace writes nothing below these two.
-  const isOwn = [".git", ".holdfast"].includes(name.toLowerCase());
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for.
-  const isUsable = !isOwn && !/[\u0000-\u001f\u007f\\:*?"<>|]|[. ]$/.test(name) && !RESERVED.test(name);
-  if (isUsable && name.length <= 255 && name.isWellFormed() && !name.includes("\ufffd")) return;
-  throw new FileProblem(`${shown} is a name that not every system can write`, "give the file another name");
+  if (isPortableName(name)) return;
+  throw new FileProblem(
+    `${JSON.stringify(path)} is a name that not every system can write`,
+    "give the file another name",
+  );
 }
 
 function refuseCollisions(files: readonly ContentFile[]): void {

@@ -1,6 +1,7 @@
 // Checks a value against a JSON Schema of an agent file, with messages that a model can correct itself by.
 
 import type { StandardSchemaV1 } from "@holdfast/core";
+import { schemaProblemText } from "@holdfast/core/internal";
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
@@ -36,7 +37,7 @@ export function standardSchema<Value>(schema: JsonSchema): StandardSchemaV1<unkn
         if (validate(value)) return { value: value as Value };
         return {
           issues: (validate.errors ?? []).map((error) => ({
-            message: messageOf(error),
+            message: schemaProblemText(error),
             path: error.instancePath.split("/").slice(1),
           })),
         };
@@ -46,13 +47,5 @@ export function standardSchema<Value>(schema: JsonSchema): StandardSchemaV1<unkn
 }
 
 function describe(error: ErrorObject): string {
-  return `${error.instancePath === "" ? "the value" : error.instancePath}: ${messageOf(error)}`;
-}
-
-function messageOf({ keyword, message = "is not right", params }: ErrorObject): string {
-  const values = (params as { readonly allowedValues?: readonly unknown[] }).allowedValues;
-  if (keyword === "enum" && values !== undefined)
-    return `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}`;
-  const extra = (params as { readonly additionalProperty?: string }).additionalProperty;
-  return extra === undefined ? message : `${message}: "${extra}"`;
+  return `${error.instancePath === "" ? "the value" : error.instancePath}: ${schemaProblemText(error)}`;
 }

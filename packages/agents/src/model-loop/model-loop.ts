@@ -66,6 +66,16 @@ export interface ModelLoopOptions {
   readonly contextWindow?: (model: string | null) => number;
 }
 
+/** The parts of an agent that its record does not have. */
+export interface AgentParts {
+  /** The agents of its hooks. */
+  readonly hookAgents?: readonly Agent[];
+  /** Tools of this agent beside those of the loop. */
+  readonly ownTools?: readonly Tool[];
+  /** By default the version of the loop and not of the record: a session has the record of its start in its state. */
+  readonly version?: string;
+}
+
 /** The workspace of one session. */
 export interface SessionPlace {
   /** The name of the workspace, as task inputs carry it. */
@@ -74,14 +84,11 @@ export interface SessionPlace {
   readonly worktree?: string;
 }
 
-const textInput = z.union(
-  [
-    z.string().trim().min(1),
-    z.looseObject({ text: z.string().trim().min(1) }),
-    z.looseObject({ prompt: z.string().trim().min(1) }),
-  ],
-  { error: "expected a text, or an object with `text`" },
-);
+/** The pattern is also part of the JSON Schema, by which a coordinator checks inputs. */
+const text = z.string().regex(/\S/).trim();
+const textInput = z.union([text, z.looseObject({ text }), z.looseObject({ prompt: text })], {
+  error: "expected a text, or an object with `text`",
+});
 
 /** Makes agents of records. The agents of one loop share their tasks, so one process can hold all of them. */
 export class ModelLoop {
@@ -123,14 +130,11 @@ export class ModelLoop {
    * Make an agent of a record. Its input is a text, or what its input schema asks for.
    *
    * @param agents the agents that its tool `delegate` may start.
-   * @param hookAgents the agents of its hooks.
-   * @param ownTools tools of this agent beside those of the loop.
    */
   agent(
     record: AgentRecord,
     agents: readonly Agent[] = [],
-    hookAgents: readonly Agent[] = [],
-    ownTools: readonly Tool[] = [],
+    { hookAgents = [], ownTools = [], version = "1" }: AgentParts = {},
   ): Agent<unknown, Json> {
     const { capabilities = [], projectRules } = this.#options;
     const { secrets, variables } = record;
@@ -156,8 +160,7 @@ export class ModelLoop {
       record.inputSchema === null ? textInput : standardSchema(record.inputSchema);
     const made = defineAgent<unknown, Json, ModelState>({
       name: record.name,
-      // The version of the loop and not of the record: a session has the record of its start in its state.
-      version: "1",
+      version,
       description: record.description,
       input,
       tasks: [

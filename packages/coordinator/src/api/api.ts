@@ -13,6 +13,7 @@ import type {
   HealthService,
   RunnerService,
   RunService,
+  CatalogueService,
   ScheduleService,
   SessionService,
   StorageService,
@@ -37,6 +38,7 @@ export interface Services {
   readonly runs?: Partial<ServiceImpl<typeof RunService>>;
   readonly storage?: Partial<ServiceImpl<typeof StorageService>>;
   readonly schedules?: Partial<ServiceImpl<typeof ScheduleService>>;
+  readonly catalogue?: Partial<ServiceImpl<typeof CatalogueService>>;
   readonly tokens?: Partial<ServiceImpl<typeof TokenService>>;
   readonly audit?: Partial<ServiceImpl<typeof AuditService>>;
   /** By default, health answers `ok`. */
@@ -146,6 +148,7 @@ function implementationsOf(services: Services): Readonly<Record<string, Implemen
     RunService: services.runs,
     StorageService: services.storage,
     ScheduleService: services.schedules,
+    CatalogueService: services.catalogue,
     TokenService: services.tokens,
     AuditService: services.audit,
     HealthService: health,

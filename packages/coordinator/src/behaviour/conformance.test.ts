@@ -9,6 +9,7 @@ import { BEHAVIOUR_FLAGS } from "@holdfast/core";
 import {
   AuditService,
   HealthService,
+  CatalogueService,
   RunnerService,
   RunService,
   ScheduleService,
@@ -164,6 +165,21 @@ async function live(fleet: Fleet, life: Life): Promise<void> {
   await ask(runner.get, { runnerId });
   await ask(runner.list, {});
   await ask(runner.listAgents, {}, ada);
+  const { method: catalogue } = CatalogueService;
+  const named = { kind: "agent", name: "helper" };
+  const files = [{ path: "helper.md", base64: "eA==" }];
+  const pushed = messageOf<{ current: string }>(
+    await ask(catalogue.push, { ...named, files, tag: "stable" }),
+  );
+  await ask(catalogue.push, { ...named, files }, ada);
+  await ask(catalogue.push, { ...named, files: [{ path: "../x", base64: "eA==" }] });
+  await ask(catalogue.change, { ...named, active: false });
+  await ask(catalogue.change, { ...named, version: "feed" });
+  await ask(catalogue.list, {}, ada);
+  await ask(catalogue.get, named, ada);
+  await ask(catalogue.get, { ...named, name: "none" }, ada);
+  await ask(catalogue.getContent, { ...named, hash: pushed.current }, token);
+  await ask(catalogue.getContent, { ...named, hash: pushed.current }, ada);
   await ask(runner.drain, { runnerId });
   await ask(runner.deregister, { runnerId }, token);
   await ask(runner.get, { runnerId });
@@ -202,12 +218,15 @@ test("nothing a service does depends on the protocol it was asked by", async () 
 });
 
 test("and every method was asked", () => {
-  const asked = [...live.toString().matchAll(/\b(session|run|runner|storage|\w+Service\.method)\.(\w+)/g)];
+  const asked = [
+    ...live.toString().matchAll(/\b(session|run|runner|storage|catalogue|\w+Service\.method)\.(\w+)/g),
+  ];
   const FIELDS: Readonly<Record<string, string>> = {
     session: "SessionService",
     run: "RunService",
     runner: "RunnerService",
     storage: "StorageService",
+    catalogue: "CatalogueService",
   };
   const names = new Set(asked.map(([, of, name]) => `${FIELDS[of!] ?? of!.replace(".method", "")}.${name}`));
   const all = SERVICES.flatMap(({ name, methods }) => methods.map(({ localName }) => `${name}.${localName}`));

@@ -19,16 +19,15 @@ afterEach(() => fleet.close());
 const registration = () => fleet.coordinator.createToken({ kind: "registration", name: "box" });
 
 describe("registering", () => {
-  test("the description of an agent by its runner is in the list of agents, without a schema that is too long", async () => {
+  test("the purpose and the input of an agent are in the list of agents", async () => {
     const inputSchema = { type: "object", properties: { repo: { type: "string" } } };
     const answer = await new Person(fleet.url, await registration()).post("/v1/runners/register", {
       protocol: 1,
       hostname: "box",
       maxRuns: 1,
-      agents: [{ name: "reviewer", version: "2" }, { name: "silent" }],
-      descriptions: [
-        { name: "reviewer", description: "Reviews a repository", inputSchema },
-        { name: "silent", inputSchema: { description: "x".repeat(20_000) } },
+      agents: [
+        { name: "reviewer", version: "2", description: "Reviews a repository", inputSchema },
+        { name: "silent" },
       ],
     });
     expect(answer.status).toBe(200);

@@ -189,7 +189,13 @@ class OrchestratorTools {
       { description: "List the agents that can be started.", inputSchema: z.object({}), annotations },
       () =>
         this.#answered(async () =>
-          result({ agents: (await this.#calls.agents()).map(({ name, versions }) => ({ name, versions })) }),
+          result({
+            agents: (await this.#calls.agents()).map(({ name, versions, inputSchema }) => ({
+              name,
+              versions,
+              ...(inputSchema === undefined ? {} : { parameters_schema: parsed(inputSchema) }),
+            })),
+          }),
         ),
     );
     this.#server.registerTool(
@@ -345,6 +351,10 @@ class OrchestratorTools {
       return failure(parts.filter(Boolean).join("\n"));
     }
   }
+}
+
+function parsed(json: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder().decode(json));
 }
 
 /** Tells a client that wants to know that the session still works. @returns how to stop. */

@@ -25,18 +25,13 @@ import {
   type HeldClaim,
   type ReleaseClaim,
 } from "@holdfast/core";
-import type {
-  ArrivalNoticeSchema,
-  DescribedAgent as DescribedAgentMessage,
-  RegisterRequest,
-  RunnerSchema,
-  RunnerService,
-} from "@holdfast/proto";
-import { bytesOf, textOf } from "../call/json-field.ts";
+import type { ArrivalNoticeSchema, RegisterRequest, RunnerSchema, RunnerService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
-import { nameOf, type DescribedAgent, type OfferedAgent, type StoredRunner } from "../store/registry.ts";
+import { nameOf, type StoredRunner } from "../store/registry.ts";
 import { startableAgents } from "../store/startable-agents.ts";
 import type { PollAnswer } from "../dispatch/poller.ts";
+import { bytesOf } from "../call/json-field.ts";
+import { announcedAgents, offeredOf } from "../input/announced-agents.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import { hashOf, tokenId } from "../call/tokens.ts";
 import { heldBy, healthOf } from "./runner-health.ts";
@@ -81,7 +76,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
       hostname: runner.hostname,
       project: runner.project,
       labels: { ...labels },
-      agents: agents.map((agent) => ({ ...agent })),
+      agents: agents.map(offeredOf),
       taskKinds: [...taskKinds],
       maxRuns: runner.maxRuns,
       ...(runner.version === undefined ? {} : { version: runner.version }),
@@ -165,8 +160,7 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
         hostname: request.hostname,
         project: request.project,
         labels: { ...request.labels },
-        agents: request.agents.map(offeredOf),
-        ...(request.descriptions.length === 0 ? {} : { descriptions: request.descriptions.map(describedOf) }),
+        agents: announcedAgents(request.agents),
         taskKinds: [...request.taskKinds],
         maxRuns: request.maxRuns,
         ...(request.behaviourFlags === undefined ? {} : { behaviourFlags: request.behaviourFlags }),
@@ -292,12 +286,12 @@ export function runnerService(host: ServiceHost): ServiceImpl<typeof RunnerServi
     },
 
     async listAgents(_request, context) {
+      const inactive = (await host.catalogue.items()).filter(
+        ({ kind, isActive }) => kind === "agent" && !isActive,
+      );
+      const names = new Set(inactive.map(({ name }) => name));
       const agents = startableAgents(await registry.all(), callOf(context).caller.owner);
-      return {
-        agents: agents.map(({ inputSchema, ...agent }) =>
-          inputSchema === undefined ? agent : { ...agent, inputSchema: bytesOf(inputSchema) },
-        ),
-      };
+      return { agents: agents.filter(({ name = "" }) => !names.has(name)) };
     },
 
     async get({ runnerId }, context) {
@@ -412,22 +406,6 @@ function isAnother({ runnerId, hostname, processSince = 0 }: StoredRunner, lease
       fix: "give each runner a registration token of its own, or end the other process",
     },
   );
-}
-
-function offeredOf({ name, version }: { name: string; version?: string | undefined }): OfferedAgent {
-  return version === undefined ? { name } : { name, version };
-}
-
-/** Longer schemas are not kept with the runner. */
-const SCHEMA_CHARS = 20_000;
-
-function describedOf({ name, description, inputSchema }: DescribedAgentMessage): DescribedAgent {
-  const schema = textOf(inputSchema, "inputSchema");
-  return {
-    name,
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined || schema.length > SCHEMA_CHARS ? {} : { inputSchema: schema }),
-  };
 }
 
 /** The error for an admin, who may have given a name. */

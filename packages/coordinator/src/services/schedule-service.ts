@@ -10,11 +10,12 @@ import type { Caller } from "../call/caller.ts";
 import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
 import { auditOf, callOf } from "../call/call.ts";
+import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
 import { budgetMessage, budgetOf, time } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
-import { noTaskAgent, placementOf, refuseTooLate } from "./session-start.ts";
+import { noTaskAgent, placementOf, refuseInactive, refuseTooLate, versionFor } from "./session-start.ts";
 
 export function scheduleService(
   host: ServiceHost,
@@ -96,6 +97,18 @@ async function actionOf(
     const budget = start.budget === undefined ? undefined : checkBudget(budgetOf(start.budget));
     refuseTooLate(host, budget?.ttlMs ?? Infinity, "/start/budget/ttlMs");
     const placement = placementOf(start, undefined);
+    await refuseInactive(host, start.agent);
+    const version = await versionFor(host, start);
+    const owner = caller.kind === "user" ? caller.name : undefined;
+    await refuseWrongInput(
+      host.registry,
+      {
+        agent: { name: start.agent, version },
+        input,
+        placement: { ...placement, ...(owner === undefined ? {} : { owner }) },
+      },
+      "/start/input",
+    );
     return {
       type: "start",
       agent: { name: start.agent, version: start.agentVersion ?? "1" },

@@ -14,6 +14,7 @@ import {
 import { importedBy, type FileImport } from "@holdfast/core/internal";
 import { invalid, type Refusal } from "../call/refusal.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Registry } from "../store/registry.ts";
 import type { Unmatched } from "../dispatch/unmatched.ts";
 import type { Commit } from "../store/joined-commits.ts";
@@ -28,6 +29,7 @@ export interface ServiceHost {
   readonly random: Random;
   readonly tokens: Tokens;
   readonly registry: Registry;
+  readonly catalogue: Catalogue;
   readonly dispatcher: Dispatcher;
   readonly unmatched: Unmatched;
   readonly leaseMs: number;

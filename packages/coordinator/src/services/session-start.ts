@@ -34,6 +34,8 @@ import {
 import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
+import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
+import { offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
 import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
@@ -60,12 +62,21 @@ export async function creationOf(
   refuseTooLate(host, timeoutMs, request.timeoutMs === undefined ? "/budget/ttlMs" : "/timeoutMs");
   const placement = placementOf(request, owner);
   const persistence = request.persistence as CreateSession["persistence"] | "full" | undefined;
+  const isRepeated = (await host.storage.reader.session(sessionId)) !== undefined;
+  if (!isRepeated) await refuseInactive(host, request.agent);
+  const version = await versionFor(host, request);
+  if (task === undefined && !isRepeated)
+    await refuseWrongInput(
+      host.registry,
+      { agent: { name: request.agent, version }, input, placement },
+      "/input",
+    );
   return {
     type: "create_session",
     sessionId,
     agent: {
       name: request.agent,
-      version: request.agentVersion ?? (await versionOf(host, request.agent, "1")),
+      version,
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     input,
@@ -106,7 +117,7 @@ export function refuseTooLate({ clock }: ServiceHost, timeoutMs: number, pointer
 export function refuseOther(stored: Session, change: CreateSession, request: StartRequest): void {
   const same =
     stored.agent.name === change.agent.name &&
-    (request.agentVersion === undefined || stored.agent.version === request.agentVersion) &&
+    (request.agentVersion === undefined || stored.agent.version === change.agent.version) &&
     // mutant: other-body-accepted
     stored.input === change.input &&
     (stored.persistence ?? change.persistence) === change.persistence && // The session may have enabled full persistence since.
@@ -300,12 +311,37 @@ export function placementOf(
   };
 }
 
-/** The version of an agent that runners offer now. */
+/** @throws NotFoundError for an agent file that is inactive in the catalogue. */
+export async function refuseInactive(
+  { catalogue }: Pick<ServiceHost, "catalogue">,
+  agent: string,
+): Promise<void> {
+  if ((await catalogue.agent(agent))?.isActive !== false) return;
+  throw new NotFoundError("agent_not_found", `the agent ${agent} is inactive at this coordinator`, {
+    at: "agent",
+    fix: `have an admin activate it: \`holdfast agents activate ${agent}\``,
+  });
+}
+
+/** The version that a request means: a tag or a version of the catalogue, any other text as it is, or the current one. */
+export async function versionFor(
+  host: Pick<ServiceHost, "registry" | "catalogue">,
+  { agent, agentVersion }: { readonly agent: string; readonly agentVersion?: string | undefined },
+): Promise<string> {
+  if (agentVersion === undefined) return versionOf(host, agent, "1");
+  const item = await host.catalogue.agent(agent);
+  const hash = item && versionOfItem(item, agentVersion);
+  return hash === undefined ? agentVersion : offeredVersion(hash);
+}
+
+/** The current version of an agent file in the catalogue, and otherwise the version that runners offer now. */
 export async function versionOf(
-  { registry }: Pick<ServiceHost, "registry">,
+  { registry, catalogue }: Pick<ServiceHost, "registry" | "catalogue">,
   agent: string,
   otherwise: string,
 ): Promise<string> {
+  const item = await catalogue.agent(agent);
+  if (item !== undefined) return offeredVersion(item.current);
   const runners = [...(await registry.all())].sort((a, b) => b.registeredAt - a.registeredAt);
   for (const { agents } of runners) {
     const offered = agents.find(({ name, version }) => name === agent && version !== undefined);

@@ -50,8 +50,6 @@ export interface StoredRunner {
   readonly project: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly agents: readonly OfferedAgent[];
-  /** The descriptions that its agents give of themselves. */
-  readonly descriptions?: readonly DescribedAgent[];
   readonly taskKinds: readonly string[];
   readonly maxRuns: number;
   readonly behaviourFlags?: number;
@@ -77,13 +75,12 @@ export interface StoredRunner {
 export interface OfferedAgent {
   readonly name: string;
   readonly version?: string;
-}
-
-export interface DescribedAgent {
-  readonly name: string;
-  readonly description?: string;
-  /** A JSON Schema. */
+  /** The JSON Schema of its input, where its runner announced one when it registered. */
   readonly inputSchema?: JsonText;
+  /** Its sessions can be started without an input. */
+  readonly isInputOptional?: true;
+  /** The purpose of the agent, announced as the schema is. */
+  readonly description?: string;
 }
 
 export interface RegistryHost {
@@ -218,14 +215,16 @@ export class Registry {
     const isNews = textOf(runner) !== textOf(offers);
     // mutant: moved-runner-silent
     if (!isNews && !isBack && now - runner.seenAt < SEEN_EVERY_MS) return runner;
-    const seen = { ...runner, ...offers, seenAt: now };
+    const seenOf = (before: StoredRunner): StoredRunner => ({
+      ...before,
+      ...offers,
+      agents: withSchemas(offers.agents, before.agents),
+      seenAt: now,
+    });
+    const seen = seenOf(runner);
     const known = this.#known.get(runner.runnerId);
     if (known !== undefined) this.#known.set(runner.runnerId, { ...known, runner: seen });
-    this.change(
-      runner.runnerId,
-      undefined,
-      (stored) => stored && { ...stored, ...offers, seenAt: now },
-    ).catch(() => {});
+    this.change(runner.runnerId, undefined, (stored) => stored && seenOf(stored)).catch(() => {});
     return seen;
   }
 
@@ -297,7 +296,19 @@ function textOf({
   taskKinds,
   superseded,
 }: Pick<StoredRunner, "agents" | "taskKinds" | "superseded">): string {
-  return JSON.stringify([agents, taskKinds, superseded === true]);
+  const offered = agents.map(({ name, version }) => [name, version]);
+  return JSON.stringify([offered, taskKinds, superseded === true]);
+}
+
+/** The agents of a poll, which announces no schemas, with those that were announced before. */
+function withSchemas(
+  offered: readonly OfferedAgent[],
+  announced: readonly OfferedAgent[],
+): readonly OfferedAgent[] {
+  return offered.map(
+    (agent) =>
+      announced.find(({ name, version }) => name === agent.name && version === agent.version) ?? agent,
+  );
 }
 
 interface Silence {

@@ -1,26 +1,31 @@
 // `startableAgents` lists the agents that a caller can start, from the runners that take the caller's sessions.
 
-import type { DescribedAgent, StoredRunner } from "./registry.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { StartableAgentSchema } from "@holdfast/proto";
+import type { JsonText } from "@holdfast/core";
+import type { StoredRunner } from "./registry.ts";
 
-export interface StartableAgent extends DescribedAgent {
-  readonly versions: string[];
-  readonly runners: number;
-}
+const encoder = new TextEncoder();
 
 /** @param owner the user whose sessions are meant, or `undefined` for an admin, whose sessions belong to nobody or to any user. */
 export function startableAgents(
   runners: readonly StoredRunner[],
   owner: string | undefined,
-): readonly StartableAgent[] {
-  const agents = new Map<string, { runners: number; versions: Set<string>; takesAny: boolean }>();
-  const descriptions = new Map<string, DescribedAgent>();
-  for (const runner of runners) {
+): readonly MessageInitShape<typeof StartableAgentSchema>[] {
+  const agents = new Map<string, Found>();
+  for (const runner of runners.toSorted((a, b) => a.registeredAt - b.registeredAt)) {
     if (runner.draining === true || runner.superseded === true) continue;
     if (owner !== undefined && runner.owner !== undefined && runner.owner !== owner) continue;
-    for (const description of runner.descriptions ?? []) descriptions.set(description.name, description);
     const seen = new Set<string>();
-    for (const { name, version } of runner.agents) {
-      const agent = agents.get(name) ?? { runners: 0, versions: new Set(), takesAny: false };
+    for (const { name, version, inputSchema, description } of runner.agents) {
+      const agent = agents.get(name) ?? {
+        runners: 0,
+        versions: new Set(),
+        takesAny: false,
+        inputSchema: undefined,
+        description: undefined,
+      };
+      Object.assign(agent, { inputSchema, description }); // The runner that registered last comes last.
       agents.set(name, agent);
       if (version === undefined) agent.takesAny = true;
       else agent.versions.add(version);
@@ -33,7 +38,16 @@ export function startableAgents(
       name,
       versions: found.takesAny ? [] : [...found.versions].toSorted(),
       runners: found.runners,
-      ...descriptions.get(name),
+      ...(found.inputSchema === undefined ? {} : { inputSchema: encoder.encode(found.inputSchema) }),
+      ...(found.description === undefined ? {} : { description: found.description }),
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface Found {
+  runners: number;
+  readonly versions: Set<string>;
+  takesAny: boolean;
+  inputSchema: JsonText | undefined;
+  description: string | undefined;
 }

@@ -142,6 +142,8 @@ export interface RunnerOptions {
   readonly owner?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly agents?: readonly string[];
+  /** The schemas of the agents' inputs, by name. */
+  readonly schemas?: Readonly<Record<string, object>>;
   readonly taskKinds?: readonly string[];
   readonly maxRuns?: number;
   readonly name?: string;
@@ -200,7 +202,10 @@ export class FakeRunner {
       ...(name === undefined ? {} : { name }),
       hostname,
       labels,
-      agents: this.#agents,
+      agents: this.#agents.map((agent) => {
+        const inputSchema = this.#options.schemas?.[agent.name];
+        return inputSchema === undefined ? agent : { ...agent, inputSchema };
+      }),
       taskKinds,
       maxRuns,
       behaviourFlags: BEHAVIOUR_FLAGS,

@@ -77,6 +77,8 @@ export interface LoadOptions {
   readonly inWorktree?: boolean;
   /** The tasks that a file of code exports. It may throw, and may be called twice for one file. */
   readonly loadTasks?: ((file: string) => Promise<readonly TaskDefinition[]>) | undefined;
+  /** The version of the agent, for a file of which several versions are used at once. */
+  readonly version?: string;
 }
 
 /** @throws HoldfastError when there is no such agent, or it cannot be used. */
@@ -84,9 +86,25 @@ export async function loadFileAgent(
   nameOrPath: string,
   found: AgentPlaces,
   cwd: string,
-  { isContinued = false, given, resumesAtReset = false, inWorktree = false, loadTasks }: LoadOptions = {},
+  options: LoadOptions = {},
 ): Promise<FileAgent> {
-  const ofFile = findAgent(nameOrPath, found, cwd);
+  return agentOfRecord(findAgent(nameOrPath, found, cwd), found, cwd, options);
+}
+
+/** @throws HoldfastError when the agent of the record cannot be used here. */
+export async function agentOfRecord(
+  ofFile: AgentRecord,
+  found: AgentPlaces,
+  cwd: string,
+  {
+    isContinued = false,
+    given,
+    resumesAtReset = false,
+    inWorktree = false,
+    loadTasks,
+    version,
+  }: LoadOptions = {},
+): Promise<FileAgent> {
   const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
   const local = record.model === null ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };
@@ -95,7 +113,7 @@ export async function loadFileAgent(
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
   const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset, loadTasks });
-  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, []);
+  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, [], version);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
@@ -307,6 +325,7 @@ async function makeAgent(
   loop: ModelLoop,
   tree: AgentTree,
   above: readonly string[],
+  version?: string,
 ): Promise<Agent> {
   if (tree.skills !== undefined) skillsOf(record, tree.skills);
   tree.checkScripts(record);
@@ -334,7 +353,8 @@ async function makeAgent(
     fallbackModels: record.fallbackModels.map(fullModelName),
     ...tree.overrides,
   };
-  return loop.agent(named, children, hookAgents, await tree.taskToolsOf(record));
+  const ownTools = await tree.taskToolsOf(record);
+  return loop.agent(named, children, { hookAgents, ownTools, ...(version === undefined ? {} : { version }) });
 }
 
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */

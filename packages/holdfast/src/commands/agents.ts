@@ -3,27 +3,38 @@ import type { Command } from "../frame/command.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  list: ["trust"],
+  list: ["trust", "pushed"],
   show: ["trust"],
   check: [],
   new: ["user"],
   import: ["user"],
   trust: ["remove"],
+  push: ["tag"],
+  history: [],
+  rollback: [],
+  tag: [],
+  activate: [],
+  deactivate: [],
 };
 
 export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove]",
+    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
+    "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
+    "activate NAME | agents deactivate NAME",
   description:
     "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
     "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
     "mapped, ignored or refused, and why; a refused field refuses its file. Files of a project that you have not trusted are listed and not " +
-    "loaded. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
+    "loaded. `push` stores files at a coordinator, by versions; runners whose policy allows them offer them. Of an inactive one no session can " +
+    "be started. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
   options: {
     trust: { help: "also load the files of this project when you have not trusted it, for this call" },
     user: { help: "write the file into your home folder, for all projects" },
+    pushed: { help: "list the agent files at the coordinator", excludes: ["trust"] },
+    tag: { help: "the tag that the pushed versions get", value: "TAG" },
     remove: { help: "trust the project no longer" },
   },
   examples: [
@@ -35,6 +46,8 @@ export const agents: Command = {
       "agents import agents/report",
       "writes the agent of a file of another tool, or of a folder, in our own form",
     ],
+    ["agents push reviewer --tag stable", "a new version at the coordinator, for its runners"],
+    ["agents history reviewer", "its versions at the coordinator"],
     ["agents trust", "load the files of this project from now on"],
   ],
 
@@ -44,6 +57,7 @@ export const agents: Command = {
     switch (action) {
       case "list":
         takeNothing(rest, agents.usage);
+        if (args.has("pushed")) return (await catalogue()).listPushed("agent", args, io);
         return (await import("../agents/list-agents.ts")).showAgents(args, io);
       case "show":
         return (await import("../agents/list-agents.ts")).showAgent(
@@ -68,8 +82,41 @@ export const agents: Command = {
       case "trust":
         if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
         return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
+      case "push":
+        return (await catalogue()).pushAgents(rest, args, io);
+      case "history":
+        return (await catalogue()).showHistory("agent", takeOnly(rest, "the name", agents.usage), args, io);
+      case "rollback": {
+        const [name, version] = takeUpTo(rest, 1, 2);
+        return (await catalogue()).rollBack("agent", name, version, args, io);
+      }
+      case "tag": {
+        const [name, tag = "", version] = takeUpTo(rest, 2, 3);
+        const change = { tag, ...(version === undefined ? {} : { version }) };
+        return (await catalogue()).changeItem("agent", name, change, args, io);
+      }
+      case "activate":
+      case "deactivate": {
+        const name = takeOnly(rest, "the name", agents.usage);
+        const active = action === "activate";
+        return (await catalogue()).changeItem("agent", name, { active }, args, io);
+      }
       default:
         throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);
     }
   },
 };
+
+const catalogue = () => import("../catalogue/catalogue-calls.ts");
+
+/** @throws UsageError for fewer or more arguments. */
+function takeUpTo(
+  rest: readonly string[],
+  least: number,
+  most: number,
+): readonly [name: string, ...others: (string | undefined)[]] {
+  const [name, ...others] = rest;
+  if (name === undefined || rest.length < least) throw refuse("an argument is missing", agents.usage);
+  if (rest.length > most) throw refuse(`"${rest[most]}" is one argument too many`, agents.usage);
+  return [name, ...others];
+}

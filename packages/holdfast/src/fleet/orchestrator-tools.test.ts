@@ -4,6 +4,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { defineAgent } from "@holdfast/runtime";
+import { z } from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
@@ -55,10 +56,16 @@ const fail = defineAgent({
   },
 });
 
+const order = defineAgent({
+  name: "order",
+  input: z.object({ size: z.enum(["small", "large"]), count: z.number().int().default(1) }),
+  run: async (_ctx, { size }) => `one ${size}`,
+});
+
 beforeAll(async () => {
   project = new Project();
   fleet = await openFleet({ config: { mcp: { deleteSessions: true, agentTools: true } } });
-  await fleet.runner({ agents: [greet, deploy, talk, hold, fail], graceMs: 0 });
+  await fleet.runner({ agents: [greet, deploy, talk, hold, fail, order], graceMs: 0 });
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
@@ -191,6 +198,33 @@ test("a conversation that has answered is finished, and takes the next prompt", 
   expect(poll.value).toEqual({ session_id, status: "running" });
 });
 
+test("a wrong input is refused with its places and the schema, and starts no session", async () => {
+  const client = await connect();
+  const listed = (await call(client, "list_agent_blueprints")).value.agents as readonly {
+    readonly name: string;
+  }[];
+  expect(listed.find(({ name }) => name === "order")).toMatchObject({
+    parameters_schema: { type: "object", required: ["size"] },
+  });
+  const wrong = { size: "huge", count: "two" };
+  for (const mode of ["sync", "async_poll"]) {
+    const refused = await call(client, "start_agent_session", start("order", { parameters: wrong, mode }));
+    expect(refused.isError).toBe(true);
+    for (const part of [
+      '/input/size: must be one of "small", "large"',
+      "/input/count: must be integer",
+      '"required":["size"]',
+    ])
+      expect(refused.text).toContain(part);
+  }
+  const { sessions } = (await call(client, "list_agent_sessions")).value as {
+    readonly sessions: readonly { readonly agent_name: string }[];
+  };
+  expect(sessions.filter(({ agent_name }) => agent_name === "order")).toEqual([]);
+  const right = await call(client, "start_agent_session", start("order", { parameters: { size: "small" } }));
+  expect(right.value).toMatchObject({ result: "one small" });
+});
+
 test("errors are results that say what to do", async () => {
   const client = await connect();
   const failed = await call(client, "start_agent_session", start("fail"));
@@ -203,7 +237,7 @@ test("errors are results that say what to do", async () => {
     isError: true,
   });
   const unnamed = await call(client, "start_agent_session", { parameters: {} });
-  expect(unnamed.text).toMatch(/no agent is named\nexpected: one of deploy, fail, greet, hold, talk/);
+  expect(unnamed.text).toMatch(/no agent is named\nexpected: one of deploy, fail, greet, hold, order, talk/);
   const callback = await call(client, "start_agent_session", start("greet", { mode: "async_callback" }));
   expect(callback.text).toContain("a callback needs the session that is called back");
   const huge = await call(

@@ -214,6 +214,7 @@ export async function runnerOptions(
     secrets,
     labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
     insecure: args.has("insecure"),
+    ...(await catalogueOf(policy, workspace, io)),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
     ...(maxRuns === undefined ? {} : { maxRuns }),
@@ -221,6 +222,29 @@ export async function runnerOptions(
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
+  };
+}
+
+/** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
+async function catalogueOf(
+  { agentFiles: rights }: FoundPolicy["policy"],
+  workspace: string,
+  io: Io,
+): Promise<Pick<RunnerOptions, "catalogueAgents">> {
+  if (rights === undefined) return {};
+  const { pushedAgents } = await import("../agents/pushed-agents.ts");
+  const { agentPlaces } = await import("../agents/agent-places.ts");
+  return {
+    catalogueAgents: pushedAgents({
+      places: agentPlaces({ cwd: workspace, env: io.env }, { project: workspace }),
+      workspace,
+      dataFolder: dataFolder(io),
+      rights,
+      refused: (name, version, reason) =>
+        io.note(
+          `${io.notes.symbols.warn} ${plainLine(`the agent file ${name} (${version}) is not offered: ${reason}`, MESSAGE_CHARS)}`,
+        ),
+    }),
   };
 }
 
@@ -256,7 +280,7 @@ export async function loadCode(
   } finally {
     imported();
   }
-  const isAlone = files.size + tasks.length === 0;
+  const isAlone = files.size + tasks.length === 0 && policy.agentFiles === undefined;
   const executor = executors.agents({ workspace, executorsFolder }, isAlone, policy);
   return { agents: [...files.keys(), ...executor], tasks, files };
 }

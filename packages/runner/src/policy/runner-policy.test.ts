@@ -21,6 +21,7 @@ test("a policy with every field of the schema is accepted", () => {
     executors: ["test-executor"],
     roots: ["/work"],
     network: { allow: ["example.org", "*.example.org:8443"], allowPrivate: ["example.org"] },
+    agentFiles: { allow: ["*", "reviewer"], tools: ["read_file", "mcp__docs__*"] },
     concurrency: 4,
     allowScripts: "approved_hash",
   } as const;
@@ -41,6 +42,15 @@ test.each([
   ["FILE#/network", { network: ["example.org"] }, "the policy is not a JSON object"],
   ["FILE#/network/allow", { network: { allow: ["https://example.org"] } }, '"allow" has a wrong value'],
   ["FILE#/network/deny", { network: { allow: [], deny: [] } }, 'the policy has no "deny"'],
+  ["FILE#/agentFiles", { agentFiles: {} }, '"allow" is missing'],
+  ["FILE#/agentFiles", { agentFiles: "*" }, "the policy is not a JSON object"],
+  ["FILE#/agentFiles/allow", { agentFiles: { allow: ["rev*"] } }, '"allow" has a wrong value'],
+  [
+    "FILE#/agentFiles/tools",
+    { agentFiles: { allow: [], tools: ["Bash(git:*)"] } },
+    '"tools" has a wrong value',
+  ],
+  ["FILE#/agentFiles/hooks", { agentFiles: { allow: [], hooks: true } }, 'the policy has no "hooks"'],
   ["FILE#/concurrency", { concurrency: 0 }, '"concurrency" has a wrong value'],
   ["FILE#/concurrency", { concurrency: "4" }, '"concurrency" has a wrong value'],
   ["FILE#/allowScripts", { allowScripts: true }, '"allowScripts" has a wrong value'],

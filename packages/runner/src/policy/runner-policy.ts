@@ -21,6 +21,8 @@ export interface RunnerPolicy {
   readonly network?: NetworkPolicy;
   /** The most sessions held at once. */
   readonly concurrency?: number;
+  /** Agent files of the coordinator that the runner may offer, and the tools that they may have; none when absent. */
+  readonly agentFiles?: { readonly allow: readonly string[]; readonly tools?: readonly string[] };
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
 }
@@ -31,6 +33,8 @@ const texts = (description: string, pattern: string) => ({
   description,
 });
 const HOST = "^(\\[[0-9a-fA-F:.]+\\]|(\\*\\.)?[^\\s/:*@]+)(:\\d{1,5})?$";
+const AGENT = "^(\\*|[A-Za-z0-9_-]{1,60})$";
+const TOOL = "^[A-Za-z0-9_.-]{0,199}(\\*|[A-Za-z0-9_.-])$";
 
 /** `docs/runner-policy.schema.json` is its copy. */
 export const RUNNER_POLICY_SCHEMA = {
@@ -64,6 +68,20 @@ export const RUNNER_POLICY_SCHEMA = {
       required: ["allow"],
       additionalProperties: false,
     },
+    agentFiles: {
+      type: "object",
+      description: "Agent files of the coordinator that this runner may offer; none when absent.",
+      properties: {
+        allow: texts("Names of agents; * for all.", AGENT),
+        tools: texts(
+          "Tools that such agents may have, as Holdfast names them; * at the end stands for any text. When absent, tools that only read " +
+            "the workspace. Hooks, secrets, environments and settings of MCP servers are never theirs.",
+          TOOL,
+        ),
+      },
+      required: ["allow"],
+      additionalProperties: false,
+    },
     concurrency: {
       type: "integer",
       minimum: 1,
@@ -87,6 +105,10 @@ const FIELDS: Readonly<Record<string, Check>> = {
   roots: listOf("absolute paths of folders", isAbsolute),
   "network/allow": listOf("hosts, such as example.org or *.example.org:8443", isHostPattern),
   "network/allowPrivate": listOf("hosts, such as git.example.org", isHostPattern),
+  "agentFiles/allow": listOf("names of agents, or *", (name) => new RegExp(AGENT).test(name)),
+  "agentFiles/tools": listOf("names of tools, such as shell or mcp__docs__*", (name) =>
+    new RegExp(TOOL).test(name),
+  ),
   concurrency: (value) =>
     Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 10_000
       ? undefined
@@ -97,12 +119,13 @@ const FIELDS: Readonly<Record<string, Check>> = {
 
 /** @param at names the source in errors. @throws HoldfastError `config_invalid` (runner-policy-2). */
 export function checkRunnerPolicy(value: unknown, at: string): RunnerPolicy {
-  const { network, ...top } = objectAt(value, at, "");
+  const { network, agentFiles, ...top } = objectAt(value, at, "");
   checkFields(top, at, "");
-  if (network !== undefined) {
-    const hosts = objectAt(network, at, "/network");
-    checkFields(hosts, at, "/network");
-    if (hosts["allow"] === undefined) throw invalid(`${at}#/network`, '"allow" is missing', "allow");
+  for (const [name, part] of Object.entries({ network, agentFiles })) {
+    if (part === undefined) continue;
+    const fields = objectAt(part, at, `/${name}`);
+    checkFields(fields, at, `/${name}`);
+    if (fields["allow"] === undefined) throw invalid(`${at}#/${name}`, '"allow" is missing', "allow");
   }
   const { $schema: _, ...policy } = value as RunnerPolicy & { readonly $schema?: string };
   return policy;

@@ -74,9 +74,12 @@ export interface RuntimeOptions {
   /**
    * Set for a runner: its coordinator decides which sessions run here, and `drive` receives their claims. A
    * claim that is older than `claimAgeMs` is released. The runtime requests children but does not run them of
-   * its own accord.
+   * its own accord. `knowing` is called once, with a function that makes further agents known later.
    */
-  readonly dispatched?: { readonly claimAgeMs: number };
+  readonly dispatched?: {
+    readonly claimAgeMs: number;
+    readonly knowing?: (know: (agent: Agent) => void) => void;
+  };
   /** The name of this machine among several: children started with `local` demand it. */
   readonly machine?: string;
   /**

@@ -6,6 +6,7 @@
 
 import {
   contextOf,
+  Catalogue,
   Dispatcher,
   joinCommits,
   noticing,
@@ -163,6 +164,7 @@ export class CoordinatorNode implements Server<Coordinator> {
       clock,
       random: this.#random,
       registry,
+      catalogue: new Catalogue({ storage, clock }),
       leaseMs,
       renewMs: Math.floor(leaseMs / 4),
       tokens: new Tokens({ storage, clock, random: this.#random }),

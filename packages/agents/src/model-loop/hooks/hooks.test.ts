@@ -63,7 +63,7 @@ async function play(hooks: readonly AgentHook[], script: Play = READ, record: Pa
         : { action: "continue" };
     },
   });
-  const agent = loop.agent({ ...RECORD, ...record, hooks }, [], [judge]);
+  const agent = loop.agent({ ...RECORD, ...record, hooks }, [], { hookAgents: [judge] });
   const outcome = await (await runtime.start(agent, "Read a.txt.")).settled();
   const texts = (model.requests.at(-1)?.messages ?? []).map(({ role, content }) => ({
     role,

@@ -65,6 +65,7 @@ const FIELD_OF: Readonly<Record<string, keyof Services>> = {
   RunService: "runs",
   StorageService: "storage",
   ScheduleService: "schedules",
+  CatalogueService: "catalogue",
   TokenService: "tokens",
   AuditService: "audit",
   HealthService: "health",

@@ -25,6 +25,28 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
    * @generated from field: optional string version = 2;
    */
   version?: string | undefined;
+
+  /**
+   * The JSON Schema of its input, by which the coordinator checks inputs before it starts sessions. A runner announces it when it
+   * registers, and not with its polls.
+   *
+   * @generated from field: optional bytes input_schema = 3;
+   */
+  inputSchema?: Uint8Array | undefined;
+
+  /**
+   * Its sessions can be started without an input.
+   *
+   * @generated from field: bool input_optional = 4;
+   */
+  inputOptional: boolean;
+
+  /**
+   * The purpose of the agent, for people who start sessions. Announced as the schema is.
+   *
+   * @generated from field: optional string description = 5;
+   */
+  description?: string | undefined;
 };
 
 /**
@@ -32,36 +54,6 @@ export declare type OfferedAgent = Message<"holdfast.v1.OfferedAgent"> & {
  * Use `create(OfferedAgentSchema)` to create a new message.
  */
 export declare const OfferedAgentSchema: GenMessage<OfferedAgent>;
-
-/**
- * The purpose of an agent, and its input.
- *
- * @generated from message holdfast.v1.DescribedAgent
- */
-export declare type DescribedAgent = Message<"holdfast.v1.DescribedAgent"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * @generated from field: optional string description = 2;
-   */
-  description?: string | undefined;
-
-  /**
-   * The JSON Schema of its input, of at most 20,000 characters; a longer one is left out.
-   *
-   * @generated from field: optional bytes input_schema = 3;
-   */
-  inputSchema?: Uint8Array | undefined;
-};
-
-/**
- * Describes the message holdfast.v1.DescribedAgent.
- * Use `create(DescribedAgentSchema)` to create a new message.
- */
-export declare const DescribedAgentSchema: GenMessage<DescribedAgent>;
 
 /**
  * @generated from message holdfast.v1.RegisterRequest
@@ -138,13 +130,6 @@ export declare type RegisterRequest = Message<"holdfast.v1.RegisterRequest"> & {
    * @generated from field: optional string version = 11;
    */
   version?: string | undefined;
-
-  /**
-   * Descriptions of its agents, for people who start sessions.
-   *
-   * @generated from field: repeated holdfast.v1.DescribedAgent descriptions = 12;
-   */
-  descriptions: DescribedAgent[];
 };
 
 /**
@@ -767,16 +752,18 @@ export declare type StartableAgent = Message<"holdfast.v1.StartableAgent"> & {
   runners: number;
 
   /**
-   * @generated from field: optional string description = 4;
-   */
-  description?: string | undefined;
-
-  /**
-   * The JSON Schema of its input. Absent if the agent takes any input, or does not say.
+   * The JSON Schema of its input, from the runner that registered last. Absent if that runner announced none.
    *
-   * @generated from field: optional bytes input_schema = 5;
+   * @generated from field: optional bytes input_schema = 4;
    */
   inputSchema?: Uint8Array | undefined;
+
+  /**
+   * The purpose of the agent, from the same runner.
+   *
+   * @generated from field: optional string description = 5;
+   */
+  description?: string | undefined;
 };
 
 /**

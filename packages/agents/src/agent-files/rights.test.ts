@@ -1,0 +1,78 @@
+// The rights of an agent file that comes from a coordinator: what the policy of a machine gives, and nothing more.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentRecord } from "./agent-record.ts";
+import { loadAgentFile } from "./load-agent-file.ts";
+import { READING_TOOLS, withinRights } from "./rights.ts";
+
+let folder: string;
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "holdfast-rights-"))));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function record(fields: string): AgentRecord {
+  const path = join(folder, "a.md");
+  writeFileSync(path, `---\nname: a\ndescription: d\n${fields}---\np\n`);
+  const read = loadAgentFile({ path, dialect: "holdfast", scope: "path", within: null });
+  if (read.record === null) throw new Error(JSON.stringify([read.problem, read.verdicts]));
+  return read.record;
+}
+const tools = (fields: string, given: readonly string[] = READING_TOOLS) => {
+  const result = withinRights(record(fields), given);
+  return "record" in result ? result.record.tools : result.refused;
+};
+
+test("a file that names no tools gets those that are given", () => {
+  expect(tools("")).toEqual([
+    "read_file",
+    "list_files",
+    "search",
+    "git_diff",
+    "todo",
+    "ask_user",
+    "read_skill",
+  ]);
+  expect(tools("", ["shell", "read_file"])).toEqual(["read_file", "shell"]);
+  expect(tools("", [])).toEqual([]);
+});
+
+test("a file gets the tools that it names when all of them are given", () => {
+  expect(tools("tools: Read, Bash\n", ["read_file", "shell", "search"])).toEqual(["read_file", "shell"]);
+  expect(tools("tools: mcp__docs__read\n", ["mcp__docs__*"])).toEqual(["mcp__docs__read"]);
+});
+
+test("the sandbox of the machine counts where the file would have none", () => {
+  const sandboxOf = (name: string) => {
+    const result = withinRights(record(`tools: Read\nholdfast: { sandbox: ${name} }\n`), READING_TOOLS);
+    return "record" in result ? result.record.sandbox : result.refused;
+  };
+  expect([sandboxOf("filesystem"), sandboxOf("bubblewrap")]).toEqual([null, "bubblewrap"]);
+});
+
+describe("a file is refused", () => {
+  test.each<[what: string, fields: string, reason: RegExp]>([
+    ["for a tool", "tools: Read, Bash\n", /does not give the tool shell/],
+    ["for a pattern of tools", "tools: mcp__docs__*\n", /does not give the tool mcp__docs__\*/],
+    ["for a hook", "holdfast: { hooks: { before_tool: [{ command: 'true' }] } }\n", /cannot have hooks/],
+    [
+      "for a server that is a program",
+      "mcpServers: [{ docs: { command: sh, args: [-c, 'true'] } }]\n",
+      /settings of an MCP server of its own \(docs\)/,
+    ],
+    [
+      "for a server at an address",
+      "mcpServers: [{ docs: { type: http, url: 'https://example.org/mcp' } }]\n",
+      /settings of an MCP server of its own \(docs\)/,
+    ],
+    ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tools mcp__docs__\*/],
+    ["for a secret", "holdfast: { secrets: [PASSWORD] }\n", /cannot have secrets \(PASSWORD\)/],
+    ["for an environment", "holdfast: { environment: [staging] }\n", /environments or variables \(staging\)/],
+    ["for a variable", "holdfast: { variables: [TOKEN] }\n", /environments or variables \(TOKEN\)/],
+    ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
+    ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
+  ])("%s", (_what, fields, reason) => {
+    expect(tools(fields)).toMatch(reason);
+  });
+});

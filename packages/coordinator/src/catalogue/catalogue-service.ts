@@ -1,0 +1,65 @@
+// `catalogueService`: versions of agent files, pushed and read through the API.
+//
+//   catalogue-service-1. Every change is one audited change (X14).
+//   catalogue-service-2. A runner gets a content only when a version of an item names it.
+
+import { createHash } from "node:crypto";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { CatalogueItemSchema, CatalogueService } from "@holdfast/proto";
+import { auditOf, callOf } from "../call/call.ts";
+import type { Catalogue, ItemKind, StoredItem } from "./catalogue.ts";
+
+export function catalogueService({
+  catalogue,
+}: {
+  readonly catalogue: Catalogue;
+}): ServiceImpl<typeof CatalogueService> {
+  return {
+    async push({ kind, name, files, description, tag }, context) {
+      const call = callOf(context);
+      const pushed = {
+        kind: kind as ItemKind,
+        name,
+        description,
+        files: files.map(({ path, base64, executable }) => ({ path, base64, executable })),
+        tag,
+        by: call.caller.name,
+      };
+      return itemMessage(await catalogue.push(pushed, auditOf(call, "catalogue.push", `${kind}:${name}`)));
+    },
+
+    async change({ kind, name, version, tag, active }, context) {
+      const audit = auditOf(callOf(context), "catalogue.change", `${kind}:${name}`);
+      return itemMessage(await catalogue.change({ kind, name, version, tag, active }, audit));
+    },
+
+    async list({ kind }) {
+      const items = (await catalogue.items()).filter((item) => kind === undefined || item.kind === kind);
+      const revision = createHash("sha256").update(JSON.stringify(items)).digest("hex").slice(0, 32);
+      return { items: items.map(itemMessage), revision };
+    },
+
+    async get({ kind, name }) {
+      return itemMessage(await catalogue.item(kind, name));
+    },
+
+    // catalogue-service-2.
+    async getContent({ kind, name, hash }) {
+      return { files: (await catalogue.content(kind, name, hash)).map((file) => ({ ...file })) };
+    },
+  };
+}
+
+function itemMessage(item: StoredItem): MessageInitShape<typeof CatalogueItemSchema> {
+  const { kind, name, description, isActive, current, tags, versions } = item;
+  return {
+    kind,
+    name,
+    description,
+    current,
+    active: isActive,
+    tags: { ...tags },
+    versions: versions.map(({ hash, at, by }) => ({ hash, pushedAt: BigInt(at), pushedBy: by })),
+  };
+}

@@ -1,0 +1,41 @@
+// `announcedAgents` reads the agents that a runner registers with, and the schemas of their inputs.
+
+import { UsageError } from "@holdfast/core";
+import type { RegisterRequest } from "@holdfast/proto";
+import { textOf } from "../call/json-field.ts";
+import type { OfferedAgent } from "../store/registry.ts";
+
+/** They are part of the runner's stored document. */
+const SCHEMA_BYTES = 262_144;
+
+/** The agents of a registration, with the schemas of their inputs. @throws UsageError */
+export function announcedAgents(agents: RegisterRequest["agents"]): readonly OfferedAgent[] {
+  let bytes = 0;
+  return agents.map((agent, at) => {
+    const inputSchema = textOf(agent.inputSchema, `agents/${at}/inputSchema`);
+    bytes += agent.inputSchema?.length ?? 0;
+    if (bytes > SCHEMA_BYTES)
+      throw new UsageError("the schemas of the agents are too large", {
+        at: `agents/${at}/inputSchema`,
+        expected: `at most ${SCHEMA_BYTES} bytes for all agents together`,
+        fix: "leave out the largest ones; inputs of these agents are then not checked at the start",
+      });
+    return {
+      ...offeredOf(agent),
+      ...(inputSchema === undefined ? {} : { inputSchema }),
+      ...(agent.inputOptional ? { isInputOptional: true as const } : {}),
+      ...(agent.description === undefined ? {} : { description: agent.description }),
+    };
+  });
+}
+
+/** The agent of a poll or a list, without its schema. */
+export function offeredOf({
+  name,
+  version,
+}: {
+  readonly name: string;
+  readonly version?: string | undefined;
+}): Pick<OfferedAgent, "name" | "version"> {
+  return version === undefined ? { name } : { name, version };
+}

@@ -1,0 +1,173 @@
+// `holdfast agents push | history | rollback | tag | activate | deactivate`: the agent files of a fleet, at its coordinator.
+
+import { readFileSync } from "node:fs";
+import { agentFileText, findAgent, type AgentRecord } from "@holdfast/agents";
+import { UsageError } from "@holdfast/core";
+import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
+import type { Client } from "@connectrpc/connect";
+import { agentPlaces } from "../agents/agent-places.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { cutTo, localTime, plainLine, table } from "../frame/plain-text.ts";
+import { askCoordinator } from "../place/coordinator-call.ts";
+
+type Kind = "agent";
+
+const HASH_CHARS = 12;
+const CELL_CHARS = 60;
+
+export interface PushedContent {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly description: string;
+  readonly files: readonly { readonly path: string; readonly base64: string; readonly executable: boolean }[];
+}
+
+/** Pushes agent files by their names or paths. All of them are read before the first is pushed. */
+export async function pushAgents(names: readonly string[], args: Arguments, io: Io): Promise<number> {
+  if (names.length === 0)
+    throw new UsageError("no agent file is named", { expected: "the name or the path of an agent file" });
+  const records = names.map((name) => findAgent(name, agentPlaces(io), io.cwd));
+  const doubled = records.find(({ name }, at) => records.findIndex((other) => other.name === name) < at);
+  if (doubled !== undefined)
+    throw new UsageError(`two of the files have the agent ${doubled.name}`, { fix: "push one of them" });
+  return pushContents(records.map(contentOf), args, io);
+}
+
+/** An agent of another tool, or of a folder, is pushed in our own form. */
+function contentOf(record: AgentRecord): PushedContent {
+  const { name, description, source } = record;
+  const text = source.dialect === "holdfast" ? readFileSync(source.path, "utf8") : agentFileText(record);
+  const base64 = Buffer.from(text).toString("base64");
+  return { kind: "agent", name, description, files: [{ path: `${name}.md`, base64, executable: false }] };
+}
+
+export async function pushContents(
+  contents: readonly PushedContent[],
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const tag = args.text("tag");
+  const items = await asAdmin(args, io, async (catalogue) => {
+    const pushed: CatalogueItem[] = [];
+    for (const { files, ...content } of contents)
+      pushed.push(
+        await catalogue.push({ ...content, files: [...files], ...(tag === undefined ? {} : { tag }) }),
+      );
+    return pushed;
+  });
+  const lines = items.map(({ name, current, active }) => {
+    const tagged = tag === undefined ? "" : `, tagged ${tag}`;
+    return `${name} has version ${current.slice(0, HASH_CHARS)} at the coordinator${tagged}${active ? "" : "; it is inactive"}`;
+  });
+  io.show(items.map(itemJson), lines.join("\n"));
+  return 0;
+}
+
+export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<number> {
+  const { items } = await asAdmin(args, io, (catalogue) => catalogue.list({ kind }));
+  const rows = items.map((item) =>
+    [
+      item.name,
+      item.active ? "active" : "inactive",
+      item.current.slice(0, HASH_CHARS),
+      tagsText(item),
+      item.description,
+    ].map((cell) => plainLine(cell, CELL_CHARS, io.results.symbols.cut)),
+  );
+  const text =
+    rows.length === 0
+      ? `the coordinator has no ${kind}s`
+      : table([["NAME", "STATUS", "VERSION", "TAGS", ""], ...rows])
+          .map((line) => cutTo(line, io.results.columns, io.results.symbols.cut))
+          .join("\n");
+  io.show(items.map(itemJson), text);
+  return 0;
+}
+
+export async function showHistory(kind: Kind, name: string, args: Arguments, io: Io): Promise<number> {
+  const item = await asAdmin(args, io, (catalogue) => catalogue.get({ kind, name }));
+  const rows = item.versions.toReversed().map(({ hash, pushedAt, pushedBy }) => {
+    const tags = Object.entries(item.tags).filter(([, tagged]) => tagged === hash);
+    const marks = [...(hash === item.current ? ["current"] : []), ...tags.map(([tag]) => tag)];
+    return [
+      hash.slice(0, HASH_CHARS),
+      localTime(Number(pushedAt)),
+      plainLine(pushedBy, CELL_CHARS),
+      marks.join(", "),
+    ];
+  });
+  const lines = table([["VERSION", "PUSHED", "BY", ""], ...rows]);
+  io.show(itemJson(item), [...lines, ...(item.active ? [] : [`${name} is inactive`])].join("\n"));
+  return 0;
+}
+
+export interface ItemChange {
+  readonly version?: string;
+  readonly tag?: string;
+  readonly active?: boolean;
+}
+
+export async function changeItem(
+  kind: Kind,
+  name: string,
+  change: ItemChange,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const item = await asAdmin(args, io, (catalogue) => catalogue.change({ kind, name, ...change }));
+  const version = item.current.slice(0, HASH_CHARS);
+  const { tag } = change;
+  const text =
+    tag === undefined
+      ? `${name} has version ${version}${item.active ? "" : " and is inactive: no session of it can be started"}`
+      : `the tag ${tag} of ${name} is version ${(item.tags[tag] ?? "").slice(0, HASH_CHARS)}`;
+  io.show(itemJson(item), text);
+  return 0;
+}
+
+/** The version before the current one. */
+export async function rollBack(
+  kind: Kind,
+  name: string,
+  version: string | undefined,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  if (version !== undefined) return changeItem(kind, name, { version }, args, io);
+  const item = await asAdmin(args, io, (catalogue) => catalogue.get({ kind, name }));
+  const at = item.versions.findIndex(({ hash }) => hash === item.current);
+  const before = item.versions[at - 1];
+  if (before === undefined)
+    throw new UsageError(`${name} has no version before its present one`, {
+      fix: `see its versions: ${io.call(`agents history ${name}`)}`,
+    });
+  return changeItem(kind, name, { version: before.hash }, args, io);
+}
+
+function tagsText({ tags }: CatalogueItem): string {
+  return Object.keys(tags).toSorted().join(", ");
+}
+
+function itemJson({ kind, name, description, current, active, tags, versions }: CatalogueItem) {
+  return {
+    kind,
+    name,
+    description,
+    current,
+    active,
+    tags: { ...tags },
+    versions: versions.map(({ hash, pushedAt, pushedBy }) => ({
+      hash,
+      pushedAt: Number(pushedAt),
+      pushedBy,
+    })),
+  };
+}
+
+function asAdmin<T>(
+  args: Arguments,
+  io: Io,
+  ask: (catalogue: Client<typeof CatalogueService>) => Promise<T>,
+): Promise<T> {
+  return askCoordinator(args, io, (connection) => ask(connection.client(CatalogueService)));
+}

@@ -1,0 +1,91 @@
+// Agent files at a coordinator: the command pushes them, a runner whose policy allows them offers them, and a session keeps its version.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startSession } from "../testing/coordinator-client.ts";
+import { openFleet, type Fleet } from "../testing/fleet.ts";
+import { outputOf, PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
+import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
+
+let project: Project;
+let fleet: Fleet;
+let server: ScriptedModelServer;
+beforeEach(async () => {
+  project = new Project();
+  fleet = await openFleet();
+  // The model answers with the number in its system prompt, after it has written a file.
+  server = await startScriptedModelServer({
+    script: ({ system, messages }) =>
+      messages.some(({ role }) => role === "assistant")
+        ? { text: `version ${/number (\w+)/.exec(system)?.[1]}` }
+        : { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "x" } }] },
+  });
+  mkdirSync(project.path("work"));
+});
+afterEach(async () => {
+  await project.dispose();
+  await fleet.close();
+  await server.close();
+});
+
+function write(name: string, number: string, fields = ""): string {
+  const path = project.path(`${name}.md`);
+  writeFileSync(path, `---\nname: ${name}\ndescription: Helps.\n${fields}---\nYou are number ${number}.\n`);
+  return path;
+}
+
+const env = () => ({ HOLDFAST_TOKEN: fleet.adminToken, HOLDFAST_URL: fleet.url, HOME: project.path("home") });
+const command = async (...args: string[]) => project.start(args, { env: env(), stdin: "" }).finished;
+
+async function startRunner(policy: object, token = ""): Promise<HoldfastProcess> {
+  writeFileSync(project.path("policy.json"), JSON.stringify(policy));
+  const started = project.start(
+    ["runner", "-c", fleet.url, "-p", "work", "--policy", "policy.json", "--name", "box"],
+    { env: { ...env(), HOLDFAST_TOKEN: token, HOLDFAST_SCRIPTED_MODEL_URL: server.url }, stdin: "" },
+  );
+  await started.says("waiting for runs");
+  return started;
+}
+
+async function approve(sessionId: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const response = await fetch(`${fleet.url}/v1/sessions/${sessionId}/answer`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${fleet.adminToken}`, "content-type": "application/json" },
+      body: JSON.stringify({ answer: { approved: true } }),
+    });
+    expect(response.ok, `the answer was refused with ${response.status}`).toBe(true);
+  }, PATIENCE);
+}
+
+test(
+  "a session keeps the version that it started with, over a killed runner and a new version in between",
+  { timeout: 120_000 },
+  async () => {
+    const file = write("helper", "one", "tools: Write\n");
+    const { code, stderr } = await command("agents", "push", file, "--tag", "stable");
+    expect(code, stderr).toBe(0);
+    const policy = { agentFiles: { allow: ["*"], tools: ["write_file"] } };
+    const runner = await startRunner(policy, await fleet.token("registration", "box"));
+    const start = () => startSession(fleet, { agent: "helper", input: "Write it." });
+    const first = await start();
+    const asking = { status: "input_required" } as const;
+    await sessionBecomes(fleet, first, asking);
+    runner.kill("SIGKILL");
+    await runner.finished;
+    write("helper", "two", "tools: Write\n");
+    write("greedy", "three", "holdfast:\n  secrets: [PASSWORD]\n");
+    const again = await command("agents", "push", file, project.path("greedy.md"));
+    expect(again.code, again.stderr).toBe(0);
+    const next = await startRunner(policy);
+    expect(next.stderr).toContain("the agent file greedy");
+    expect(next.stderr).toContain("a file from a coordinator cannot have secrets (PASSWORD) on this runner");
+    const second = await start();
+    await Promise.all([approve(first), approve(second)]);
+    expect(await outputOf(fleet, first)).toBe("version one");
+    expect(await outputOf(fleet, second)).toBe("version two");
+    const { stdout } = await command("agents", "history", "helper");
+    expect(stdout).toMatch(/^VERSION +PUSHED +BY\s+\S+ .+ root +current\n\S+ .+ root +stable\n$/);
+  },
+);

@@ -1,0 +1,53 @@
+// `announcementOf`: what a runner tells its coordinator of an agent, so that inputs are checked before a session exists.
+
+import type { Agent } from "@holdfast/runtime";
+
+export interface AnnouncedAgent {
+  readonly name: string;
+  readonly version: string;
+  /** The JSON Schema of its input as text. Absent where the agent has none, or one without such a form. */
+  readonly inputSchema?: string;
+  /** Its sessions can be started without an input. */
+  readonly inputOptional?: true;
+  /** The purpose of the agent, for people who start sessions. */
+  readonly description?: string;
+}
+
+const DESCRIPTION_CHARS = 4_000;
+
+/** The bytes of all schemas of a runner. A coordinator refuses more. */
+export const SCHEMA_BYTES = 262_144;
+
+/** @param bytesLeft a larger schema is not announced. */
+export function announcementOf(
+  { name, version, input, description }: Agent,
+  bytesLeft: number,
+): AnnouncedAgent {
+  const purpose = description?.slice(0, DESCRIPTION_CHARS);
+  const announced = { name, version, ...(purpose === undefined ? {} : { description: purpose }) };
+  const inputSchema = schemaText(input);
+  if (input === undefined || inputSchema === undefined || Buffer.byteLength(inputSchema) > bytesLeft)
+    return announced;
+  return { ...announced, inputSchema, ...(takesNothing(input) ? { inputOptional: true } : {}) };
+}
+
+function schemaText(input: Agent["input"]): string | undefined {
+  try {
+    const schema = input?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
+    if (schema === undefined) return undefined;
+    const { $schema: _, ...rest } = schema;
+    return JSON.stringify(rest);
+  } catch {
+    return undefined; // The schema has no such form.
+  }
+}
+
+/** Whether the schema accepts a missing input. A schema that answers later may do so. */
+function takesNothing(input: NonNullable<Agent["input"]>): boolean {
+  try {
+    const result = input["~standard"].validate(undefined);
+    return result instanceof Promise || result.issues === undefined;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,98 @@
+// `keepCatalogue` keeps the agents of a runner as the catalogue of its coordinator says, as far as the runner's owner allows.
+//
+//   catalogue-sync-1. A content is used only if its files have the hash that the catalogue names, and paths that lead nowhere else.
+//   catalogue-sync-2. A catalogue that cannot be read changes nothing. The runner keeps the agents that it has, and reads again.
+
+import { createHash } from "node:crypto";
+import type { Clock } from "@holdfast/core";
+import { contentPathProblem, contentText } from "@holdfast/core/internal";
+import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
+import type { Agent } from "@holdfast/runtime";
+import type { CoordinatorConnection } from "@holdfast/storage/remote";
+import { pause } from "./polls/poll-loop.ts";
+
+/** A file of a content whose hash was compared. */
+interface CatalogueFile {
+  /** From the folder, with `/`. */
+  readonly path: string;
+  readonly bytes: Buffer;
+  readonly isExecutable: boolean;
+}
+
+export interface Catalogue {
+  readonly items: readonly CatalogueItem[];
+  /** The files of a version, or the problem of a content that is not what the catalogue says (catalogue-sync-1). */
+  content(
+    item: CatalogueItem,
+    hash: string,
+  ): Promise<{ readonly files: readonly CatalogueFile[] } | { readonly problem: string }>;
+}
+
+/** Makes the agents that the runner offers beside its own. It is called again after each change of the catalogue. May throw. */
+export type CatalogueAgents = (catalogue: Catalogue) => Promise<readonly Agent[]>;
+
+export interface CatalogueHost {
+  readonly connection: CoordinatorConnection;
+  readonly clock: Clock;
+  readonly agentsOf: CatalogueAgents;
+  /** Called with all agents of the catalogue, after each change. */
+  readonly offer: (agents: readonly Agent[]) => Promise<void>;
+  /** Ends the reading. */
+  readonly signal: AbortSignal;
+}
+
+const READ_EVERY_MS = 2_000;
+
+/** Reads the catalogue once, and then again and again until the signal. Resolves after the first time. */
+export async function keepCatalogue(host: CatalogueHost): Promise<void> {
+  const revision = await readCatalogue(host, "");
+  void keepReading(host, revision);
+}
+
+async function keepReading(host: CatalogueHost, first: string): Promise<void> {
+  const { clock, signal } = host;
+  for (let revision = first; ;) {
+    await pause(READ_EVERY_MS, clock, signal);
+    if (signal.aborted) return;
+    revision = await readCatalogue(host, revision);
+  }
+}
+
+/** catalogue-sync-2. @returns the revision that is offered now. */
+async function readCatalogue({ connection, agentsOf, offer }: CatalogueHost, known: string): Promise<string> {
+  try {
+    const { items, revision } = await connection.ask(() => connection.client(CatalogueService).list({}));
+    if (revision === known) return known;
+    const content: Catalogue["content"] = (item, hash) => contentOf(connection, item, hash);
+    await offer(await agentsOf({ items, content }));
+    return revision;
+  } catch {
+    return known; // The poll loop reports a coordinator that is away.
+  }
+}
+
+/** catalogue-sync-1. */
+async function contentOf(
+  connection: CoordinatorConnection,
+  { kind, name }: CatalogueItem,
+  hash: string,
+): ReturnType<Catalogue["content"]> {
+  const answer = await connection.ask(() =>
+    connection.client(CatalogueService).getContent({ kind, name, hash }),
+  );
+  const files = answer.files.map(({ path, base64, executable }) => ({
+    path,
+    bytes: Buffer.from(base64, "base64"),
+    isExecutable: executable,
+  }));
+  const problem = contentPathProblem(files.map(({ path }) => path));
+  if (problem !== undefined) return { problem };
+  const hashed = files.map(({ path, bytes, isExecutable }) => ({
+    path,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    isExecutable,
+  }));
+  if (createHash("sha256").update(contentText(hashed)).digest("hex") !== hash)
+    return { problem: "its files are not those of the version that the catalogue names" };
+  return { files };
+}
