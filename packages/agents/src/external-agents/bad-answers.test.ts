@@ -59,3 +59,35 @@ test("a folder that is deleted while the program works fails no step of Holdfast
   expect((await session.handle.session()).status).toBe("waiting");
   expect((await session.say("hello")).status).toBe("input_required");
 });
+
+describe("an answer with another input", () => {
+  test("Claude Code carries out the call with the input that the person gave", async () => {
+    await session.converse("ask:a.txt");
+    await session.answer({ approved: true, input: { file_path: "b.txt", content: "x" } });
+    expect(existsSync(join(session.folder, "b.txt"))).toBe(true);
+    expect(existsSync(join(session.folder, "a.txt"))).toBe(false);
+  });
+
+  test("a program that takes no other input gets a refusal, and the call is not carried out", async () => {
+    const codex = new ExternalSession("codex");
+    try {
+      await codex.converse("ask:a.txt");
+      await codex.answer({ approved: true, input: { path: "b.txt" } });
+      expect(existsSync(join(codex.folder, "a.txt"))).toBe(false);
+      expect(codex.lines("answers").join("")).toContain("decline");
+    } finally {
+      await codex.dispose();
+    }
+  });
+
+  test("an answer of another form is refused, and the question stays open", async () => {
+    await session.converse("ask:a.txt");
+    for (const answer of [
+      { approved: false, input: {} },
+      { approved: true, input: "b.txt" },
+      { approved: true, input: {}, remember: { scope: "session" } },
+    ])
+      await expect(session.handle.answer(answer)).rejects.toThrow("asks for yes or no");
+    expect((await session.handle.session()).status).toBe("input_required");
+  });
+});

@@ -31,6 +31,8 @@ export interface ExternalAgentCapabilities {
   readonly model: boolean;
   /** Stands before the name of a model in our table of prices. Without it no price is known before a turn. */
   readonly pricePrefix?: string;
+  /** Whether an answer may change the input of the call. */
+  readonly takesEditedInput?: boolean;
   /** The fields of a profile that the program takes, besides the model, the permission mode and rules. */
   readonly profileFields?: readonly ("settings" | "mcpServers")[];
   /** How a person signs in: what to do, beginning with a verb. */
@@ -105,7 +107,8 @@ export interface PermissionRequest {
 }
 
 export type PermissionAnswer =
-  | { readonly allowed: true }
+  /** With an input, the call gets it in place of its own (`takesEditedInput`). */
+  | { readonly allowed: true; readonly input?: Readonly<Record<string, unknown>> }
   /** The message is for the agent to read. */
   | { readonly allowed: false; readonly message: string };
 

@@ -391,8 +391,10 @@ function cutOffText(calls: readonly OpenCall[]): string {
   return `These tool calls were under way, and whether they took effect is unknown:\n${named.join("\n")}`;
 }
 
-function answerText({ request: { tool, input }, refusal }: LateAnswer): string {
+function answerText({ request: { tool, input }, refusal, input: edited }: LateAnswer): string {
   const call = callText(tool, input);
+  if (refusal === undefined && edited !== undefined)
+    return `You asked for this call, which was not carried out: ${call}\nA person has allowed this one in its place, once: ${callText(tool, edited)}`;
   return refusal === undefined
     ? `You asked for this call, which was not carried out. A person has allowed it, once: ${call}`
     : `You asked for this call, which was not carried out: ${call}\n${refusal}`;

@@ -5,14 +5,20 @@
 //   permission-questions-2. An answer reaches the program once. If its process has ended, an approval is kept as a grant for exactly this call,
 //       and the next turn tells the program. The grant is used up by the call.
 //   permission-questions-3. If it is unknown whether the program received the answer, there is no grant: the program asks again.
+//   permission-questions-4. A rule that forbids a call also forbids it as an input that a person gave in place of another.
 
 import { HoldfastError } from "@holdfast/core";
 import type { AgentContext } from "@holdfast/runtime";
 
 import type { PermissionRule } from "../agent-files/agent-record.ts";
 import { askPermission, type ProjectRules } from "../model-loop/permission/ask-permission.ts";
+import { decideWithAnswers } from "../model-loop/permission/permissions.ts";
 import type { PermissionEvent } from "./event-entries.ts";
-import type { ExternalAgentProtocol, PermissionRequest } from "./external-agent-protocol.ts";
+import type {
+  ExternalAgentProtocol,
+  PermissionAnswer,
+  PermissionRequest,
+} from "./external-agent-protocol.ts";
 import type { LiveTurns } from "./turn-task.ts";
 
 /** A call that a person has allowed, and that was not carried out. */
@@ -33,7 +39,11 @@ export interface LateAnswer {
   readonly request: PermissionRequest;
   /** Why the call is refused; `undefined` for an approval. */
   readonly refusal: string | undefined;
+  /** The input that the person gave in place of that of the call. */
+  readonly input?: Input | undefined;
 }
+
+type Input = PermissionRequest["input"];
 
 type Delivery = "delivered" | "not_delivered" | "unknown";
 
@@ -73,14 +83,19 @@ export class PermissionQuestions {
   async late(): Promise<readonly LateAnswer[]> {
     const late = (await Promise.all(this.#open.values())).filter((one) => one !== undefined);
     const granted = late.filter(({ refusal }) => refusal === undefined);
-    this.grants = [...this.grants, ...granted.map(({ request }) => grantOf(request))];
+    this.grants = [
+      ...this.grants,
+      ...granted.map(({ request, input = request.input }) => grantOf({ ...request, input })),
+    ];
     return late;
   }
 
   async #ask(request: PermissionRequest): Promise<LateAnswer | undefined> {
-    const refusal = this.#isGranted(request) ? undefined : await this.#whyRefused(request);
-    const answer =
-      refusal === undefined ? ({ allowed: true } as const) : { allowed: false, message: refusal };
+    const { refusal, input } = this.#isGranted(request) ? NO_REFUSAL : await this.#judge(request);
+    const answer: PermissionAnswer =
+      refusal === undefined
+        ? { allowed: true, ...(input === undefined ? {} : { input }) }
+        : { allowed: false, message: refusal };
     const delivery = await this.#ctx
       .run(
         "answer_permission",
@@ -94,10 +109,30 @@ export class PermissionQuestions {
         if (HoldfastError.is(error)) return "unknown"; // permission-questions-3.
         throw error;
       });
-    return delivery === "not_delivered" ? { request, refusal } : undefined;
+    return delivery === "not_delivered" ? { request, refusal, input } : undefined;
   }
 
-  async #whyRefused(request: PermissionRequest): Promise<string | undefined> {
+  async #judge(request: PermissionRequest): Promise<Pick<LateAnswer, "refusal" | "input">> {
+    let input: Input | undefined;
+    const refusal = await this.#whyRefused(request, (given) => void (input = given));
+    if (input === undefined || !this.#isForbidden({ ...request, input })) return { refusal, input };
+    return {
+      refusal: "Not permitted with the input that the person gave. A rule forbids it.",
+      input: undefined,
+    };
+  }
+
+  /** permission-questions-4. */
+  #isForbidden(request: PermissionRequest): boolean {
+    const { tool, subjectKind, subject } = this.#parts.protocol.ruledCall(request, this.#folder);
+    const ruled = { offered: { name: tool }, isReading: false, subjectKind };
+    return decideWithAnswers([], this.rules, ruled, subject).decision === "deny";
+  }
+
+  async #whyRefused(
+    request: PermissionRequest,
+    takeInput: (input: Input) => void,
+  ): Promise<string | undefined> {
     const { protocol, projectRules } = this.#parts;
     if (request.tool === "AskUserQuestion") return NO_CHOICES;
     const { tool, subjectKind, subject } = protocol.ruledCall(request, this.#folder);
@@ -110,6 +145,7 @@ export class PermissionQuestions {
       rules: () => this.rules,
       keep: (rule) => void (this.rules = [...this.rules, rule]),
       projectRules,
+      ...(protocol.capabilities().takesEditedInput === true ? { takeInput } : {}),
     });
   }
 
@@ -123,6 +159,7 @@ export class PermissionQuestions {
   }
 }
 
+const NO_REFUSAL = { refusal: undefined, input: undefined } as const;
 const NO_CHOICES = "Nobody can choose here. Ask the question in your answer, and end your turn.";
 
 function grantOf({ tool, input }: PermissionRequest): Grant {

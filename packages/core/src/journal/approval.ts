@@ -6,6 +6,8 @@ export interface Approval {
   readonly reason?: string;
   /** Absent for an answer that counts once. Only questions about permissions can keep an answer as a rule. */
   readonly remember?: Remember;
+  /** With `approved`: the input that the call gets in place of its own. Only questions that say so take one. */
+  readonly input?: Readonly<Record<string, unknown>>;
 }
 
 /** How long an answer counts as a rule, and for which calls. */
@@ -24,12 +26,20 @@ export type AnswerShape = "approval" | "any";
 
 export function isApproval(value: unknown): value is Approval {
   if (typeof value !== "object" || value === null) return false;
-  const { approved, reason, remember, ...others } = value as Readonly<Record<string, unknown>>;
+  const { approved, reason, remember, input, ...others } = value as Readonly<Record<string, unknown>>;
   return (
     typeof approved === "boolean" &&
     (reason === undefined || typeof reason === "string") &&
     (remember === undefined || isRemember(remember)) &&
+    (input === undefined || isEditedInput(input, approved, remember)) &&
     Object.keys(others).length === 0
+  );
+}
+
+/** A rule is for the call as it was asked, so an answer with another input makes none. */
+function isEditedInput(input: unknown, approved: boolean, remember: unknown): boolean {
+  return (
+    approved && remember === undefined && typeof input === "object" && input !== null && !Array.isArray(input)
   );
 }
 

@@ -82,6 +82,7 @@ export class ClaudeCode implements ExternalAgentProtocol {
       usage: "message",
       model: true,
       pricePrefix: "anthropic/",
+      takesEditedInput: true,
       profileFields: ["settings", "mcpServers"],
       signIn: "run `claude` and enter /login, or set ANTHROPIC_API_KEY",
     };
@@ -224,7 +225,7 @@ class ClaudeTurn implements ExternalAgent {
     const request = this.#output.isOver ? undefined : this.#output.messages.takeRequest(requestId);
     if (request === undefined) return false;
     const response = answer.allowed
-      ? { behavior: "allow", updatedInput: request.input }
+      ? { behavior: "allow", updatedInput: answer.input ?? request.input }
       : { behavior: "deny", message: answer.message };
     return this.#respond({ subtype: "success", request_id: requestId, response });
   }

@@ -2,6 +2,7 @@
 //
 //   ask-permission-1. A rule that an answer makes names one tool, and the exact main argument of the call or the pattern that the person
 //       gave. The question shows the exact rule before anybody answers.
+//   ask-permission-3. A person may give the call another input where its agent takes one. The call never runs with its own input then.
 //   ask-permission-2. A rule for the project is stored by a task, outside of the project, on the machine where the session runs. If that
 //       fails, the rule counts for the session, and its progress says so.
 
@@ -29,6 +30,8 @@ export interface AskedCall {
   readonly rules: () => readonly PermissionRule[];
   readonly keep: (rule: PermissionRule) => void;
   readonly projectRules: ProjectRules | undefined;
+  /** Takes the input that a person gave in place of that of the call. Without it such an answer refuses the call. */
+  readonly takeInput?: (input: Readonly<Record<string, unknown>>) => void;
 }
 
 type Context = Pick<AgentContext, "requestInput" | "run" | "reportProgress">;
@@ -42,7 +45,7 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
   const what = subject === null ? name : `${name}: ${subject}`;
   if (decision === "deny") return `Not permitted: ${what}. A rule forbids it.`;
   const pattern = exactPattern(tool, subject);
-  const { approved, reason, remember } = await ctx.requestInput({
+  const { approved, reason, remember, input } = await ctx.requestInput({
     prompt: `Allow ${what.slice(0, 200)}?`,
     details: {
       agent: agent.name,
@@ -50,6 +53,7 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
       input: call.input,
       rule,
       folder: call.folder,
+      ...(call.takeInput === undefined ? {} : { takesInput: true }),
       ...(pattern === undefined ? {} : { lastingRule: ruleText({ tool: name, pattern }) }),
     },
   });
@@ -61,6 +65,11 @@ export async function askPermission(ctx: Context, call: AskedCall): Promise<stri
       if (remember.scope === "project" && projectRules !== undefined)
         await keepForProject(ctx, projectRules, lasting);
     }
+  }
+  if (approved && input !== undefined) {
+    if (call.takeInput === undefined)
+      return "The person allowed it with another input, and this agent cannot change the input of a call.";
+    call.takeInput(input);
   }
   if (approved) return undefined;
   return `The person did not allow it.${reason === undefined ? "" : ` The reason: ${reason}`}`;

@@ -5,7 +5,8 @@ import type { Arguments, Command, Io } from "../../frame/command.ts";
 export const approve: Command = {
   name: "approve",
   summary: "Answer a session's oldest open question with yes, or with no",
-  usage: "approve (ID | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]]",
+  usage:
+    "approve (ID | --last) [--no] [--reason TEXT] [--for session|project [--pattern PATTERN]] [--input JSON]",
   description:
     "Only for questions that ask for yes or no; answer other questions with `holdfast answer`. An answer counts once. With --for it is kept as " +
     "a rule for the same call of the same tool, as `holdfast inbox` shows it, and --pattern makes the rule wider. Rules for a project lie in " +
@@ -17,6 +18,11 @@ export const approve: Command = {
     for: {
       help: "keep the answer as a rule for this session, or for this project",
       value: "session|project",
+    },
+    input: {
+      help: "yes, with this input in place of that of the call; for questions that say `takesInput`",
+      value: "JSON",
+      excludes: ["no", "for", "pattern"],
     },
     pattern: {
       help: "with --for: the main arguments that the rule is for, such as `git diff:*` or `src/**`",
@@ -38,10 +44,12 @@ export const approve: Command = {
     const id = args.has("last") ? await newestAsking(args, io) : idIn(args);
     const reason = args.text("reason");
     const remember = rememberIn(args);
+    const given = args.text("input");
     const approval: Approval = {
       approved: !args.has("no"),
       ...(reason === undefined ? {} : { reason }),
       ...(remember === undefined ? {} : { remember }),
+      ...(given === undefined ? {} : { input: await inputIn(given) }),
     };
     const { answerQuestion } = await import("../../ask/answer-question.ts");
     return answerQuestion(args, io, {
@@ -67,6 +75,14 @@ function rememberIn(args: Arguments): Remember | undefined {
     );
   if (pattern?.trim() === "") throw refuse("--pattern is empty", approve.usage);
   return { scope, ...(pattern === undefined ? {} : { pattern }) };
+}
+
+async function inputIn(given: string): Promise<Readonly<Record<string, unknown>>> {
+  const { readJson } = await import("../../frame/input.ts");
+  const input = readJson(given, "the input of the call", "JSON");
+  if (typeof input === "object" && input !== null && !Array.isArray(input))
+    return input as Readonly<Record<string, unknown>>;
+  throw refuse("--input takes an object, the whole input of the call", approve.usage, { got: given });
 }
 
 function idIn({ positionals }: Arguments): string {
