@@ -56,7 +56,7 @@ const fail = defineAgent({
 });
 
 beforeAll(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet({ config: { mcp: { deleteSessions: true, agentTools: true } } });
   await fleet.runner({ agents: [greet, deploy, talk, hold, fail], graceMs: 0 });
 });
