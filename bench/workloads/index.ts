@@ -7,6 +7,7 @@ import { fleet } from "./fleet.ts";
 import { growth } from "./growth.ts";
 import { herd } from "./herd.ts";
 import { install } from "./install.ts";
+import { localStack } from "./local-stack.ts";
 import { parallel } from "./parallel.ts";
 import { parked } from "./parked.ts";
 import { parking } from "./parking.ts";
@@ -34,4 +35,5 @@ export const WORKLOADS: readonly Workload[] = [
   tracing,
   budgets,
   growth,
+  localStack,
 ];
