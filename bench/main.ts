@@ -8,43 +8,9 @@ import { HoldfastError, toHoldfastError, UsageError } from "@holdfast/core";
 import { exitCodeOf, makeLine, toJsonLine, toTable, type Line } from "./line.ts";
 import { readOptions, USAGE, type Options } from "./options.ts";
 import { provideServer } from "./postgres.ts";
-import type { Bench, Workload } from "./workload.ts";
-import { budgets, tracing } from "./workloads/additions.ts";
-import { agentTurns } from "./workloads/agent-turns.ts";
-import { families } from "./workloads/families.ts";
-import { fleet } from "./workloads/fleet.ts";
-import { growth } from "./workloads/growth.ts";
-import { herd } from "./workloads/herd.ts";
-import { install } from "./workloads/install.ts";
-import { parallel } from "./workloads/parallel.ts";
-import { parked } from "./workloads/parked.ts";
-import { parking } from "./workloads/parking.ts";
-import { restart } from "./workloads/restart.ts";
-import { sequential } from "./workloads/sequential.ts";
-import { sessions } from "./workloads/sessions.ts";
-import { signals } from "./workloads/signals.ts";
-import { streams } from "./workloads/streams.ts";
-import { turns } from "./workloads/turns.ts";
+import type { Bench } from "./workload.ts";
+import { WORKLOADS } from "./workloads/index.ts";
 
-const WORKLOADS: readonly Workload[] = [
-  sequential,
-  parallel,
-  sessions,
-  signals,
-  families,
-  restart,
-  parked,
-  parking,
-  turns,
-  fleet,
-  streams,
-  herd,
-  install,
-  tracing,
-  budgets,
-  agentTurns,
-  growth,
-];
 /** Linux's number of a file system in memory, where syncing costs nothing. */
 const TMPFS = 0x01021994;
 

@@ -1,9 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, streams, crash-points, postgres,
-//                             simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, page, bench,
-//                             mutants
+//   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
+//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp,
+//                             external-agents, page, bench, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -19,6 +19,7 @@
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
+//   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
 //   -- postgres --restarts N    deaths of a PostgreSQL server under 10,000 sessions (200 by default). Then the crash scenarios and
 //                              all tests run over a server whose transactions are SERIALIZABLE
 //   -- fleet-kills --kills N --restarts N --sessions N
@@ -50,6 +51,7 @@ const { values, positionals } = readArguments(
     from: { type: "string" },
     minutes: { type: "string" },
     restarts: { type: "string" },
+    runs: { type: "string" },
     sessions: { type: "string" },
     seed: { type: "string" },
   },
@@ -63,6 +65,7 @@ const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
 const restarts = readWhole("restarts", values.restarts ?? "200");
+const runs = readWhole("runs", values.runs ?? "10000");
 const sessions = readWhole("sessions", values.sessions ?? "300");
 const firstSeed = values.from === undefined ? otherSeed() : readWhole("from", values.from, 0);
 const nemesisSeed = readWhole("seed", values.seed ?? String(Date.now() % FIRST_SEEDS.most));
@@ -90,10 +93,11 @@ const CAMPAIGNS: readonly Campaign[] = [
     name: "kills",
     run: () =>
       runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up`,
+        `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
         [
           "packages/holdfast/src/behaviour/local-give-up.test.ts",
           "packages/holdfast/src/behaviour/kill.test.ts",
+          "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
           "examples/01-coding-agent/kill.test.ts",
           "packages/holdfast/src/behaviour/external-tree.test.ts",
         ],
@@ -119,6 +123,15 @@ const CAMPAIGNS: readonly Campaign[] = [
       ),
   },
   { name: "stack-kills", run: killStack },
+  {
+    name: "orphans",
+    run: () =>
+      runTests(
+        `${runs} runs of executors that leave a daemon, half of them cancelled: 0 processes, 0 zombies and no descriptor, timer or listener are left`,
+        ["packages/runner/src/executors/executor-leftovers.test.ts"],
+        { HOLDFAST_RUNS: String(runs) },
+      ),
+  },
   {
     name: "streams",
     run: () =>
@@ -195,6 +208,18 @@ const CAMPAIGNS: readonly Campaign[] = [
       runTests("MCP servers that others wrote, over standard input and HTTP", [
         "packages/agents/src/capabilities/mcp-others.test.ts",
       ]),
+  },
+  {
+    name: "external-agents",
+    run: () =>
+      runTests(
+        "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",
+        [
+          "packages/agents/src/external-agents/adapters.test.ts",
+          "packages/holdfast/src/behaviour/external-agents.test.ts",
+        ],
+        { HOLDFAST_KILLS: "50" },
+      ),
   },
   {
     name: "page",

@@ -23,8 +23,7 @@ import type { Bench, Workload } from "../workload.ts";
 /** The tokens that the model reads in one call. A boundary is made about every 40 turns. */
 const WINDOW = 60_000;
 const LINES = "0123456789abcdef\n".repeat(120);
-const AGENT =
-  "---\nname: reader\ndescription: Reads files.\nmaxTurns: 10000\n---\nYou read files.\n";
+const AGENT = "---\nname: reader\ndescription: Reads files.\nmaxTurns: 10000\n---\nYou read files.\n";
 
 export const agentTurns: Workload = {
   id: "agent-turns",

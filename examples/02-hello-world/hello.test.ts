@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./hello.ts", import.meta.url).pathname;
+const FILE = "hello.ts";
 
 describe("hello world", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   test("the agent greets on standard output only", async () => {
@@ -29,6 +30,6 @@ describe("hello world", () => {
   });
 
   test("a durable agent takes at most 12 lines", () => {
-    expect(readFileSync(FILE, "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(12);
+    expect(readFileSync(project.path(FILE), "utf8").trimEnd().split("\n").length).toBeLessThanOrEqual(12);
   });
 });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./compare.ts", import.meta.url).pathname;
+const FILE = "compare.ts";
 
 interface Event {
   readonly type: string;
@@ -11,7 +12,7 @@ interface Event {
 
 describe("parallel tasks", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   test("three tasks run at once, and the race is won by the timer", async () => {

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./report.ts", import.meta.url).pathname;
+const FILE = "report.ts";
 const INPUT = '{"topic": "bees", "thinkMs": 3600000}';
 
 describe("supervised", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   const progress = async () => (await project.json<{ progress?: { done: number } }>("show", "r")).progress;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./family.ts", import.meta.url).pathname;
+const FILE = "family.ts";
 const REMARKS = ["a", "b", "c", "d", "e"].map((name) => `${name}.ts: fine`);
 
 interface AccountView {
@@ -12,7 +13,7 @@ interface AccountView {
 
 describe("a family with one budget", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   test("the tree never exceeds its budget, ends with exit code 9, and continues after a raise", async () => {

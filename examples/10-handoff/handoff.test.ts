@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./handoff.ts", import.meta.url).pathname;
+const FILE = "handoff.ts";
 
 interface Listed {
   readonly sessionId: string;
@@ -13,7 +14,7 @@ interface Listed {
 
 describe("handing over", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   const named = async (name: string) =>

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./escalation.ts", import.meta.url).pathname;
+const FILE = "escalation.ts";
 
 describe("escalation", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project({ fromSources: true })));
+  beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
   test.each([

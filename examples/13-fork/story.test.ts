@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const FILE = new URL("./story.ts", import.meta.url).pathname;
+const FILE = "story.ts";
 const README = new URL("./README.md", import.meta.url);
 
 describe("a story, told in two ways", () => {
   let project: Project;
   beforeEach(async () => {
-    project = new Project({ fromSources: true });
+    project = exampleProject(import.meta.url);
     const first = await project.run("run", FILE, "--session", "tale", "--input", '{"hero": "Ada"}');
     expect(JSON.parse(first.stdout)).toEqual(["Ada sets out.", "Ada gets lost.", "Ada comes home."]);
   });

@@ -1,14 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
+import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
-const V1 = new URL("./counter-v1.ts", import.meta.url).pathname;
-const V2 = new URL("./counter-v2.ts", import.meta.url).pathname;
+const V1 = "counter-v1.ts";
+const V2 = "counter-v2.ts";
 
 describe("typed state", () => {
   let project: Project;
   beforeEach(async () => {
-    project = new Project({ fromSources: true });
+    project = exampleProject(import.meta.url);
     await project.run("run", V1, "--session", "w", "--park");
     for (const word of ["tea", "milk", "tea"]) await say(word, V1);
   });
@@ -26,9 +27,7 @@ describe("typed state", () => {
   });
 
   test("without a migration it is paused, and the old code goes on", async () => {
-    const source = readFileSync(V2, "utf8")
-      .replace(/\n {4}migrate:.*/, "")
-      .replace("./counter-v1.ts", V1);
+    const source = readFileSync(project.path(V2), "utf8").replace(/\n {4}migrate:.*/, "");
     writeFileSync(project.path("v3.ts"), source);
     const refused = await say("stop", project.path("v3.ts"));
     expect(refused).toMatchObject({ code: 11, stderr: expect.stringContaining("version 1") });

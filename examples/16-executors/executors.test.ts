@@ -8,7 +8,7 @@ const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   for (const part of ["executors", "profiles"])
     cpSync(`${FOLDER}${part}`, project.path(part), { recursive: true });
 });

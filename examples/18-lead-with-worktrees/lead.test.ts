@@ -1,17 +1,10 @@
 // The agent files of this example, run by the command over a scripted model server and a real repository.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
+import { ModelProject } from "../../packages/holdfast/src/testing/model-project.ts";
 
 const AGENTS = new URL("./agents", import.meta.url).pathname;
 /** The file that each of the three agents writes. */
@@ -21,14 +14,11 @@ const FILES = {
   "You write the documentation": ["README.md", "It greets politely.\n"],
 } as const;
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
+let project: ModelProject;
 
 beforeEach(async () => {
-  project = new Project({ fromSources: true });
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  server = await startScriptedModelServer({ script });
+  project = await ModelProject.open();
+  project.script = script;
   writeFileSync(project.path("greet.txt"), "Hi\n");
   writeFileSync(project.path(".gitignore"), ".holdfast/\n");
   git("init", "--quiet", "--initial-branch=main");
@@ -39,24 +29,14 @@ beforeEach(async () => {
   cpSync(AGENTS, project.path(".holdfast/agents"), { recursive: true });
 });
 
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
 function git(...args: readonly string[]): string {
   return execFileSync("git", args, { cwd: project.folder, encoding: "utf8" });
 }
 
-const start = (...args: string[]) =>
-  project.start(args, {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  });
-
 async function ran(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await start(...args).finished;
+  const { code, stdout, stderr } = await project.run(...args);
   expect(code, stderr).toBe(0);
   return stdout;
 }
@@ -87,12 +67,13 @@ function script({ system, messages }: Conversation): Reply {
 
 test("three agents work in worktrees, the lead merges them over a kill, and a person takes the result over", async () => {
   await ran("agents", "trust");
-  const running = start("run", "lead", "Make the greeting polite.", "--session", "greeting");
+  const args = ["run", "lead", "Make the greeting polite.", "--session", "greeting"];
+  const running = project.start(args, { stdin: "" });
   await running.says("tool: Done.");
   running.kill("SIGKILL");
   await running.finished;
   expect(readFileSync(project.path("greet.txt"), "utf8")).toBe("Hi\n");
-  await start("resume", "greeting").finished; // It may have ended before the kill.
+  await project.run("resume", "greeting"); // It may have ended before the kill.
   expect(await ran("result", "greeting")).toBe("The greeting is polite.\n");
 
   await ran("merge", "greeting");

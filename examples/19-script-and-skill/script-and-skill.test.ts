@@ -26,7 +26,7 @@ describe("an agent file with a script and a skill", () => {
   let server: ScriptedModelServer;
   let last: Conversation | undefined;
   beforeEach(async () => {
-    project = new Project({ fromSources: true });
+    project = new Project();
     for (const folder of [".holdfast/agents", ".holdfast/scripts", ".agents"])
       cpSync(fileURLToPath(new URL(folder, import.meta.url)), project.path(folder), { recursive: true });
     server = await startScriptedModelServer({
@@ -44,7 +44,7 @@ describe("an agent file with a script and a skill", () => {
 
   test("the agent reads the skill, and shortens its text until the script is content", async () => {
     const env = { HOME: project.path("home"), HOLDFAST_SCRIPTED_MODEL_URL: server.url };
-    const run = (...args: string[]) => project.start(args, { stdin: "", env }).finished;
+    const run = (...args: string[]) => project.finish(args, { stdin: "", env });
     expect((await run("agents", "trust")).stdout).toContain("its 1 skill and 1 script");
     const request = "At most 8 words about our lamp.";
     const { code, stdout, stderr } = await run("run", "writer", request, "--session", "lamp");

@@ -157,6 +157,11 @@ describe("before the first call", () => {
       /no URL of http or https without a user name/,
     ],
     ["a placeholder without a value", "https://example.org/${NOTHING}", /\$\{NOTHING\} has no value/],
+    [
+      "a placeholder of Holdfast's own token",
+      "https://example.org/${env.HOLDFAST_TOKEN:-x}",
+      /\$\{env\.HOLDFAST_TOKEN:-x\} names a variable of Holdfast itself/,
+    ],
   ])("%s fails the session with its reason", async (_what, url, message) => {
     await expect(use([], { type: "http", url, headers: {} })).rejects.toThrow(message);
   });

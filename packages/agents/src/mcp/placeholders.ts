@@ -2,6 +2,7 @@
 //
 //   placeholders-1. A placeholder without a value is an error that names it. A server never gets the placeholder itself, nor an empty text.
 //   placeholders-2. A value is not filled in again: a `${` inside a value has no meaning.
+//   placeholders-3. A variable of Holdfast itself (`HOLDFAST_TOKEN`) is refused, because some of them are its credentials.
 //
 // `${NAME}`, `${env.NAME}` and `${env:NAME}` are variables. `${NAME:-text}` has a text for when there is no value. `${runtime.session_id}` is
 // the session, and `${workspaceFolder}` the folder it works in.
@@ -17,15 +18,21 @@ export interface PlaceholderValues {
   readonly folder: string;
 }
 
+const OWN_VARIABLE = /^(?:env[.:])?HOLDFAST_/i;
 const PLACEHOLDER = /\$\{([^{}]*)\}/g;
 
 /**
  * @param at the place of the text, for the error.
- * @throws HoldfastError `config_invalid` (placeholders-1)
+ * @throws HoldfastError `config_invalid` (placeholders-1, placeholders-3)
  */
 export function fillPlaceholders(text: string, values: PlaceholderValues, at: string): string {
   return text.replaceAll(PLACEHOLDER, (whole, inside: string) => {
     const [, name = "", fallback] = /^(.*?)(?::-(.*))?$/s.exec(inside.trim()) ?? [];
+    if (OWN_VARIABLE.test(name))
+      throw new HoldfastError(
+        "config_invalid",
+        `${at}: the placeholder ${whole} names a variable of Holdfast itself, which no server gets; use another variable`,
+      );
     const value = valueOf(name, values) ?? fallback;
     if (value !== undefined && value !== "") return value;
     // A failed task records the message alone.

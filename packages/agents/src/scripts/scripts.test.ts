@@ -2,11 +2,14 @@
 
 import { spawnSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -102,6 +105,38 @@ test("a script of the project hides one of the user, and versions of two project
   });
   rollbackScript(find("good"), content.hash, places);
   expect(find("good").current).toBe(content.hash);
+});
+
+async function writeInto(name: string): Promise<string> {
+  const { content, manifest } = push(name);
+  const workspace = await new Sandboxes().open(places.project);
+  try {
+    return await writeScript(workspace, manifest, content);
+  } finally {
+    await workspace.dispose();
+  }
+}
+
+test("a link at the place where scripts are written is refused, and nothing is written through it", async () => {
+  writeBad({}, "good");
+  const elsewhere = join(folder, "elsewhere");
+  for (const path of [elsewhere, join(places.project, ".agent-orchestrator")]) mkdirSync(path);
+  symlinkSync(elsewhere, join(places.project, ".agent-orchestrator/scripts"));
+  await expect(writeInto("good")).rejects.toMatchObject({ code: "policy_denied" });
+  expect(readdirSync(elsewhere)).toEqual([]);
+});
+
+test("a script with setuid that all may write is kept and written without either", async () => {
+  writeBad({}, "good");
+  chmodSync(join(places.project, ".holdfast/scripts/good/main.sh"), 0o4777);
+  await writeInto("good");
+  const written = ["data/scripts", "work/.agent-orchestrator"].flatMap((below) =>
+    readdirSync(join(folder, below), { recursive: true, encoding: "utf8" })
+      .map((path) => statSync(join(folder, below, path)))
+      .filter((stats) => stats.isFile()),
+  );
+  expect(written.length).toBeGreaterThan(4);
+  expect(written.filter(({ mode }) => (mode & 0o7022) !== 0)).toEqual([]);
 });
 
 describe("a push is refused, and makes no version", () => {

@@ -116,6 +116,31 @@ test("a run that a hard cancel ended is answered at once, and once more after it
   expect(await runsOf(fleet, `?status=ended&sessionId=${sessionId}`)).toMatchObject([run]);
 });
 
+test("defect 5.2 g: a cancel stops the session at the runner that holds it now, and not its run that has ended", async () => {
+  const fleet = await open();
+  const [first, second] = [await fleet.runner(), await fleet.runner()];
+  const sessionId = await fleet.admin.start();
+  const [ended] = (await first.poll({ free: 1 })).claims;
+  await first.release(ended!);
+  expect((await second.poll({ free: 1 })).claims).toHaveLength(1);
+  await fleet.admin.post(`/v1/sessions/${sessionId}/cancel`, { mode: "hard" });
+  expect((await second.poll({ free: 0 })).commands).toMatchObject([{ type: "stop", sessionId }]);
+  expect((await first.poll({ free: 0, waitMs: 0 })).commands).toEqual([]);
+});
+
+test("defect 5.2 m: a session of a runner that deregisters goes to another, and a late report changes nothing", async () => {
+  const fleet = await open();
+  const [first, second] = [await fleet.runner(), await fleet.runner()];
+  const sessionId = await fleet.admin.start();
+  const [claim] = (await first.poll({ free: 1 })).claims;
+  await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
+  const [successor] = (await second.poll({ free: 1 })).claims;
+  expect(successor!.token).toBeGreaterThan(claim!.token);
+  await first.complete(claim!, "late").catch(() => "refused"); // Its token is gone, too.
+  await second.complete(successor!, "right");
+  expect((await fleet.admin.get(`/v1/sessions/${sessionId}/result`)).body.output).toBe("right");
+});
+
 test("a run whose claim passed on is lost, and a run that there never was is not found", async () => {
   const before = await open();
   const { storage } = before;

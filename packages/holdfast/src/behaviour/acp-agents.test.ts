@@ -12,7 +12,7 @@ afterEach(() => project.dispose());
 
 const start = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
   project.startHere(args, env);
-const run = (...args: string[]): Promise<Finished> => start(args).finished;
+const run = (...args: string[]): Promise<Finished> => project.finishHere(args);
 
 test("run opencode records its conversation, and its cost is unknown", async () => {
   const { code, stdout, stderr } = await run("run", "opencode", "think write:a.txt", "--session", "s");

@@ -68,7 +68,7 @@ export default defineAgent({ name: "strict", input: schema, run: async (_, input
 describe("telling", () => {
   let project: Project;
   beforeEach(() => {
-    project = new Project();
+    project = new Project({ eachAsProcess: true });
     for (const [name, text] of Object.entries(AGENTS)) writeFileSync(project.path(name), text);
   });
   afterEach(() => project.dispose());

@@ -1,50 +1,22 @@
 // Agents without code, run by the real command against a scripted model server.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Project } from "../testing/holdfast-process.ts";
+import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
-/** Waited for before each reply of the model. */
-let script: (conversation: Conversation) => Reply;
+let project: ModelProject;
 
 beforeEach(async () => {
-  project = new Project();
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  server = await startScriptedModelServer({ script: (conversation) => script(conversation) });
+  project = await ModelProject.open();
   mkdirSync(project.path(".holdfast/agents"), { recursive: true });
   writeFileSync(project.path("value.txt"), "one\n");
 });
 
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
-const start = (...args: string[]) =>
-  project.start(args, {
-    stdin: "",
-    env: {
-      HOME: home,
-      XDG_DATA_HOME: undefined,
-      HOLDFAST_SCRIPTED_MODEL_URL: server.url,
-    },
-  });
-const run = (...args: string[]) => start(...args).finished;
-
-const repliesOf = ({ messages }: Conversation): number =>
-  messages.filter(({ role }) => role === "assistant").length;
+const start = (...args: string[]) => project.start(args, { stdin: "" });
+const run = (...args: string[]) => project.run(...args);
 
 function write(name: string, frontMatter: string, prompt = "You help."): void {
   writeFileSync(
@@ -55,7 +27,7 @@ function write(name: string, frontMatter: string, prompt = "You help."): void {
 
 test("an agent file of a project runs by its name once the user trusts the project", async () => {
   write("reader", "tools: Read\n");
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "read_file", input: { path: "value.txt" } }] }
       : { text: "It says one." };
@@ -71,7 +43,7 @@ test("an agent file of a project runs by its name once the user trusts the proje
 
 test("a file is run by its path, and a change waits for an approval without a process", async () => {
   write("writer", "");
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "new\n" } }] }
       : { text: "Written." };
@@ -88,7 +60,7 @@ test("a file is run by its path, and a change waits for an approval without a pr
 test("an answer for the session or the project is kept as a rule, which can be revoked", async () => {
   write("runner", "tools: [Bash]\n", "You run what you are told.");
   const commands = ["echo one", "echo one", "echo two", "echo two; echo three"];
-  script = (conversation) => {
+  project.script = (conversation) => {
     const command = commands[repliesOf(conversation)];
     return command === undefined ? { text: "Ran." } : { toolCalls: [{ name: "shell", input: { command } }] };
   };
@@ -126,7 +98,7 @@ test("an answer for the session or the project is kept as a rule, which can be r
 test("an agent that is killed between its tool call and its answer continues without the call", async () => {
   write("counter", 'holdfast:\n  approvals:\n    allow: ["shell(echo:*)"]\n', "You count.");
   let asked = 0;
-  script = (conversation) => {
+  project.script = (conversation) => {
     asked++;
     return repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "shell", input: { command: "echo counted" } }] }
@@ -154,7 +126,7 @@ test("an agent of a file starts an agent of another file and one of its own file
     "You lead.",
   );
   write("helper", "tools: Read\n", "You help.");
-  script = (conversation) => {
+  project.script = (conversation) => {
     if (conversation.system.includes("You help.")) return { text: "helped" };
     const isFirst = repliesOf(conversation) === 0;
     if (conversation.system.includes("You check."))
@@ -181,7 +153,7 @@ test("tasks of the project are tools of an agent file once the project is truste
     project.path("tasks.ts"),
     'import { defineTask } from "holdfast";\nexport const greet = defineTask({ name: "greet", run: (name) => `hello ${name}` });\n',
   );
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "task__greet", input: { input: "Ada" } }] }
       : { text: conversation.messages.at(-1)!.toolResults[0]!.text };
@@ -199,7 +171,7 @@ test("AGENTS.md reaches the model once the project is trusted, and is reported u
   write("reader", "tools: Read\n");
   writeFileSync(project.path("AGENTS.md"), "Answer in French.\n");
   const prompts: string[] = [];
-  script = ({ system }) => {
+  project.script = ({ system }) => {
     prompts.push(system);
     return { text: "Oui." };
   };
@@ -239,10 +211,10 @@ const SHELL = "holdfast:\n  approvals:\n    allow: [Bash]\n";
 
 test("commands of an agent in the virtual sandbox work on the folder and on nothing else", async () => {
   write("boxed", `${SHELL}  sandbox: virtual\n`);
-  const outside = join(home, "outside");
-  writeFileSync(join(home, "credentials"), "canary");
-  const command = `tr a-z A-Z < value.txt > upper.txt; cat ${home}/credentials; echo x > ${outside}; env; cat upper.txt`;
-  script = (conversation) =>
+  const outside = join(project.home, "outside");
+  writeFileSync(join(project.home, "credentials"), "canary");
+  const command = `tr a-z A-Z < value.txt > upper.txt; cat ${project.home}/credentials; echo x > ${outside}; env; cat upper.txt`;
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "shell", input: { command } }] }
       : { text: JSON.stringify(conversation.messages.at(-1)) };
@@ -257,7 +229,7 @@ test("commands of an agent in the virtual sandbox work on the folder and on noth
 
 test("a session that waits in a sandbox continues in the same sandbox in another process", async () => {
   write("boxed", "holdfast:\n  sandbox: virtual\n");
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt; uname -a >> host.txt" } }] }
       : { text: "Done." };
@@ -274,31 +246,35 @@ test("a session that waits in a sandbox continues in the same sandbox in another
 
 test("SANDBOX_TYPE and SANDBOX_ROOT_DIR choose the sandbox and the folder of an agent that names none", async () => {
   write("plain", SHELL);
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "shell", input: { command: "hostname > host.txt" } }] }
       : { text: "Done." };
   await run("agents", "trust");
-  const env = { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url };
-  const { code, stderr } = await project.start(["run", "plain", "Work."], {
+  const env = {
+    HOME: project.home,
+    XDG_DATA_HOME: undefined,
+    HOLDFAST_SCRIPTED_MODEL_URL: project.server.url,
+  };
+  const { code, stderr } = await project.finish(["run", "plain", "Work."], {
     stdin: "",
     env: { ...env, SANDBOX_TYPE: "virtual", SANDBOX_ROOT_DIR: "work/space" },
-  }).finished;
+  });
   expect(code, stderr).toBe(0);
   expect(readFileSync(project.path("work/space/host.txt"), "utf8")).toBe("localhost\n");
 });
 
 test("without a model the error says which variables to set", async () => {
   write("reader", "tools: Read\n");
-  const { code, stderr } = await project.start(["run", ".holdfast/agents/reader.md", "hi"], {
+  const { code, stderr } = await project.finish(["run", ".holdfast/agents/reader.md", "hi"], {
     stdin: "",
     env: {
-      HOME: home,
+      HOME: project.home,
       HOLDFAST_SCRIPTED_MODEL_URL: undefined,
       ANTHROPIC_API_KEY: undefined,
       OPENAI_API_KEY: undefined,
     },
-  }).finished;
+  });
   expect(code).not.toBe(0);
   expect(stderr).toContain("no model is configured");
   expect(stderr).toContain("OPENAI_BASE_URL");

@@ -200,8 +200,7 @@ describe("agent files that are wrong", () => {
     symlinkSync("circle.md", project.path(".holdfast/agents/circle.md"));
     symlinkSync("/", project.path(".holdfast/agents/root"));
     spawnSync("mkfifo", [project.path(".holdfast/agents/pipe.md")]);
-    const list = await project.start(["agents", "check", "--json"], { stdin: "", env: { HOME: undefined } })
-      .finished;
+    const list = await project.finish(["agents", "check", "--json"], { stdin: "", env: { HOME: undefined } });
     checked = new Map(
       (JSON.parse(list.stdout) as { agents: Checked[] }).agents.map((file) => [file.name, file]),
     );

@@ -312,8 +312,7 @@ describe("bad input", () => {
     "a URL that is none is named by its variable and by its flag, before a token is missed: %s",
     async (words) => {
       const args = words.split(" ");
-      const variable = await project.start(args, { env: { HOLDFAST_URL: "localhost:8765" }, stdin: "" })
-        .finished;
+      const variable = await project.finish(args, { env: { HOLDFAST_URL: "localhost:8765" }, stdin: "" });
       expectError(variable, 2, "E_USAGE", ["HOLDFAST_URL is not the address", "say http://localhost:8765"]);
       const flag = await project.run(...args, "--url", "ftp://fleet.example");
       expectError(flag, 2, "E_USAGE", ["--url is not the address", "not ftp"]);

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 180_000 };
 
 let project: Project;
 let server: ScriptedModelServer;
@@ -45,7 +45,7 @@ function write(name: string, frontMatter: string): void {
 const AGENT_FILE = ".holdfast/agents/helper.md";
 const requestsOf = ({ messages }: Conversation) => messages.filter(({ role }) => role === "user");
 const lastOf = ({ messages }: Conversation) => JSON.stringify(messages.at(-1));
-const run = (args: readonly string[], stdin = "") => project.start(args, { env, stdin }).finished;
+const run = (args: readonly string[], stdin = "") => project.finish(args, { env, stdin });
 const open = (...args: string[]): HoldfastProcess => project.start(args, { env });
 
 /** Asks for a call that appends a line to a file, once. */
@@ -100,10 +100,9 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
 
   /** At a coordinator the claim of a dead process lasts as long as its lease. */
   async function released(sessionId: string): Promise<void> {
-    for (;;) {
-      const { stdout } = await run(["runs", "--session", sessionId, "--json", ...where]);
-      if (!stdout.includes('"claimed"')) return;
-    }
+    const isReleased = async (): Promise<boolean> =>
+      !(await run(["runs", "--session", sessionId, "--json", ...where])).stdout.includes('"claimed"');
+    await vi.waitUntil(isReleased, { timeout: 60_000, interval: 500 });
   }
 });
 

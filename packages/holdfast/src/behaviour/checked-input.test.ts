@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 const run = (...args: string[]) =>
-  project.start(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } }).finished;
+  project.finish(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
 
 const SCHEMA = `{ type: object, properties: { topic: { type: string }, level: { enum: [low, high] } }, required: [topic], additionalProperties: false }`;
 

@@ -467,11 +467,11 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
 
   test("no colours, marks or width where they are not wanted", async () => {
     const env = { LANG: "C", NO_COLOR: "1", COLUMNS: "20" };
-    const { code, stdout, stderr } = await project.start(["run", "flaky.ts"], { env, stdin: "" }).finished;
+    const { code, stdout, stderr } = await project.finish(["run", "flaky.ts"], { env, stdin: "" });
     expect(code).toBe(1);
     // oxlint-disable-next-line no-control-regex -- plain ASCII is what is asked for.
     expect(stdout + stderr).toMatch(/^[\u0009\u000a\u0020-\u007e]*$/);
-    const coloured = await project.start(["list"], { env: { FORCE_COLOR: "1" }, stdin: "" }).finished;
+    const coloured = await project.finish(["list"], { env: { FORCE_COLOR: "1" }, stdin: "" });
     expect(coloured.code).toBe(0);
   });
 

@@ -39,7 +39,12 @@ class Machine extends Project {
   }
 
   holdfast(line: string, env: Record<string, string> = {}): Promise<Finished> {
-    return this.shell(`cd work && holdfast ${line}`, { env: { ...this.env, ...env } });
+    const options = { env: { ...this.env, ...env } };
+    if (line.includes("<")) return this.shell(`cd work && holdfast ${line}`, options);
+    const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+      ([, one, two, plain]) => one ?? two ?? plain!,
+    );
+    return this.finish(words, { ...options, folder: "work" });
   }
 }
 

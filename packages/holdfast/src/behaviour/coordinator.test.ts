@@ -307,16 +307,16 @@ describe("holdfast token", () => {
     expect((await project.run("token")).code).toBe(2);
     const { stdout: ada } = await project.run("token", "create", "ada", ...as, ...own);
     const env = { HOLDFAST_TOKEN: ada.trim(), HOLDFAST_URL: coordinator.url };
-    const asUser = await project.start(["token", "list"], { env, stdin: "" }).finished;
+    const asUser = await project.finish(["token", "list"], { env, stdin: "" });
     expect([asUser.code, asUser.stderr]).toEqual([
       5,
       expect.stringContaining("at: the token in HOLDFAST_TOKEN"),
     ]);
     expect(asUser.stderr).toMatch(/expected: a token of kind admin\n  fix: .*admin-token.*--kind admin/);
-    const asNobody = await project.start(["list"], {
+    const asNobody = await project.finish(["list"], {
       env: { ...env, HOLDFAST_URL: "localhost:1" },
       stdin: "",
-    }).finished;
+    });
     expect([asNobody.code, asNobody.stderr]).toEqual([2, expect.stringContaining("at: HOLDFAST_URL")]);
     expect(asNobody.stderr).toContain("say http://localhost:1");
   });

@@ -29,7 +29,7 @@ async function doctor(
   env: Readonly<Record<string, string | undefined>> = {},
   ...args: string[]
 ): Promise<Finished & { readonly checks: Found }> {
-  const finished = await project.start(["doctor", "--json", ...args], { stdin: "", env }).finished;
+  const finished = await project.finish(["doctor", "--json", ...args], { stdin: "", env });
   const { checks } = JSON.parse(finished.stdout) as { checks: readonly { readonly subject: string }[] };
   const bySubject = checks.map((check) => [check.subject, check] as const);
   return { ...finished, checks: Object.fromEntries(bySubject) as unknown as Found };

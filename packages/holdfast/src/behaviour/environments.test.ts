@@ -1,39 +1,18 @@
 // Environments through the real command: the order of their values, what reaches a command, secrets that leave no trace, and bad input.
 
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
-import { Project } from "../testing/holdfast-process.ts";
+import { ModelProject } from "../testing/model-project.ts";
 
 const CANARY = "canary-5501-token-value";
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
-let script: (conversation: Conversation) => Reply;
+let project: ModelProject;
 
 beforeEach(async () => {
-  project = new Project();
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  server = await startScriptedModelServer({ script: (conversation) => script(conversation) });
-  script = ({ messages }) =>
+  project = await ModelProject.open();
+  project.script = ({ messages }) =>
     messages.some(({ role }) => role === "assistant")
       ? { text: "Done." }
       : {
@@ -49,11 +28,7 @@ beforeEach(async () => {
         };
 });
 
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
 function writeAgent(fields: string): void {
   mkdirSync(project.path(".holdfast/agents"), { recursive: true });
@@ -62,12 +37,7 @@ function writeAgent(fields: string): void {
     `---\nname: deployer\ndescription: Deploys.\nholdfast:\n  approvals:\n    allow: [shell]\n${fields}---\nYou deploy.\n`,
   );
 }
-const start = (env: Readonly<Record<string, string | undefined>>, args: readonly string[]) =>
-  project.start([...args], {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url, ...env },
-  });
-const run = (...args: string[]) => start({}, args).finished;
+const run = (...args: string[]) => project.run(...args);
 const AGENT = ".holdfast/agents/deployer.md";
 
 /** Every file below a folder, as one text. */
@@ -101,7 +71,7 @@ test("base, environments in order and the call are merged, and only declared var
   expect(logs).toContain("API_URL=first");
   expect(logs).toContain("REGION=third");
   expect(logs).not.toContain("OTHER=");
-  const { system } = server.requests[0]?.conversation ?? { system: "" };
+  const { system } = project.server.requests[0]?.conversation ?? { system: "" };
   expect(system).toContain("API_URL, REGION, API_MODE");
   expect(system).not.toContain("a=b");
 });
@@ -111,9 +81,10 @@ test("a secret reaches the command that declares it, and no record, output or pr
   expect((await run("env", "set", "staging", "TOKEN", "--secret")).code).toBe(0);
   const missing = await run("run", AGENT, "go", "--session", "s");
   expectError(missing, 5, "E_SECRET_MISSING", ["the secret TOKEN is missing"]);
-  expect(server.requests).toHaveLength(0);
-  const { code, stdout, stderr } = await start({ TOKEN: CANARY }, ["run", AGENT, "go", "--session", "s"])
-    .finished;
+  expect(project.server.requests).toHaveLength(0);
+  const { code, stdout, stderr } = await project.finish(["run", AGENT, "go", "--session", "s"], {
+    env: { TOKEN: CANARY },
+  });
   expect(code, stderr).toBe(0);
   expect(readFileSync(project.path("token.txt"), "utf8")).toBe(`${CANARY}\n`);
   rmSync(project.path("token.txt"));
@@ -121,22 +92,16 @@ test("a secret reaches the command that declares it, and no record, output or pr
   expect(shown.stdout).toMatch(/TOKEN +\(secret\)/);
   const logs = (await run("logs", "s")).stdout;
   expect(logs).toContain("[secret]");
-  const bodies = JSON.stringify(server.requests.map(({ body }) => body));
-  for (const text of [stdout, stderr, logs, bodies, everything(project.path(".")), everything(home)])
+  const bodies = JSON.stringify(project.server.requests.map(({ body }) => body));
+  for (const text of [stdout, stderr, logs, bodies, everything(project.path(".")), everything(project.home)])
     expect(text).not.toContain(CANARY);
 });
 
 test("a variable of this process that is not declared does not reach a command", async () => {
   writeAgent("  variables: [REGION]\n");
-  const { code } = await start({ API_KEY_OF_PROCESS: "inherited" }, [
-    "run",
-    AGENT,
-    "go",
-    "--session",
-    "p",
-    "--env",
-    "REGION=eu",
-  ]).finished;
+  const { code } = await project.finish(["run", AGENT, "go", "--session", "p", "--env", "REGION=eu"], {
+    env: { API_KEY_OF_PROCESS: "inherited" },
+  });
   expect(code).toBe(0);
   expect((await run("logs", "p")).stdout).not.toContain("inherited");
 });
@@ -168,7 +133,7 @@ test("env list, show and delete show what is set", async () => {
 
 describe("bad input is refused before a session or a model call", () => {
   const file = (text: string) => (): void => {
-    const path = join(home, ".local/share/holdfast/environments.json");
+    const path = join(project.home, ".local/share/holdfast/environments.json");
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, text, { mode: 0o600 });
   };
@@ -341,13 +306,13 @@ describe("bad input is refused before a session or a model call", () => {
     const finished = await run(...args);
     expectError(finished, exit, code, says);
     expect(finished.stderr).not.toContain(CANARY);
-    expect(server.requests).toHaveLength(0);
+    expect(project.server.requests).toHaveLength(0);
     expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
   });
 
   test("a file of environments that others may write", async () => {
     file('{"environments":{}}')();
-    chmodSync(join(home, ".local/share/holdfast/environments.json"), 0o666);
+    chmodSync(join(project.home, ".local/share/holdfast/environments.json"), 0o666);
     expectError(await run("env", "list"), 3, "E_CONFIG_INVALID", ["other users may write it"]);
   });
 });

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ANTHROPIC_KEY, ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
 
-const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 4);
+/** The external-agents campaign makes more of them. */
+const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 2);
 
 let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));
@@ -14,7 +15,7 @@ afterEach(() => project.dispose());
 
 const start = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
   project.startHere(args, env);
-const run = (...args: string[]): Promise<Finished> => start(args).finished;
+const run = (...args: string[]): Promise<Finished> => project.finishHere(args);
 
 test("run claude-code works in the current folder, and its conversation reads as one of ours", async () => {
   const { code, stdout, stderr } = await run("run", "claude-code", "think write:a.txt", "--session", "s");
@@ -39,8 +40,9 @@ test("run claude-code works in the current folder, and its conversation reads as
 });
 
 test("the program gets its key and nothing else of the user's environment, and the key is not recorded", async () => {
-  const { code, stderr } = await start(["run", "claude-code", "env", "--session", "s"], { GITHUB_TOKEN: "t" })
-    .finished;
+  const { code, stderr } = await project.finishHere(["run", "claude-code", "env", "--session", "s"], {
+    GITHUB_TOKEN: "t",
+  });
   expect(code, stderr).toBe(0);
   expect(project.starts()[0]?.env).toEqual(expect.arrayContaining(["ANTHROPIC_API_KEY", "PATH", "HOME"]));
   expect(project.starts()[0]?.env).not.toContain("GITHUB_TOKEN");
@@ -59,7 +61,7 @@ test("usage is counted once and priced by our table", async () => {
 
 test("a cost that is not known is shown as unknown, and refused under a budget in money", async () => {
   const env = { ANTHROPIC_BASE_URL: "http://127.0.0.1:9" };
-  expect((await start(["run", "claude-code", "hello", "--session", "s"], env).finished).code).toBe(0);
+  expect((await project.finishHere(["run", "claude-code", "hello", "--session", "s"], env)).code).toBe(0);
   expect((await run("show", "s")).stdout).toContain('"costMicroUsd":"unknown"');
   const { code, stderr } = await run("run", "claude-code", "hello", "--budget", "1usd");
   expect(code).toBe(9);
@@ -167,7 +169,7 @@ describe("a cut-off turn", () => {
         for (const [, step] of JSON.stringify(entries).matchAll(/step (\d+) is done/g))
           if (steps.get(step!) === 1) reported.add(step!);
       }
-      const { code, stdout, stderr } = await start(command).finished;
+      const { code, stdout, stderr } = await project.finishHere(command);
       expect(code, stderr).toBe(0);
       expect(stdout).toBe(`Done: ${words.join(" ")}\n`);
       expect([...project.steps().keys()]).toHaveLength(words.length);
@@ -298,7 +300,7 @@ test("doctor names the program with its version and abilities, and a missing one
   writeFileSync(project.path("bin/claude"), "#!/bin/sh\nexit 1\n");
   expect((await run("doctor")).stdout).toMatch(/programs +[^]*exit code 1[^]*npm install -g/);
   rmSync(project.path("bin/claude"));
-  const missing = await start(["doctor"], { PATH: project.path("bin") }).finished;
+  const missing = await project.finishHere(["doctor"], { PATH: project.path("bin") });
   expect(missing.code).toBe(0);
   expect(missing.stdout).toContain("claude-code is not installed");
 });
@@ -347,14 +349,14 @@ describe("a program that is not as expected", () => {
   });
 
   test("a missing program and one that is too old are errors that say how to install it", async () => {
-    const old = await start(["run", "claude-code", "hello"], { FAKE_CLAUDE_VERSION: "1.0.2" }).finished;
+    const old = await project.finishHere(["run", "claude-code", "hello"], { FAKE_CLAUDE_VERSION: "1.0.2" });
     expect(old.code).toBe(0); // The variable is none of the program's.
     writeFileSync(project.path("bin/claude"), "#!/bin/sh\necho '1.0.2 (Claude Code)'\n");
     const { code, stderr } = await run("run", "claude-code", "hello");
     expect(code).toBe(11);
     expect(stderr).toMatch(/E_VERSION_UNSUPPORTED[^]*1\.0\.2[^]*npm install -g/);
     rmSync(project.path("bin/claude"));
-    const missing = await start(["run", "claude-code", "hello"], { PATH: project.path("bin") }).finished;
+    const missing = await project.finishHere(["run", "claude-code", "hello"], { PATH: project.path("bin") });
     expect(missing.code).toBe(3);
     expect(missing.stderr).toMatch(/E_PROGRAM_MISSING[^]*npm install -g @anthropic-ai\/claude-code/);
   });

@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-const run = (...args: string[]): Promise<Finished> => project.startHere(args).finished;
+const run = (...args: string[]): Promise<Finished> => project.finishHere(args);
 
 test("an external agent works on a branch of its own, and its work is shown and merged by its session", async () => {
   const { code, stderr } = await run("run", "claude-code", "write:a.txt", "--session", "s", "--worktree");

@@ -157,8 +157,7 @@ describe("in a terminal", () => {
       expect(examined).not.toContain("resume f-0");
       expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
 
-      const raised = await project.start(["budget", "f", "--raise", "1000tokens", "--json"], { stdin: "" })
-        .finished;
+      const raised = await project.finish(["budget", "f", "--raise", "1000tokens", "--json"], { stdin: "" });
 
       expect(JSON.parse(raised.stdout)).toMatchObject({
         accounts: [{ payer: "f", limits: [{ max: 1_000 }] }],
@@ -321,7 +320,7 @@ describe("in a terminal", () => {
     const id = parked.stdout.trimEnd();
     expect(parked).toMatchObject({ code: 0, stdout: `${id}\n`, stderr: expect.stringContaining("parked") });
     expect((await project.json("show", id))["sessionId"]).toBe(id);
-    const again = await project.start(["resume", id, "--park", "--json"], { stdin: "" }).finished;
+    const again = await project.finish(["resume", id, "--park", "--json"], { stdin: "" });
     expect(
       again.stdout
         .split("\n")
@@ -338,7 +337,7 @@ describe("in a terminal", () => {
     expect(code).toBe(0);
     await project.run("export", "w", "-o", "w.ndjson");
     expect(stdout).toBe(readFileSync(project.path("w.ndjson"), "utf8"));
-    const taken = await project.start(["import", "-", "--session", "w2"], { stdin: stdout }).finished;
+    const taken = await project.finish(["import", "-", "--session", "w2"], { stdin: stdout });
     expect(taken).toMatchObject({ code: 0, stdout: "w2\n" });
     await project.run("signal", "w2", "go", "8");
     expect(await project.run("resume", "w2")).toMatchObject({ code: 0, stdout: "8\n" });

@@ -1,34 +1,20 @@
 // Hooks through the real command: trust, hooks of Claude Code's settings, scripts as hooks, a kill, and bad input.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
+import { existsSync, readFileSync } from "node:fs";
+import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
-import { Project } from "../testing/holdfast-process.ts";
+import { ModelProject } from "../testing/model-project.ts";
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
+let project: ModelProject;
 const seen: string[] = [];
 
 beforeEach(async () => {
-  project = new Project();
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
+  project = await ModelProject.open();
   seen.length = 0;
-  server = await startScriptedModelServer({ script });
+  project.script = script;
 });
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
 function script(conversation: Conversation): Reply {
   seen.push(JSON.stringify(conversation.messages));
@@ -37,26 +23,21 @@ function script(conversation: Conversation): Reply {
     ? { toolCalls: [{ name: "read_file", input: { path: "notes.txt" } }] }
     : { text: "Done." };
 }
-function write(path: string, text: string): void {
-  mkdirSync(dirname(project.path(path)), { recursive: true });
-  writeFileSync(project.path(path), text);
-}
 function writeAgent(hooks: string): void {
   const fields = hooks === "" ? "" : `holdfast:\n  hooks:\n    ${hooks}\n`;
-  write(".holdfast/agents/helper.md", `---\nname: helper\ndescription: Helps.\n${fields}---\nYou help.\n`);
+  project.write(
+    ".holdfast/agents/helper.md",
+    `---\nname: helper\ndescription: Helps.\n${fields}---\nYou help.\n`,
+  );
 }
-const start = (...args: string[]) =>
-  project.start(args, {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  });
-const run = (...args: string[]) => start(...args).finished;
+const start = (...args: string[]) => project.start(args, { stdin: "" });
+const run = (...args: string[]) => project.run(...args);
 
 test("hooks of a project's settings are off until it is trusted, and guard every agent then", async () => {
-  write("notes.txt", "canary");
+  project.write("notes.txt", "canary");
   writeAgent("");
   const guard = { type: "command", command: "echo notes are private >&2; exit 2" };
-  write(
+  project.write(
     ".claude/settings.json",
     JSON.stringify({ hooks: { PreToolUse: [{ matcher: "Read", hooks: [guard] }] } }),
   );
@@ -75,13 +56,16 @@ test("hooks of a project's settings are off until it is trusted, and guard every
 });
 
 test("a script blocks a run as a hook, by the version that was pushed", async () => {
-  write("notes.txt", "x");
+  project.write("notes.txt", "x");
   const manifest = { name: "guard", description: "Guards.", script_file: "guard.sh" };
-  write(".holdfast/scripts/guard/script.json", JSON.stringify(manifest));
-  write(".holdfast/scripts/guard/guard.sh", "grep -q forbidden && { echo frozen >&2; exit 2; }; exit 0\n");
+  project.write(".holdfast/scripts/guard/script.json", JSON.stringify(manifest));
+  project.write(
+    ".holdfast/scripts/guard/guard.sh",
+    "grep -q forbidden && { echo frozen >&2; exit 2; }; exit 0\n",
+  );
   writeAgent("on_run_start: { script: guard }");
   await run("agents", "trust");
-  write(".holdfast/scripts/guard/guard.sh", "exit 0\n");
+  project.write(".holdfast/scripts/guard/guard.sh", "exit 0\n");
   const blocked = await run("run", "helper", "Do the forbidden.", "--session", "b");
   expect(blocked.code).toBe(12);
   expect(blocked.stderr).toContain("Blocked by on_run_start hook: frozen");
@@ -90,7 +74,7 @@ test("a script blocks a run as a hook, by the version that was pushed", async ()
 });
 
 test("a hook that a kill cut off is run again, and the session completes", async () => {
-  write("notes.txt", "x");
+  project.write("notes.txt", "x");
   writeAgent("before_tool: { command: 'echo x >> hooked.txt; while [ ! -e go ]; do sleep 0.05; done' }");
   await run("agents", "trust");
   const hooked = (): string =>
@@ -104,10 +88,10 @@ test("a hook that a kill cut off is run again, and the session completes", async
   await first.finished;
   const second = start("resume", "k");
   await until("x\nx\n");
-  write("go", "");
+  project.write("go", "");
   const { code, stderr } = await second.finished;
   expect(code, stderr).toBe(0);
-  expect(server.requests).toHaveLength(2);
+  expect(project.server.requests).toHaveLength(2);
 });
 
 test("hooks that cannot be run refuse the run before a session or a model call", async () => {
@@ -127,9 +111,9 @@ test("hooks that cannot be run refuse the run before a session or a model call",
   ];
   for (const [hooks, settings, says] of cases) {
     writeAgent(hooks);
-    write(".claude/settings.json", settings);
+    project.write(".claude/settings.json", settings);
     expectError(await run("run", "helper", "x"), 3, "E_AGENT_INVALID", [says]);
   }
-  expect(server.requests).toHaveLength(0);
+  expect(project.server.requests).toHaveLength(0);
   expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
 });

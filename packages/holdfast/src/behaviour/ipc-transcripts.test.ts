@@ -13,7 +13,7 @@ const NAMES = readdirSync(FOLDER).filter((name) => name.endsWith(".ndjson"));
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   writeFileSync(project.path("agents.ts"), readFileSync(`${FOLDER}/agents.ts`));
 });
 afterEach(() => project.dispose());

@@ -7,7 +7,7 @@ import { IpcTestHost, type Message } from "../testing/ipc-host.ts";
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   writeFileSync(
     project.path("agents.ts"),
     `import { appendFileSync, existsSync } from "node:fs";

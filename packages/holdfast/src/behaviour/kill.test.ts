@@ -15,7 +15,7 @@ const DESK = fileURLToPath(new URL("../../../../examples/05-daemon/orders.ts", i
 
 describe("KILL", () => {
   let project: Project;
-  beforeEach(() => void (project = new Project()));
+  beforeEach(() => void (project = new Project({ eachAsProcess: true })));
   afterEach(() => project.dispose());
 
   test(

@@ -11,7 +11,7 @@ let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));
 afterEach(() => project.dispose());
 
-const run = (...args: string[]) => project.startHere(args).finished;
+const run = (...args: string[]) => project.finishHere(args);
 
 test("after kill -9 Codex resumes its thread, which gets the same mode, and is told which call was cut off", async () => {
   const input = JSON.stringify({ text: "write:a.txt hang", permissionMode: "plan" });

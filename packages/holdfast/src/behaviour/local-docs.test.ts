@@ -10,7 +10,7 @@ const PAGE = readFileSync(new URL("../../../../docs/local.md", import.meta.url),
 let project: Project;
 let stack: LocalStack;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   stack = new LocalStack(project);
 });
 afterEach(() => stack.dispose());

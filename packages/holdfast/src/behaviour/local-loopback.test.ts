@@ -13,7 +13,7 @@ import { LocalStack } from "../testing/local-stack.ts";
 let project: Project;
 let stack: LocalStack;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   stack = new LocalStack(project);
 });
 afterEach(() => stack.dispose());

@@ -13,7 +13,7 @@ import { LocalStack, textOf } from "../testing/local-stack.ts";
 let project: Project;
 let stack: LocalStack;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   stack = new LocalStack(project);
   writeFileSync(project.path("agents.ts"), code("one"));
   expect(await stack.start()).toMatchObject({ code: 0 });

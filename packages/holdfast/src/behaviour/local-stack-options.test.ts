@@ -18,7 +18,7 @@ const onTerminal = test.skipIf(
 let project: Project;
 let stack: LocalStack;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   stack = new LocalStack(project);
 });
 afterEach(() => stack.dispose());

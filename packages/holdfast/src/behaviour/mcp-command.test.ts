@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const mcp = (...args: readonly string[]) =>
-  project.start(["mcp", ...args], { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } }).finished;
+  project.finish(["mcp", ...args], { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
 const projectFile = (): string => project.path(".mcp.json");
 
 test("a server of the project is added, checked once the project is trusted, and removed", async () => {

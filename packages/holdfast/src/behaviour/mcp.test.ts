@@ -25,7 +25,7 @@ let server: ScriptedModelServer;
 
 beforeEach(async () => {
   calls = ["greet"];
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
   server = await startScriptedModelServer({
     script: ({ messages }) => {
@@ -74,10 +74,10 @@ function taggedProcesses(tag: string): readonly string[] {
 }
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
-  project.start([...args], {
+  project.finish([...args], {
     stdin: "",
     env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url, ...env },
-  }).finished;
+  });
 
 test("a server of a trusted project answers in a run, and its secret is recorded nowhere", async () => {
   const untrusted = await run(["run", ".holdfast/agents/helper.md", "Greet.", "--session", "s0"]);

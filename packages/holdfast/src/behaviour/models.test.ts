@@ -43,8 +43,7 @@ async function handOn(url: string, body: Buffer, response: ServerResponse): Prom
 }
 
 const run = (env: Record<string, string>, ...args: string[]) =>
-  project.start(args, { stdin: "", env: { HOME: project.path("."), XDG_DATA_HOME: undefined, ...env } })
-    .finished;
+  project.finish(args, { stdin: "", env: { HOME: project.path("."), XDG_DATA_HOME: undefined, ...env } });
 
 test("the aliases are listed with prices and context windows, and so are the providers", async () => {
   const { code, stdout, stderr } = await run(

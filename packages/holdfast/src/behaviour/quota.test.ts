@@ -31,10 +31,10 @@ afterEach(async () => {
 });
 
 const run = (...args: string[]) =>
-  project.start(args, {
+  project.finish(args, {
     stdin: "",
     env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  }).finished;
+  });
 
 test("a usage limit pauses a session, says until when, and a resume continues it without repeating a tool", async () => {
   server.setFaults({ 2: { type: "rate_limited", retryAfterSeconds: 7_200 } });

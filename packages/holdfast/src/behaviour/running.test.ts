@@ -66,7 +66,7 @@ export default defineAgent({ name: "busy", run: async (ctx) => { await ctx.run("
 describe("running", () => {
   let project: Project;
   beforeEach(() => {
-    project = new Project();
+    project = new Project({ eachAsProcess: true });
     for (const [name, text] of Object.entries(AGENTS)) writeFileSync(project.path(name), text);
   });
   afterEach(() => project.dispose());

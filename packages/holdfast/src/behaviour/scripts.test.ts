@@ -44,7 +44,7 @@ function writeScript(name: string, code: string, fields: object = {}): void {
 }
 
 const run = (...args: string[]) =>
-  project.start(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } }).finished;
+  project.finish(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
 
 test("a pushed script runs with its version, whatever happens to its folder, until it is pushed or rolled back", async () => {
   expectError(await run("script", "push"), 12, "E_POLICY_DENIED", ["have not trusted this project"]);

@@ -31,7 +31,7 @@ export default defineAgent({ name: "keys", tasks: [use, fail], run: async (ctx) 
 let project: Project;
 let scan: CanaryScan;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   scan = new CanaryScan();
   writeFileSync(project.path("keys.ts"), AGENT);
 });

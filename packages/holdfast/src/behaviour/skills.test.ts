@@ -1,61 +1,39 @@
 // Skills through the real command: trust, approval of each content, the prompt and `read_skill` of a run, and bad input.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { expectError } from "../testing/expect-error.ts";
-import { Project } from "../testing/holdfast-process.ts";
+import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
-let script: (conversation: Conversation) => Reply;
+let project: ModelProject;
 
 beforeEach(async () => {
-  project = new Project();
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  server = await startScriptedModelServer({ script: (conversation) => script(conversation) });
+  project = await ModelProject.open();
   writeAgent("", "helper");
   writeSkill("pdf", "Use scripts/fill.sh.");
 });
 
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
-function write(path: string, text: string): void {
-  mkdirSync(dirname(project.path(path)), { recursive: true });
-  writeFileSync(project.path(path), text);
-}
 function writeAgent(fields: string, name = "named"): void {
-  write(`.holdfast/agents/${name}.md`, `---\nname: ${name}\ndescription: Helps.\n${fields}---\nYou help.\n`);
+  project.write(
+    `.holdfast/agents/${name}.md`,
+    `---\nname: ${name}\ndescription: Helps.\n${fields}---\nYou help.\n`,
+  );
 }
 function writeSkill(name: string, body: string): void {
-  write(`.agents/skills/${name}/SKILL.md`, `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`);
+  project.write(
+    `.agents/skills/${name}/SKILL.md`,
+    `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`,
+  );
 }
 
-const start = (...args: string[]) =>
-  project.start(args, {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  });
-const run = (...args: string[]) => start(...args).finished;
-
-const repliesOf = ({ messages }: Conversation): number =>
-  messages.filter(({ role }) => role === "assistant").length;
+const run = (...args: string[]) => project.run(...args);
 
 test("a trusted project's skill is read in a run, and a changed content needs a new approval", async () => {
   const prompts: string[] = [];
-  script = (conversation) => {
+  project.script = (conversation) => {
     prompts.push(conversation.system);
     return repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "read_skill", input: { name: "pdf" } }] }
@@ -86,7 +64,7 @@ test("a trusted project's skill is read in a run, and a changed content needs a 
 });
 
 test("a session that is killed continues with the skill of its start, whose content has changed since", async () => {
-  script = (conversation) => {
+  project.script = (conversation) => {
     switch (repliesOf(conversation)) {
       case 0:
         return { toolCalls: [{ name: "ask_user", input: { question: "Which form?" } }] };
@@ -135,7 +113,7 @@ describe("bad input is refused before a session or a model call", () => {
     ],
     [
       "a refused skill",
-      () => (writeAgent("skills: bad\n"), write(".agents/skills/bad/SKILL.md", "no fields")),
+      () => (writeAgent("skills: bad\n"), project.write(".agents/skills/bad/SKILL.md", "no fields")),
       ["run", "named", "x"],
       3,
       "E_AGENT_INVALID",
@@ -184,7 +162,7 @@ describe("bad input is refused before a session or a model call", () => {
     ],
     [
       "skill approve of a refused one",
-      () => write(".agents/skills/bad/SKILL.md", "x"),
+      () => project.write(".agents/skills/bad/SKILL.md", "x"),
       ["skill", "approve", "bad"],
       3,
       "E_AGENT_INVALID",
@@ -194,19 +172,19 @@ describe("bad input is refused before a session or a model call", () => {
     ["no action", () => {}, ["skill"], 2, "E_USAGE", ["skill list"]],
     ["skill list of something", () => {}, ["skill", "list", "x"], 2, "E_USAGE", ["x"]],
   ])("%s", async (_name, make, args, exit, code, says) => {
-    script = () => ({ text: "no" });
+    project.script = () => ({ text: "no" });
     await run("agents", "trust");
     make();
     const finished = await run(...args);
     expectError(finished, exit, code, says);
-    expect(server.requests).toHaveLength(0);
+    expect(project.server.requests).toHaveLength(0);
     expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
   });
 
   function linkOut(): void {
-    mkdirSync(join(home, "out"));
-    writeFileSync(join(home, "out/SKILL.md"), "---\nname: out\ndescription: d\n---\n");
-    symlinkSync(join(home, "out"), project.path(".agents/skills/out"));
+    mkdirSync(join(project.home, "out"));
+    writeFileSync(join(project.home, "out/SKILL.md"), "---\nname: out\ndescription: d\n---\n");
+    symlinkSync(join(project.home, "out"), project.path(".agents/skills/out"));
   }
 
   test("skill approve in a project that is not trusted", async () => {

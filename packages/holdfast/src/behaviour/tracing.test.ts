@@ -116,7 +116,7 @@ describe("--trace", () => {
   test("the trace that the command is called in reaches the tasks, also after a resume", async () => {
     const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const args = ["run", "steps.ts", "--session", "s1", "--park"];
-    await project.start(args, { stdin: "", env: { TRACEPARENT } }).finished;
+    await project.finish(args, { stdin: "", env: { TRACEPARENT } });
     expect(readFileSync(project.path("ran.txt"), "utf8")).toBe(`${TRACEPARENT}\n${TRACEPARENT}\n`);
     expect((await project.json("trace", "s1"))["traceparent"]).toBe(TRACEPARENT);
   });

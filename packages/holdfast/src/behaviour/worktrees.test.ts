@@ -1,39 +1,20 @@
 // Agent files with a workspace of their own, and the commands over worktrees, by the real command against a scripted model server.
 
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  startScriptedModelServer,
-  type Conversation,
-  type Reply,
-  type ScriptedModelServer,
-} from "@holdfast/testkit";
+import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Project } from "../testing/holdfast-process.ts";
+import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 // A test starts up to a dozen commands.
 vi.setConfig({ testTimeout: 180_000 });
 
-let project: Project;
-let home: string;
-let server: ScriptedModelServer;
-let script: (conversation: Conversation) => Reply;
+let project: ModelProject;
 
 beforeEach(async () => {
-  project = new Project();
-  home = mkdtempSync(join(tmpdir(), "holdfast-home-"));
-  server = await startScriptedModelServer({ script: (conversation) => script(conversation) });
+  project = await ModelProject.open();
   mkdirSync(project.path(".holdfast/agents"), { recursive: true });
   writeFileSync(project.path("value.txt"), "one\n");
   writeFileSync(project.path(".gitignore"), ".holdfast/\n");
@@ -45,18 +26,10 @@ beforeEach(async () => {
   git("commit", "--quiet", "-m", "base");
 });
 
-afterEach(async () => {
-  await project.dispose();
-  await server.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => project.dispose());
 
-const start = (...args: string[]) =>
-  project.start(args, {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  });
-const run = (...args: string[]) => start(...args).finished;
+const start = (...args: string[]) => project.start(args, { stdin: "" });
+const run = (...args: string[]) => project.run(...args);
 
 async function ran(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(...args);
@@ -71,9 +44,6 @@ function git(...args: readonly string[]): string {
     stdio: ["ignore", "pipe", "ignore"],
   });
 }
-
-const repliesOf = ({ messages }: Conversation): number =>
-  messages.filter(({ role }) => role === "assistant").length;
 
 function write(name: string, frontMatter: string, prompt: string): void {
   writeFileSync(
@@ -106,7 +76,7 @@ test("a lead starts three agents in worktrees of their own, and learns their bra
   );
   const results: string[] = [];
   let described = "";
-  script = (conversation) => {
+  project.script = (conversation) => {
     const { system, messages, tools } = conversation;
     if (system.includes("You add.")) return writesOnce("added.txt", "added\n", conversation);
     if (system.includes("You fix.")) return writesOnce("value.txt", "fixed\n", conversation);
@@ -153,7 +123,7 @@ test("a lead starts three agents in worktrees of their own, and learns their bra
 test("an empty workspace has no file of the project, and a child that shares works in the folder of its parent", async () => {
   write("lead", OWN("  workspace: empty\n  agents: [helper]\n"), "You lead.");
   write("helper", "permissionMode: acceptEdits\n", "You help.");
-  script = (conversation) => {
+  project.script = (conversation) => {
     if (conversation.system.includes("You help.")) return writesOnce("helped.txt", "helped\n", conversation);
     switch (repliesOf(conversation)) {
       case 0:
@@ -175,7 +145,7 @@ test("an empty workspace has no file of the project, and a child that shares wor
 async function worked(): Promise<string> {
   write("writer", OWN("  workspace: worktree\n"), "You write.");
   const files = ["value.txt", "new.txt"];
-  script = (conversation) => {
+  project.script = (conversation) => {
     const path = files[repliesOf(conversation)];
     return path === undefined
       ? { text: "Done." }
@@ -210,7 +180,7 @@ test("the work of a session is listed, shown, merged and then removed without a 
 
 test("a session that has not ended keeps its worktree, and finds its work there after a kill", async () => {
   write("writer", "holdfast:\n  workspace: worktree\n", "You write.");
-  script = (conversation) =>
+  project.script = (conversation) =>
     repliesOf(conversation) === 0
       ? { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "written\n" } }] }
       : { text: "Done." };
@@ -226,7 +196,7 @@ test("a session that has not ended keeps its worktree, and finds its work there 
   expect(await ran("result", "s")).toBe("Done.\n");
   expect(await ran("diff", "s")).toContain("+written");
   // One folder for the repository, and in it the worktree with its record.
-  const folder = join(home, ".local/share/holdfast/worktrees");
+  const folder = join(project.home, ".local/share/holdfast/worktrees");
   expect(
     readdirSync(folder)
       .flatMap((name) => readdirSync(join(folder, name)))
@@ -237,7 +207,7 @@ test("a session that has not ended keeps its worktree, and finds its work there 
 test("a project that can have no worktree refuses the session before its first model call", async () => {
   write("writer", OWN("  workspace: worktree\n"), "You write.");
   rmSync(project.path(".git"), { recursive: true });
-  script = () => ({ text: "never" });
+  project.script = () => ({ text: "never" });
   const { code, stderr } = await run("run", ".holdfast/agents/writer.md", "Write.");
   expect(stderr).toContain("is in no git repository, so it can have no worktree");
   expect(code).not.toBe(0);
@@ -247,7 +217,7 @@ test("a second session in one folder is a warning that names the first, and a wo
   write("sharer", OWN("  approvals:\n    allow: [Bash]\n"), "You share.");
   write("writer", OWN("  workspace: worktree\n"), "You write.");
   const asked = Promise.withResolvers<void>();
-  script = (conversation) => {
+  project.script = (conversation) => {
     if (!conversation.system.includes("You share.") || repliesOf(conversation) > 0) return { text: "Done." };
     asked.resolve();
     return { toolCalls: [{ name: "shell", input: { command: "while [ ! -e stop ]; do sleep 0.1; done" } }] };
@@ -266,7 +236,7 @@ test("a second session in one folder is a warning that names the first, and a wo
 test("a session loses nothing that it has written by kills of run and of remove at any moment", async () => {
   write("writer", OWN("  workspace: worktree\n"), "You write.");
   const files = ["one.txt", "two.txt", "value.txt"];
-  script = (conversation) => {
+  project.script = (conversation) => {
     const path = files[repliesOf(conversation)];
     return path === undefined
       ? { text: "Done." }

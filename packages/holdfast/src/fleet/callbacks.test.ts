@@ -17,7 +17,7 @@ const WAIT = { timeout: 60_000, interval: 50 };
 let project: Project;
 let coordinator: CoordinatorProcess;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   for (const part of ["executors", "profiles"])
     cpSync(`${EXAMPLE}${part}`, project.path(part), { recursive: true });
   mkdirSync(project.path("executors/slow"));

@@ -51,7 +51,7 @@ export const lapses = defineAgent({ name: "lapses", run: async (ctx) => {
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   writeFileSync(project.path("agents.ts"), AGENTS);
 });
 afterEach(() => project.dispose());

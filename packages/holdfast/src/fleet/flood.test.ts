@@ -11,7 +11,7 @@ const WARM_UP = 3_000;
 const AT_ONCE = 100;
 const GROWTH_MIB_MAX = 64;
 
-const project = new Project();
+const project = new Project({ eachAsProcess: true });
 afterAll(() => project.dispose());
 
 /** One request on a connection of its own, to the end of the answer. */

@@ -12,7 +12,7 @@ const LARGE = "x".repeat(60_000);
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
 });
 afterEach(async () => {
   spawnSync("umount", ["-l", project.path("disk")]);

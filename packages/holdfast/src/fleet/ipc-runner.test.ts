@@ -13,7 +13,7 @@ const FOLDER = fileURLToPath(new URL("../../../../docs/ipc", import.meta.url));
 let project: Project;
 let fleet: Fleet;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet();
   writeFileSync(project.path("agents.ts"), readFileSync(`${FOLDER}/agents.ts`));
   writeFileSync(project.path("runner.token"), await fleet.token("registration", "r"), { mode: 0o600 });

@@ -63,7 +63,7 @@ const order = defineAgent({
 });
 
 beforeAll(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet({ config: { mcp: { deleteSessions: true, agentTools: true } } });
   await fleet.runner({ agents: [greet, deploy, talk, hold, fail, order], graceMs: 0 });
 });

@@ -37,7 +37,7 @@ afterAll(() => Promise.all(projects.map((project) => project.dispose())));
 
 /** Each test has one of its own: they wait for leases, and do so together. */
 function openProject(): Project {
-  const project = new Project();
+  const project = new Project({ eachAsProcess: true });
   projects.push(project);
   writeFileSync(project.path("agents.ts"), AGENT);
   return project;

@@ -45,7 +45,7 @@ const TIMEOUT = { timeout: 60_000 };
 let project: Project;
 const servers: Server[] = [];
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   writeFileSync(
     project.path("agents.ts"),
     `import { defineAgent } from "holdfast";

@@ -12,7 +12,7 @@ import { Project } from "../testing/holdfast-process.ts";
 let project: Project;
 let fleet: Fleet;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet();
   writeFileSync(
     project.path("agents.ts"),

@@ -10,7 +10,7 @@ import { Project } from "../testing/holdfast-process.ts";
 let project: Project;
 let fleet: Fleet;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet();
   mkdirSync(project.path("profiles"));
   mkdirSync(project.path("executors/mine"), { recursive: true });
@@ -123,7 +123,7 @@ test("AGENT_EXECUTOR_PATH names an executor in the project", TIMEOUT, async () =
 });
 
 test(
-  "a killed runner leaves no executor, and another one resumes the turn under the bound id",
+  "defect 5.2 m: a killed runner leaves no executor, and another one resumes the turn under the bound id",
   TIMEOUT,
   async () => {
     program(`

@@ -12,7 +12,7 @@ const TIMEOUT = { timeout: 60_000 };
 let project: Project;
 let fleet: Fleet;
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet();
   writeFileSync(
     project.path("agents.ts"),

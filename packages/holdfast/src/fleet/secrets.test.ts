@@ -9,7 +9,7 @@ import { startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
-beforeEach(() => void (project = new Project()));
+beforeEach(() => void (project = new Project({ eachAsProcess: true })));
 afterEach(() => project.dispose());
 
 const AGENT = `import { createHash } from "node:crypto";

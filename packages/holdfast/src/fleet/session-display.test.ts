@@ -16,7 +16,7 @@ let project: Project;
 let fleet: Fleet;
 let runnerId: string;
 beforeAll(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   fleet = await openFleet();
   ({ runnerId } = await fleet.runner({ name: "box-1", agents: [busy], graceMs: 0 }));
 });

@@ -30,7 +30,7 @@ let reconnects: number;
 let problem: Error | undefined;
 
 beforeEach(async () => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
   coordinator = await startCoordinator(project);
   proxy = await startCuttingProxy(Number(new URL(coordinator.url).port));
   reconnects = 0;

@@ -72,7 +72,7 @@ export function agentThatBlocks(name, where) {
 
 let project: Project;
 beforeEach(() => {
-  project = new Project();
+  project = new Project({ eachAsProcess: true });
 });
 afterEach(() => project.dispose());
 

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LAUNCHER, Project, type HoldfastProcess } from "./holdfast-process.ts";
+import { LAUNCHER, Project, type Finished, type HoldfastProcess } from "./holdfast-process.ts";
 
 const FAKES = new URL("../../../agents/src/testing/", import.meta.url);
 const PROGRAMS = {
@@ -51,9 +51,17 @@ export class ExternalProject extends Project {
 
   /** Starts `holdfast` where the programs are on the PATH. */
   startHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): HoldfastProcess {
+    return this.start(args, { stdin: "", env: { ...this.#base(), ...env } });
+  }
+
+  /** Runs `holdfast` to its end, where the programs are on the PATH. */
+  finishHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Finished> {
+    return this.finish(args, { env: { ...this.#base(), ...env } });
+  }
+
+  #base(): Record<string, string> {
     const folders = [this.path("bin"), LAUNCHER.replace(/\/holdfast$/, ""), process.env["PATH"]];
-    const base = { PATH: folders.join(delimiter), ANTHROPIC_API_KEY: ANTHROPIC_KEY };
-    return this.start(args, { stdin: "", env: { ...base, ...env } });
+    return { PATH: folders.join(delimiter), ANTHROPIC_API_KEY: ANTHROPIC_KEY };
   }
 
   shown(id: string): Promise<ShownSession> {

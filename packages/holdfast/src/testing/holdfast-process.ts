@@ -5,6 +5,9 @@
 //
 //   holdfast-process-1. Each process has a secret in its environment. After each test the outputs of all processes and all files of the
 //       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
+//   holdfast-process-2. `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
+//       (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others (`STARTING`), commands that
+//       wait for others, and all commands of a project with `eachAsProcess`.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -12,10 +15,21 @@ import { tmpdir } from "node:os";
 import { delimiter, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CanaryScan, entriesBelow } from "@holdfast/testkit";
+import { callCommand, type Finished } from "./command-calls.ts";
+
+export type { Finished };
 
 const SOURCES_BIN = fileURLToPath(new URL("../../../../node_modules/.bin", import.meta.url));
 const INSTALLED_BIN = process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN;
 export const LAUNCHER = join(INSTALLED_BIN, "holdfast");
+/** The folder of the packages, for programs of tests that import them. */
+export const PACKAGES = join(INSTALLED_BIN, "..");
+const MAIN = join(PACKAGES, "holdfast/dist/main.js");
+
+/** Commands that start processes which outlive them, or stay until they are stopped. */
+const STARTING = new Set(["coordinator", "down", "local", "runner", "ui", "up"]);
+/** Options with which a command waits for others. */
+const WAITING = /^(-f|--follow|--watch|--wait)$/;
 
 /** Files that may hold the hash of a token, and never a token. */
 const TOKENLESS = /\.(db|db-wal|log)(\.\d+)?$/;
@@ -27,32 +41,38 @@ export interface ProjectOptions {
    * command share their modules.
    */
   readonly fromSources?: boolean;
-}
-
-export interface Finished {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
+  /** Whether `run` starts a process for every command: where processes are what the tests are about. */
+  readonly eachAsProcess?: boolean;
+  /** Variables of every command. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The text on standard input, which then ends. Without it standard input stays open, and silent. */
   readonly stdin?: string;
+  /** A folder of the project to be in. */
+  readonly folder?: string;
 }
 
 /** A folder of its own, with a project of its own, and the processes started there. */
 export class Project {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-cli-")));
   readonly #running = new Set<HoldfastProcess>();
-  readonly #started: HoldfastProcess[] = [];
+  readonly #started: { readonly stdout: string; readonly stderr: string }[] = [];
   readonly #canary = new CanaryScan();
   /** On the PATH: commands are printed as they were called. */
   readonly #bin: string;
+  readonly #eachAsProcess: boolean;
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  /** When each file with code was last changed, as of the last call (command-calls-2). */
+  readonly #code = new Map<string, number>();
 
-  constructor({ fromSources = false }: ProjectOptions = {}) {
+  constructor({ fromSources = false, eachAsProcess = false, env = {} }: ProjectOptions = {}) {
+    this.#env = env;
     this.#bin = fromSources ? SOURCES_BIN : INSTALLED_BIN;
+    // The process that calls commands has the bundled ones.
+    this.#eachAsProcess = eachAsProcess || this.#bin === SOURCES_BIN;
   }
 
   /** Start `holdfast` with these arguments. */
@@ -83,19 +103,14 @@ export class Project {
     return join(this.#bin, "holdfast");
   }
 
-  #spawn(command: string, args: readonly string[], { env = {}, stdin }: ProcessOptions): HoldfastProcess {
+  #spawn(
+    command: string,
+    args: readonly string[],
+    { env = {}, stdin, folder = "." }: ProcessOptions,
+  ): HoldfastProcess {
     const child = spawn(command, args, {
-      cwd: this.folder,
-      // Nothing of the caller's settings: a test on one machine is the same on another.
-      env: {
-        PATH: `${this.#bin}${delimiter}${process.env["PATH"] ?? ""}`,
-        HOME: this.folder,
-        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-        LANG: "C.UTF-8",
-        HOLDFAST_TEST_SECRET: this.#canary.secret,
-        ...plantedMutant(),
-        ...env,
-      },
+      cwd: this.path(folder),
+      env: this.#environment(env),
     });
     const started = new HoldfastProcess(child);
     this.#running.add(started);
@@ -105,9 +120,39 @@ export class Project {
     return started;
   }
 
+  /** Nothing of the caller's settings: a test on one machine is the same on another. */
+  #environment(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+    return {
+      PATH: `${this.#bin}${delimiter}${process.env["PATH"] ?? ""}`,
+      HOME: this.folder,
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+      LANG: "C.UTF-8",
+      HOLDFAST_TEST_SECRET: this.#canary.secret,
+      ...plantedMutant(),
+      ...this.#env,
+      ...env,
+    };
+  }
+
   /** Run `holdfast` to its end. */
   run(...args: string[]): Promise<Finished> {
-    return this.start(args, { stdin: "" }).finished;
+    return this.finish(args);
+  }
+
+  /** Run `holdfast` to its end (holdfast-process-2). */
+  async finish(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
+    const { env = {}, stdin = "", folder = "." } = options;
+    const needsProcess = STARTING.has(args[0] ?? "") || args.some((arg) => WAITING.test(arg));
+    if (needsProcess || this.#eachAsProcess) return this.start(args, { ...options, stdin }).finished;
+    const finished = await callCommand(MAIN, this.folder, this.#code, {
+      launcher: this.#launcher,
+      args,
+      folder: this.path(folder),
+      env: this.#environment(env),
+      stdin,
+    });
+    this.#started.push(finished);
+    return finished;
   }
 
   /** Run a line that the command has printed, as a person who copies it does. */

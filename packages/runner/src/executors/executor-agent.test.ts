@@ -253,6 +253,16 @@ describe("a report", () => {
     });
   });
 
+  test("defect 5.2 h: an executor that fills both of its pipes many times before its result completes", async () => {
+    const script = `
+      const written = (stream) => new Promise((done) => stream.write("x".repeat(1_000_000) + "\\n", done));
+      await Promise.all([written(process.stdout), written(process.stderr)]);
+      await event("result", { result_text: "written" });`;
+    const { runtime, agent } = world.open(await world.node(script));
+    const handle = await runtime.start(agent, "work");
+    expect(await handle.result()).toMatchObject({ result_text: "written" });
+  });
+
   test("a report that nobody waited for is in the session before the turn ends", async () => {
     const { runtime, agent } = world.open(
       await world.node(`

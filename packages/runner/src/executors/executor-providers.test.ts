@@ -54,6 +54,31 @@ test("the gateway adds the key of a provider that the profile names, and the exe
   expect([scan.found, scan.looked > 4]).toEqual([[], true]);
 });
 
+test("the key is added only for the run and while it lasts: what an ended run knew reaches no provider", async () => {
+  vi.stubEnv("TEAM_KEY", scan.secret);
+  const script = `
+    const { ANTHROPIC_BASE_URL: base, ANTHROPIC_API_KEY: token } = process.env;
+    const ask = (base, token) => fetch(base + "/v1/messages", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": token, "anthropic-version": "2023-06-01" },
+      body: JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "hi" }] }),
+    }).then(({ status }) => status, () => "unreachable");
+    const earlier = existsSync("earlier") ? JSON.parse(readFileSync("earlier", "utf8")) : undefined;
+    const statuses = [await ask(base, token)];
+    if (earlier) statuses.push(await ask(base, earlier.token), await ask(earlier.base, earlier.token));
+    writeFileSync("earlier", JSON.stringify({ base, token }));
+    await event("result", { result_data: statuses });`;
+  const { runtime, agent } = world.open(
+    await world.node(script, { providers: { anthropic: "TEAM_KEY" } }),
+    environment(),
+  );
+  expect(await (await runtime.start(agent, "first")).result()).toMatchObject({ result_data: [200] });
+  expect(await (await runtime.start(agent, "second")).result()).toMatchObject({
+    result_data: [200, 401, "unreachable"],
+  });
+  expect(server.requests).toHaveLength(2);
+});
+
 test("an executor whose profile names no provider has no route to one", async () => {
   vi.stubEnv("TEAM_KEY", scan.secret);
   const profile = await world.node(`

@@ -1,0 +1,47 @@
+// `ModelProject`: a project whose agents ask a scripted model, with a home folder outside of it.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import {
+  startScriptedModelServer,
+  type Conversation,
+  type Reply,
+  type ScriptedModelServer,
+} from "@holdfast/testkit";
+import { Project } from "./holdfast-process.ts";
+
+export class ModelProject extends Project {
+  readonly home: string;
+  readonly server: ScriptedModelServer;
+  /** The model's reply. A test sets it before it runs an agent. */
+  script: (conversation: Conversation) => Reply = () => ({ text: "Done." });
+
+  static async open(): Promise<ModelProject> {
+    const server = await startScriptedModelServer({ script: (conversation) => project.script(conversation) });
+    const project = new ModelProject(mkdtempSync(join(tmpdir(), "holdfast-home-")), server);
+    return project;
+  }
+
+  private constructor(home: string, server: ScriptedModelServer) {
+    super({ env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url } });
+    this.home = home;
+    this.server = server;
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(dirname(this.path(path)), { recursive: true });
+    writeFileSync(this.path(path), text);
+  }
+
+  override async dispose(): Promise<void> {
+    await super.dispose();
+    await this.server.close();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** How many replies of the model a conversation has. */
+export function repliesOf({ messages }: Conversation): number {
+  return messages.filter(({ role }) => role === "assistant").length;
+}
