@@ -326,7 +326,7 @@ testOfCampaign(
     await page.getByRole("checkbox").click();
     await page.getByRole("button", { name: "Cancel…" }).click();
     await page.getByRole("button", { name: "Cancel one session" }).click();
-    await page.getByText("cancelled").last().waitFor();
+    await page.getByRole("link", { name: /cancelled pusher/ }).waitFor();
     expect(trouble).toEqual([]);
   },
 );
