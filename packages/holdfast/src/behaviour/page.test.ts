@@ -299,6 +299,7 @@ testOfCampaign(
       .poll(async () => (await get(`sessions/${first}`)).output, { timeout: 15_000 })
       .toEqual({ approved: true, remember: { scope: "session" } });
 
+    await page.getByText("Nothing waits for you").waitFor(); // The answered item is gone.
     const others = [await start(), await start()];
     await expect.poll(() => page.getByRole("article").count(), { timeout: 15_000 }).toBe(2);
     await page.keyboard.press("x");
