@@ -299,6 +299,7 @@ testOfCampaign(
       .poll(async () => (await get(`sessions/${first}`)).output, { timeout: 15_000 })
       .toEqual({ approved: true, remember: { scope: "session" } });
 
+    await page.getByText("Nothing waits for you").waitFor(); // The answered item is gone.
     const others = [await start(), await start()];
     await expect.poll(() => page.getByRole("article").count(), { timeout: 15_000 }).toBe(2);
     await page.keyboard.press("x");
@@ -326,7 +327,7 @@ testOfCampaign(
     await page.getByRole("checkbox").click();
     await page.getByRole("button", { name: "Cancel…" }).click();
     await page.getByRole("button", { name: "Cancel one session" }).click();
-    await page.getByText("cancelled").last().waitFor();
+    await page.getByRole("link", { name: /cancelled pusher/ }).waitFor();
     expect(trouble).toEqual([]);
   },
 );
