@@ -8,6 +8,7 @@ import { didYouMean } from "@holdfast/core/internal";
 
 import type { Workspace } from "../workspace/workspace.ts";
 import { bubblewrapSandbox } from "./bubblewrap-sandbox.ts";
+import { containerSandbox } from "./container-sandbox.ts";
 import { filesystemSandbox } from "./filesystem-sandbox.ts";
 import {
   readAddress,
@@ -21,13 +22,13 @@ import {
 import { virtualSandbox } from "./virtual-sandbox.ts";
 
 /** Other names of the same sandbox, as people and other tools write them. */
-const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap" };
+const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman: "docker" };
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
 /** The backends of Holdfast. */
 export function ownSandboxes(): readonly SandboxBackend[] {
-  return [filesystemSandbox, virtualSandbox, bubblewrapSandbox];
+  return [filesystemSandbox, virtualSandbox, bubblewrapSandbox, containerSandbox];
 }
 
 export class Sandboxes {
