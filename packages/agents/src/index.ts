@@ -106,7 +106,7 @@ export { recordText } from "./external-agents/record-text.ts";
 export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
 export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
 export { PI } from "./external-agents/pi/pi-agent.ts";
-export { type WantedProgram } from "./external-agents/find-program.ts";
+export { type WantedProgram } from "./external-agents/program/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
 export { takeProfile, type SessionProfile } from "./external-agents/session-profile.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
@@ -130,7 +130,7 @@ export {
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
 export { ContentStore } from "./contents/content-store.ts";
-export { READING_TOOLS, withinRights } from "./agent-files/rights.ts";
+export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";
 export {
@@ -149,9 +149,9 @@ export {
   readProjectRules,
   removeProjectRules,
   type KeptRule,
-} from "./agent-files/project-rules.ts";
+} from "./agent-files/trust/project-rules.ts";
 export { ruleText, type ProjectRules } from "./model-loop/permission/ask-permission.ts";
-export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trusted-folders.ts";
+export { distrustFolder, isTrusted, trustFolder } from "./agent-files/trust/trusted-folders.ts";
 export { webCapability } from "./capabilities/web-capability.ts";
 export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";

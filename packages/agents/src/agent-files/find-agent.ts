@@ -13,7 +13,7 @@ import type { AgentRecord } from "./agent-record.ts";
 import { findAgentFiles, foundAt, type AgentPlaces } from "./agent-places.ts";
 import { loadAgentFile, unreadFile, type AgentFile } from "./load-agent-file.ts";
 import type { FieldVerdict } from "./format/field-report.ts";
-import { isTrusted } from "./trusted-folders.ts";
+import { isTrusted } from "./trust/trusted-folders.ts";
 
 export type AgentStatus =
   | "loaded"

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { AgentPlaces } from "./agent-places.ts";
 import { findProfile, readProfiles } from "./profiles.ts";
-import { trustFolder } from "./trusted-folders.ts";
+import { trustFolder } from "./trust/trusted-folders.ts";
 
 let base: string;
 let places: AgentPlaces;

@@ -15,7 +15,7 @@ import { realPath, type AgentPlaces } from "./agent-places.ts";
 import type { PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
-import { isTrusted } from "./trusted-folders.ts";
+import { isTrusted } from "./trust/trusted-folders.ts";
 
 export interface AgentProfile {
   readonly name: string;

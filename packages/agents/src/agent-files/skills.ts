@@ -15,7 +15,7 @@ import { field, HONOURED, ignored, readFields, refused, type FieldTable } from "
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { readApprovedSkills, writeApprovedSkills } from "../skills/approved-skills.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
-import { isTrusted } from "./trusted-folders.ts";
+import { isTrusted } from "./trust/trusted-folders.ts";
 
 export interface Skill {
   readonly name: string;

@@ -13,7 +13,7 @@ import {
   readInstructions,
   type Instructions,
 } from "../agent-files/instructions.ts";
-import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import type { Capability } from "../model-loop/capability.ts";
 
 /** The facts that a session keeps. The paths begin at the workspace. */

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
-import { trustFolder } from "../agent-files/trusted-folders.ts";
+import { trustFolder } from "../agent-files/trust/trusted-folders.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
 import { ModelLoop } from "../model-loop/model-loop.ts";
 import { workspacesByRoot } from "../tasks/workspace-source.ts";

@@ -9,7 +9,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentHook, AgentRecord } from "../agent-files/agent-record.ts";
-import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { readHookFiles, type HookFile } from "../hook-files/claude-settings.ts";
 import type { HookScripts } from "../model-loop/hooks/hook-task.ts";
 import { checkCall, runScript } from "../scripts/run-script.ts";

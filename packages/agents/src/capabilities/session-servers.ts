@@ -12,7 +12,7 @@ import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
 import { readMcpFiles } from "../agent-files/servers/mcp-files.ts";
 import { literalSecret } from "../agent-files/format/literal-secret.ts";
-import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { fillPlaceholders } from "../mcp/placeholders.ts";
 import { filesystemSandbox } from "../sandboxes/filesystem-sandbox.ts";
 

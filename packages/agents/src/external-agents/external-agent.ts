@@ -22,7 +22,7 @@ import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
-import { summaryTask } from "./lost-session.ts";
+import { summaryTask } from "./receipt/lost-session.ts";
 import type { SessionProfile } from "./session-profile.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 

@@ -11,7 +11,7 @@ import type { ExternalEnd, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ExternalState } from "./external-state.ts";
 import type { AgentLimit } from "./limits/agent-limit.ts";
 import { limitTask } from "./limits/limit-task.ts";
-import { askAboutLosses, askToStartAfresh } from "./lost-session.ts";
+import { askAboutLosses, askToStartAfresh } from "./receipt/lost-session.ts";
 import { PermissionQuestions, type LateAnswer, type QuestionParts } from "./permission-questions.ts";
 import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn-messages.ts";
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";

@@ -26,7 +26,8 @@ test("a profile gives its model, mode, settings, MCP servers and rules to Claude
   expect(valueOf("--permission-mode")).toBe("plan");
   expect(valueOf("--settings")).toBe('{"includeCoAuthoredBy":false}');
   expect(args.join(" ")).not.toContain("canary-key");
-  const file = valueOf("--mcp-config");
+  const configs = args.filter((_, at) => args[at - 1] === "--mcp-config");
+  const file = configs.find((config) => config.startsWith("/")) ?? "";
   expect(readFileSync(file, "utf8")).toContain("canary-key");
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });

@@ -11,7 +11,7 @@ import type { AgentHook } from "../agent-files/agent-record.ts";
 import { FieldReport, type FieldVerdict } from "../agent-files/format/field-report.ts";
 import { FileProblem, readJson } from "../agent-files/format/front-matter.ts";
 import { claudeHooks } from "../agent-files/format/hook-fields.ts";
-import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 
 export interface HookFile {
   readonly path: string;

@@ -11,7 +11,7 @@ import { HoldfastError } from "@holdfast/core";
 
 import { realPath, type AgentPlaces } from "../agent-files/agent-places.ts";
 import { FileProblem } from "../agent-files/format/front-matter.ts";
-import { isTrusted } from "../agent-files/trusted-folders.ts";
+import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { ContentStore } from "../contents/content-store.ts";
 import { readFolderContent, type FolderContent } from "../contents/folder-content.ts";
 import { readManifest, type ScriptManifest } from "./script-manifest.ts";

@@ -125,7 +125,9 @@ describe("agent files of a project", () => {
   });
 
   test("wrong calls are refused", async () => {
-    expectError(await inWork("agents"), 2, "E_USAGE", ["list, show, check, new, import or trust?"]);
+    expectError(await inWork("agents"), 2, "E_USAGE", [
+      "list, show, check, new, import, trust, push, history",
+    ]);
     expectError(await inWork("agents lst"), 2, "E_USAGE", ["did you mean list?"]);
     expectError(await inWork("agents list --user"), 2, "E_USAGE", ["agents list has no option --user"]);
     expectError(await inWork("agents show"), 2, "E_USAGE", ["the name is missing"]);

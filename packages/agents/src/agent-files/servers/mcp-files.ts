@@ -14,7 +14,7 @@ import { newDraft } from "../format/agent-draft.ts";
 import { FieldReport, type FieldVerdict } from "../format/field-report.ts";
 import { FileProblem, readJson } from "../format/front-matter.ts";
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
-import { isTrusted } from "../trusted-folders.ts";
+import { isTrusted } from "../trust/trusted-folders.ts";
 
 /** A file that may have MCP servers. */
 export interface McpPlace {

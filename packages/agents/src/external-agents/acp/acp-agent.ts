@@ -28,7 +28,13 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
+import {
+  AGENT_PROCESS,
+  EventQueue,
+  LINE_TOO_LONG,
+  TOO_MANY_EVENTS,
+  whyDied,
+} from "../program/agent-process.ts";
 import type {
   Delivery,
   ExternalAgent,
@@ -41,7 +47,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../find-program.ts";
+import { findProgram } from "../program/find-program.ts";
 import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";

@@ -1,7 +1,7 @@
 // The agents that speak the Agent Client Protocol, and how each differs from it: `ACP_AGENTS`. The differences were observed with the versions
 // named, and are data. A new agent needs no code.
 
-import type { WantedProgram } from "../find-program.ts";
+import type { WantedProgram } from "../program/find-program.ts";
 
 export interface AcpAgentFacts {
   /** The name of the agent. */

@@ -26,7 +26,13 @@ import { hostEnvironment } from "../../workspace/host-environment.ts";
 import { claudeEnvironment, claudeKeys, claudeTraces, isAnthropicApi } from "./claude-environment.ts";
 import { claudeCall } from "./claude-tools.ts";
 import { ClaudeMessages } from "./claude-messages.ts";
-import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
+import {
+  AGENT_PROCESS,
+  EventQueue,
+  LINE_TOO_LONG,
+  TOO_MANY_EVENTS,
+  whyDied,
+} from "../program/agent-process.ts";
 import type {
   AgentTraces,
   Delivery,
@@ -40,7 +46,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../find-program.ts";
+import { findProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { hostEnvironment } from "../../workspace/host-environment.ts";
-import { AGENT_PROCESS } from "../agent-process.ts";
+import { AGENT_PROCESS } from "../program/agent-process.ts";
 import type {
   AgentTraces,
   ExternalAgent,
@@ -21,7 +21,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, type WantedProgram } from "../find-program.ts";
+import { findProgram, type WantedProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";

@@ -12,7 +12,13 @@ import {
   type SupervisedProcess,
 } from "@holdfast/runtime/internal";
 
-import { AGENT_PROCESS, EventQueue, LINE_TOO_LONG, TOO_MANY_EVENTS, whyDied } from "../agent-process.ts";
+import {
+  AGENT_PROCESS,
+  EventQueue,
+  LINE_TOO_LONG,
+  TOO_MANY_EVENTS,
+  whyDied,
+} from "../program/agent-process.ts";
 import type { Delivery, ExternalAgent, ExternalEnd, PermissionAnswer } from "../external-agent-protocol.ts";
 import { parseFields, type Fields } from "./fields.ts";
 import type { DialogueTurn, LineDialogue, MakeDialogue } from "./line-dialogue.ts";

@@ -32,7 +32,7 @@ import type {
   ExternalEvent,
   ExternalTurn,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../find-program.ts";
+import { findProgram } from "../program/find-program.ts";
 import { fieldsOf, recordedResult, type Fields } from "../lines/fields.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";

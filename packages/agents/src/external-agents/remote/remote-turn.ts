@@ -3,7 +3,7 @@
 
 import { toError } from "@holdfast/core";
 
-import { EventQueue } from "../agent-process.ts";
+import { EventQueue } from "../program/agent-process.ts";
 import type { Delivery, ExternalAgent, ExternalEnd, ExternalEvent } from "../external-agent-protocol.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 

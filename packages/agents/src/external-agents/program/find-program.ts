@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { describeProcessEnd, type ProcessSupervisor } from "@holdfast/runtime/internal";
 
-import { executableAt, programOnPath } from "../workspace/program-on-path.ts";
+import { executableAt, programOnPath } from "../../workspace/program-on-path.ts";
 
 export interface WantedProgram {
   /** The name of the file. */

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AgentRecord } from "./agent-record.ts";
-import { loadAgentFile } from "./load-agent-file.ts";
+import type { AgentRecord } from "../agent-record.ts";
+import { loadAgentFile } from "../load-agent-file.ts";
 import { READING_TOOLS, withinRights } from "./rights.ts";
 
 let folder: string;

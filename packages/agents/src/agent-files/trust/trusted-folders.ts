@@ -6,8 +6,8 @@ import { dirname } from "node:path";
 import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
-import { realPath } from "./agent-places.ts";
-import { readUserFile } from "./user-file.ts";
+import { realPath } from "../agent-places.ts";
+import { readUserFile } from "../user-file.ts";
 
 /** @throws HoldfastError `config_invalid` for a file that is damaged or that others may write. */
 export function isTrusted(trustFile: string, folder: string): boolean {

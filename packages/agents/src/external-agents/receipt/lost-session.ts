@@ -7,7 +7,7 @@
 import { HoldfastError, type ConversationEntry } from "@holdfast/core";
 import { defineTask, type AgentContext } from "@holdfast/runtime";
 
-import { recordText } from "./record-text.ts";
+import { recordText } from "../record-text.ts";
 
 interface SummaryInput {
   /** Scheduled with `ctx.conversation()`. The handler gets the entries. */

@@ -8,9 +8,9 @@ import { dirname } from "node:path";
 import { makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
-import { realPath } from "./agent-places.ts";
-import type { PermissionRule } from "./agent-record.ts";
-import { readUserFile } from "./user-file.ts";
+import { realPath } from "../agent-places.ts";
+import type { PermissionRule } from "../agent-record.ts";
+import { readUserFile } from "../user-file.ts";
 
 export interface KeptRule extends PermissionRule {
   /** The session whose question was answered. */

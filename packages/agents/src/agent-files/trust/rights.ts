@@ -3,8 +3,8 @@
 //   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given.
 //   rights-2. Programs, secrets and variables of the machine are never given: hooks, servers with a command or an address, environments.
 
-import type { AgentRecord } from "./agent-record.ts";
-import { TOOLS } from "./format/tool-names.ts";
+import type { AgentRecord } from "../agent-record.ts";
+import { TOOLS } from "../format/tool-names.ts";
 
 /** Tools that change nothing and reach nothing outside of the workspace. */
 export const READING_TOOLS: readonly string[] = [

@@ -2,7 +2,7 @@
 
 import { describeProcessEnd, type ProcessReport, type Redactor } from "@holdfast/runtime/internal";
 
-import type { ExternalEvent } from "./external-agent-protocol.ts";
+import type { ExternalEvent } from "../external-agent-protocol.ts";
 
 export const AGENT_PROCESS = {
   /** From a request to end the turn to SIGTERM. */
