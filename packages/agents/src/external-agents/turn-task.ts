@@ -14,7 +14,6 @@ import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { modelPrices } from "../models/prices.ts";
 import type {
   ExternalAgent,
-  ExternalAgentProtocol,
   ExternalEnd,
   ExternalEvent,
   ExternalIntent,

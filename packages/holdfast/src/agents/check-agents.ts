@@ -28,7 +28,6 @@ import { agentPlaces, shownPath } from "./agent-places.ts";
 export async function checkAgents(paths: readonly string[], io: Io): Promise<number> {
   // Looking at a file is no use of it, so a project needs no trust here.
   const places = agentPlaces(io, { trustsProject: true });
-  const isAll = paths.length === 0;
   const found =
     paths.length === 0
       ? filesOf(places)
