@@ -1,6 +1,6 @@
 // Texts of times and amounts, and agents' texts made visible.
 
-import { pauseText, waitText, type PlainPause } from "@holdfast/proto/view";
+import { whyText as viewWhyText } from "@holdfast/proto/view";
 import type { Session } from "../api/types.ts";
 
 // Characters that steer a terminal, have no shape, or reorder text. React shows all others as text.
@@ -62,39 +62,7 @@ export function statusText({ status, pauseReason }: Pick<Session, "status" | "pa
     : words;
 }
 
-const PAUSES: ReadonlySet<string> = new Set<PlainPause>([
-  "by_user",
-  "nondeterminism",
-  "agent_fault",
-  "poison",
-  "no_matching_runner",
-  "restore_incomplete",
-]);
-
-/** The reason why a session waits, the place it moved to, or its output. Empty when there is nothing to say. */
+/** `whyText` of the view, with times as the page shows them. */
 export function whyText(session: Session, isLocal: boolean): string {
-  const { status, pauseReason, waits, error, blocked, movedTo, sessionId, output } = session;
-  if (movedTo !== undefined) return `moved to ${movedTo}`;
-  if (status === "failed") return error?.message ?? "";
-  if (status === "paused") {
-    if (pauseReason === undefined || !PAUSES.has(pauseReason))
-      return error?.message ?? (pauseReason === "budget_exceeded" ? "its budget has too little left" : "");
-    return pauseText(pauseReason as PlainPause, !isLocal, false);
-  }
-  if (status === "completed") return valueText(output);
-  if (blocked !== undefined) return blocked;
-  if (status !== "waiting" && status !== "input_required") return valueText(session.progress);
-  return waits
-    .map((wait) => {
-      const until = wait.type === "timer" ? wait.at : wait.until;
-      const when =
-        until === undefined ? "" : `, ${wait.type === "timer" ? "due" : "until"} ${dateText(until)}`;
-      return `${wait.type === "input" ? (wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${when}`;
-    })
-    .join("; ");
-}
-
-function valueText(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return viewWhyText(session, { isElsewhere: !isLocal, when: dateText });
 }

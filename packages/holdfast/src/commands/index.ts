@@ -5,7 +5,7 @@ import type { Command } from "../frame/command.ts";
 /** The commands of the help, by subject. Each command is in one group. */
 export const GROUPS: readonly (readonly [subject: string, names: readonly string[]])[] = [
   ["Run agents", ["run", "chat", "resume", "schedule"]],
-  ["See sessions", ["ui", "inbox", "list", "show", "result", "logs", "trace", "replay"]],
+  ["See sessions", ["ui", "top", "inbox", "list", "show", "result", "logs", "trace", "replay"]],
   [
     "Steer sessions",
     ["signal", "approve", "answer", "pause", "unpause", "budget", "cancel", "delete", "fork"],
@@ -22,6 +22,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   chat: async () => (await import("./people/chat.ts")).chat,
   resume: async () => (await import("./resume.ts")).resume,
   ui: async () => (await import("./ui.ts")).ui,
+  top: async () => (await import("./people/top.ts")).top,
   inbox: async () => (await import("./people/inbox.ts")).inbox,
   list: async () => (await import("./list.ts")).list,
   show: async () => (await import("./show.ts")).show,

@@ -120,6 +120,8 @@ export interface Io {
   /** How notes look, and how results do: they may go to different places. */
   readonly notes: Look;
   readonly results: Look;
+  /** The present size of the terminal that notes go to; `undefined` when it is none, or tells no size. */
+  terminalSize(): { readonly columns: number; readonly rows: number } | undefined;
   /** Whether nobody reads standard output any more. */
   readonly isOutputClosed: boolean;
 

@@ -74,6 +74,10 @@ export function processTerminal(): Terminal {
       stdin: process.stdin,
       notes,
       results,
+      terminalSize() {
+        const { columns, rows } = stderr;
+        return isatty(stderr.fd) && columns > 0 && rows > 0 ? { columns, rows } : undefined;
+      },
       get isOutputClosed() {
         return isOutputClosed;
       },

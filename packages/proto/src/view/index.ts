@@ -18,6 +18,7 @@ export {
   type TimelineTurn,
   type Usage,
 } from "./timeline.ts";
+export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
 export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
 export {
   type AnswerKind,
@@ -29,3 +30,4 @@ export {
 } from "./question.ts";
 export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
+export { inLiveOrder, LIVE_STATUSES, type PlainSession, whyText, type WhyContext } from "./why.ts";

@@ -1,7 +1,8 @@
-import { HoldfastError, type StorageReader } from "@holdfast/core";
+import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
 import { refuse, takeNothing } from "../../frame/arguments.ts";
 import type { Arguments, Command, Io } from "../../frame/command.ts";
+import type { Readers } from "../../screens/all-readers.ts";
 import type { Database } from "../../place/project.ts";
 
 const LIMIT = 50;
@@ -13,7 +14,8 @@ export const inbox: Command = {
   usage: "inbox [--limit N] [--after TEXT]",
   description:
     "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
-    "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end.",
+    "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end. " +
+    "On a terminal it stays open and is answered by keys: j and k choose, a approves, d denies with a reason, e writes an answer, q leaves.",
   options: {
     limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
     after: { help: "the next page: the text that the page before has shown", value: "TEXT" },
@@ -28,9 +30,14 @@ export const inbox: Command = {
     takeNothing(args.positionals, inbox.usage);
     const limit = readLimit(args);
     const { findDatabase } = await import("../../place/project.ts");
-    const database = findDatabase(args, io);
-    const places = database.stack === undefined ? [database] : [database, database.stack];
-    return withReaders(places, [], async (readers) => {
+    const { placesOf, withReaders } = await import("../../screens/all-readers.ts");
+    const places = placesOf(findDatabase(args, io));
+    const { isAtTerminal } = await import("../../screens/terminal-screen.ts");
+    return withReaders(places, async (readers) => {
+      if (isAtTerminal(io)) {
+        const { answerInbox } = await import("../../screens/inbox-screen.ts");
+        return answerInbox(async () => (await readPage(readers, limit, args, io)).items, args, io);
+      }
       const { items, next } = await readPage(readers, limit, args, io);
       if (io.isJson) io.result({ items, ...(next === undefined ? {} : { next }) }, "");
       else await showPage(items, next, places, io);
@@ -38,21 +45,6 @@ export const inbox: Command = {
     });
   },
 };
-
-type Readers = readonly { readonly place: Database; readonly reader: StorageReader }[];
-
-/** Opens all places. A place without a database is left out. */
-async function withReaders<T>(
-  [first, ...rest]: readonly Database[],
-  open: Readers,
-  work: (readers: Readers) => Promise<T>,
-): Promise<T> {
-  if (first === undefined) return work(open);
-  const { withReader } = await import("../../place/find-session.ts");
-  return withReader(first, (reader) =>
-    withReaders(rest, reader === undefined ? open : [...open, { place: first, reader }], work),
-  );
-}
 
 interface Page {
   readonly items: readonly InboxItem[];

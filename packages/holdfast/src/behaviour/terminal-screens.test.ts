@@ -1,0 +1,103 @@
+// `holdfast top`, and `holdfast inbox` answered by keys, on a real terminal.
+
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
+
+const ASKS = `
+import { defineAgent } from "holdfast";
+export default defineAgent({ name: "asks", run: async (ctx) => {
+  const { approved, reason } = await ctx.requestInput({ prompt: "Allow shell?", details: {
+    tool: "shell", input: { command: "rm -rf build \\u001b[2K && echo done" }, folder: "/srv/app" } });
+  return { approved, reason };
+} });
+`;
+
+let project: Project;
+
+beforeEach(() => {
+  project = new Project();
+  writeFileSync(project.path("asks.ts"), ASKS);
+});
+afterEach(() => project.dispose());
+
+/** Runs the command on a terminal. Each key is pressed once its text is on the screen. */
+async function onTerminal(command: string, keys: readonly (readonly [wait: string, key: string])[]) {
+  const line = `stty cols 100 rows 30; '${process.execPath}' '${LAUNCHER}' ${command}; echo "code $?"; stty -a`;
+  const child = spawn("script", ["-qefc", line, "/dev/null"], {
+    cwd: project.folder,
+    env: {
+      PATH: process.env["PATH"],
+      HOME: project.folder,
+      TERM: "xterm",
+      LANG: "C.UTF-8",
+      SHELL: "/bin/sh",
+    },
+  });
+  const left = [...keys];
+  let since = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    since += chunk.toString();
+    const [next] = left;
+    if (next === undefined || !since.includes(next[0])) return;
+    left.shift();
+    since = "";
+    child.stdin.write(next[1]);
+  });
+  const shown = await text(child.stdout);
+  expect(left, shown).toEqual([]);
+  expect(shown).toMatch(/(?<!-)\bicanon\b/);
+  expect(shown).toMatch(/(?<!-)\becho\b/);
+  return shown;
+}
+
+test(
+  "top shows live sessions with the reason of their waits, and once where it is piped",
+  { timeout: 90_000 },
+  async () => {
+    expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
+    const once = await project.run("top");
+    expect(once.code, once.stderr).toBe(0);
+    expect(once.stdout).toMatch(/input_required +asks +one .*Allow shell\?/);
+    expect(once.stderr).toContain("1 live session: 1 input_required");
+    expect(await project.json("top")).toMatchObject({
+      sessions: [{ sessionId: "one", status: "input_required", why: "Allow shell?", cost: { calls: 0 } }],
+      isCut: false,
+    });
+
+    const shown = await onTerminal("top", [["q leaves", "q"]]);
+    expect(shown).toContain("Allow shell?");
+    expect(shown).toContain("\u001b[?1049l");
+    expect(shown).toContain("code 0");
+  },
+);
+
+test(
+  "a key in the inbox denies with a reason, and Ctrl-C restores the terminal",
+  { timeout: 90_000 },
+  async () => {
+    expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
+    const shown = await onTerminal("inbox", [
+      ["q leaves", "d"],
+      ["deny, with a reason", "no\r"],
+      ["denied: Allow shell?", "\u0003"],
+    ]);
+    expect(shown).toContain("rm -rf build");
+    expect(shown).not.toContain("\u001b[2K");
+    expect(shown).toContain("code 130");
+    const resumed = await project.run("resume", "one", "--json");
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(resumed.stdout).toContain('{"approved":false,"reason":"no"}');
+  },
+);
+
+test.each([
+  ["an argument", ["one"], "is one argument too many"],
+  ["a limit of none", ["--limit", "0"], "--limit is not a number of sessions"],
+])("top refuses %s", async (_name, args, message) => {
+  const { code, stderr } = await project.run("top", ...args);
+  expect(stderr).toContain(message);
+  expect(code).toBe(2);
+});

@@ -1,0 +1,98 @@
+import { refuse, takeNothing } from "../../frame/arguments.ts";
+import type { Arguments, Command, Io } from "../../frame/command.ts";
+import type { Readers } from "../../screens/all-readers.ts";
+
+const LIMIT = 50;
+const LIMIT_MAX = 1_000;
+const LOOK_MS = 500;
+
+export const top: Command = {
+  name: "top",
+  summary: "Show the live sessions: what each waits for and why, and what it costs",
+  usage: "top [--limit N]",
+  description:
+    "On a terminal the list is drawn again on each change, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
+    "Sessions that need a person come first. The cost is that of the session's own calls of models, by its journal. A call without a " +
+    "known price has an unknown cost.",
+  options: { limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" } },
+  examples: [
+    ["top", "what happens now"],
+    ["top --url https://fleet.example", "what happens at a coordinator"],
+    ["top --json | jq '.sessions[].why'", "once, for programs"],
+  ],
+
+  async run(args, io) {
+    takeNothing(args.positionals, top.usage);
+    const limit = readLimit(args);
+    const { findDatabase } = await import("../../place/project.ts");
+    const { placesOf, withReaders } = await import("../../screens/all-readers.ts");
+    const { CostReader } = await import("../../view/session-cost.ts");
+    const { readLive } = await import("../../screens/live-sessions.ts");
+    const { isAtTerminal } = await import("../../screens/terminal-screen.ts");
+    const places = placesOf(findDatabase(args, io));
+    const where = places.map(({ path }) => path).join(" and ");
+    const costs = new CostReader();
+    return withReaders(places, async (readers) => {
+      if (isAtTerminal(io)) return watch(readers, limit, where, io);
+      await showOnce(await readLive(readers, limit, costs, Date.now()), where, io);
+      return 0;
+    });
+  },
+};
+
+async function showOnce(
+  page: import("../../screens/live-sessions.ts").LivePage,
+  where: string,
+  io: Io,
+): Promise<void> {
+  const { liveJson, liveSummary, topLines } = await import("../../screens/live-sessions.ts");
+  if (!io.isJson) io.note(`${liveSummary(page)} in ${where}`);
+  io.show(liveJson(page), topLines(page, io.results, Date.now()).join("\n"));
+}
+
+/** Draws until q. A place that is away for a while stays on the screen as it was. */
+async function watch(readers: Readers, limit: number, where: string, io: Io): Promise<number> {
+  const { CostReader } = await import("../../view/session-cost.ts");
+  const { liveSummary, readLive, topLines } = await import("../../screens/live-sessions.ts");
+  const { withScreen } = await import("../../screens/terminal-screen.ts");
+  const { HoldfastError } = await import("@holdfast/core");
+  const { paint, symbols } = io.results;
+  const costs = new CostReader();
+  return withScreen(io, async (screen) => {
+    let lines: readonly string[] = [];
+    for (;;) {
+      let last = paint.dim("q leaves");
+      try {
+        const page = await readLive(readers, limit, costs, Date.now());
+        lines = [
+          `${paint.bold(liveSummary(page))}  ${paint.dim(where)}`,
+          "",
+          ...topLines(page, io.results, Date.now()),
+        ];
+      } catch (error) {
+        if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
+        last = `${paint.yellow(`${symbols.warn} ${error.message}; tried again`)}  ${last}`;
+      }
+      const room = screen.size.rows - 2;
+      const hidden = lines.length - room;
+      screen.draw([
+        ...lines.slice(0, room),
+        hidden > 0 ? paint.dim(`${hidden} more lines: make the terminal higher`) : "",
+        last,
+      ]);
+      const key = await screen.key(LOOK_MS);
+      if (screen.stopExit !== undefined) return screen.stopExit;
+      if (key?.name === "q" || key?.name === "escape") return 0;
+    }
+  });
+}
+
+function readLimit(args: Arguments): number {
+  const text = args.text("limit") ?? String(LIMIT);
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit > 0 && limit <= LIMIT_MAX) return limit;
+  throw refuse("--limit is not a number of sessions", top.usage, {
+    got: text,
+    expected: `a whole number from 1 to ${LIMIT_MAX}`,
+  });
+}

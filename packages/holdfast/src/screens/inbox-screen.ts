@@ -1,0 +1,186 @@
+// `answerInbox`: the inbox on a terminal, answered by keys.
+//
+//   inbox-screen-1. A key answers the item that was on the screen when it was pressed. When that item has gone, nothing is selected until
+//       a person chooses again.
+//   inbox-screen-2. An item whose last line was never shown cannot be approved.
+
+import { HoldfastError } from "@holdfast/core";
+import type { InboxItem } from "@holdfast/proto/view";
+import { answerQuestion } from "../ask/answer-question.ts";
+import type { Arguments, Io } from "../frame/command.ts";
+import { errorText, shownError } from "../frame/command-error.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { inboxPicture, type InboxState } from "./inbox-picture.ts";
+import { typed, withScreen, type Key, type TerminalScreen } from "./terminal-screen.ts";
+
+const LOOK_MS = 1_000;
+const MESSAGE_CHARS = 400;
+
+export async function answerInbox(
+  read: () => Promise<readonly InboxItem[]>,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  return withScreen(io, (screen) => new InboxScreen(screen, read, args, io).run());
+}
+
+class InboxScreen {
+  readonly #screen: TerminalScreen;
+  readonly #read: () => Promise<readonly InboxItem[]>;
+  readonly #args: Arguments;
+  readonly #io: Io;
+  #state: InboxState = { items: [], selected: undefined, top: 0, message: "" };
+  #seen: string | undefined;
+  #page = 1;
+
+  constructor(screen: TerminalScreen, read: () => Promise<readonly InboxItem[]>, args: Arguments, io: Io) {
+    this.#screen = screen;
+    this.#read = read;
+    this.#args = args;
+    this.#io = io;
+  }
+
+  /** @returns the exit code. */
+  async run(): Promise<number> {
+    await this.#refresh();
+    this.#set({ selected: this.#state.items[0]?.id });
+    for (;;) {
+      this.#draw();
+      const key = await this.#screen.key(LOOK_MS);
+      if (this.#screen.stopExit !== undefined) return this.#screen.stopExit;
+      if (key === undefined) await this.#refresh();
+      else if (key.name === "q" || key.name === "escape" || key.name === "end") return 0;
+      else await this.#press(key);
+    }
+  }
+
+  #set(change: Partial<InboxState>): void {
+    this.#state = { ...this.#state, ...change };
+  }
+
+  #draw(): void {
+    const picture = inboxPicture(this.#state, this.#io.results, this.#screen.size, Date.now());
+    if (picture.isSeen) this.#seen = this.#state.selected;
+    this.#page = picture.page;
+    this.#screen.draw(picture.lines);
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const items = await this.#read();
+      const { selected } = this.#state;
+      const isGone = selected !== undefined && !items.some(({ id }) => id === selected);
+      this.#set({
+        items,
+        ...(items.length === 0 ? { message: "nothing waits for a person" } : {}),
+        // inbox-screen-1.
+        ...(isGone ? { selected: undefined, top: 0 } : {}),
+        ...(isGone && this.#state.message === "" ? { message: "the item is gone: choose with j or k" } : {}),
+      });
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
+      this.#set({ message: plainLine(`${error.message}; tried again`, MESSAGE_CHARS) });
+    }
+  }
+
+  async #press({ name }: Key): Promise<void> {
+    const { top } = this.#state;
+    if (name === "j" || name === "down") return this.#choose(1);
+    if (name === "k" || name === "up") return this.#choose(-1);
+    if (name === "space" || name === "pagedown")
+      return this.#set({ top: this.#isSeen() ? top : top + this.#page });
+    if (name === "pageup" || name === "b") return this.#set({ top: Math.max(0, top - this.#page) });
+    if (name === "a" || name === "d" || name === "e") return this.#answer(name);
+  }
+
+  #isSeen(): boolean {
+    return this.#state.selected !== undefined && this.#seen === this.#state.selected;
+  }
+
+  #choose(step: number): void {
+    const { items, selected } = this.#state;
+    const at = items.findIndex(({ id }) => id === selected);
+    const next = at < 0 ? 0 : Math.min(items.length - 1, Math.max(0, at + step));
+    if (items[next]?.id !== selected) this.#seen = undefined;
+    this.#set({ selected: items[next]?.id, top: 0, message: "" });
+  }
+
+  async #answer(key: "a" | "d" | "e"): Promise<void> {
+    const item = this.#state.items.find(({ id }) => id === this.#state.selected);
+    if (item === undefined) return this.#set({ message: "no item is selected: choose with j or k" });
+    const question = questionNumber(item);
+    if (question === undefined || item.kind === "answered")
+      return this.#set({ message: "this is answered by the command that it shows" });
+    if (key === "a" && !this.#isSeen()) return this.#set({ message: "see the rest first: space" }); // inbox-screen-2.
+    const answer = await this.#typedAnswer(key);
+    if (answer === undefined) return this.#set({ message: "not answered" });
+    await this.#send(item, question, answer);
+    await this.#refresh();
+  }
+
+  /** The answer of a key; `undefined` when the person left it. */
+  async #typedAnswer(key: "a" | "d" | "e"): Promise<Answer | undefined> {
+    if (key === "a") return { payload: { approved: true }, isApproval: true, said: "approved" };
+    const text = await this.#typeLine(
+      key === "d"
+        ? "deny, with a reason (Enter sends, Escape leaves)"
+        : "answer as JSON (Enter sends, Escape leaves)",
+    );
+    if (text === undefined) return undefined;
+    if (key === "d")
+      return {
+        payload: { approved: false, ...(text.trim() === "" ? {} : { reason: text.trim() }) },
+        isApproval: true,
+        said: "denied",
+      };
+    return { payload: jsonOrText(text), isApproval: false, said: "answered" };
+  }
+
+  async #typeLine(label: string): Promise<string | undefined> {
+    let text = "";
+    for (;;) {
+      this.#set({ typing: { label, text } });
+      this.#draw();
+      const key = await this.#screen.key();
+      if (key === undefined || key.name === "escape" || key.name === "end" || key.name === "return") {
+        const { typing: _typed, ...rest } = this.#state;
+        this.#state = rest;
+        return key?.name === "return" ? text : undefined;
+      }
+      text = typed(text, key);
+    }
+  }
+
+  async #send({ sessionId }: InboxItem, question: number, answer: Answer): Promise<void> {
+    const said: string[] = [];
+    const quiet: Io = { ...this.#io, result: () => {}, note: (line) => void said.push(line) };
+    try {
+      await answerQuestion(this.#args, quiet, { id: sessionId, question, ...answer });
+      this.#set({ message: plainLine(said.join("; "), MESSAGE_CHARS) });
+    } catch (error) {
+      if (!HoldfastError.is(error)) throw error;
+      this.#set({ message: plainLine(errorText(shownError(error), false), MESSAGE_CHARS) });
+    }
+  }
+}
+
+interface Answer {
+  readonly payload: unknown;
+  readonly isApproval: boolean;
+  readonly said: string;
+}
+
+/** The number of the question of an item; `undefined` for a pause and for a session that has failed. */
+function questionNumber({ id, sessionId }: InboxItem): number | undefined {
+  const [, digits] = /^-(\d+)$/.exec(id.slice(sessionId.length)) ?? [];
+  return digits === undefined || !id.startsWith(sessionId) ? undefined : Number(digits);
+}
+
+/** JSON as its value, and any other text as a text. */
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,149 @@
+// `readLive`, `topLines`: the live sessions of all places, and their table for `holdfast top`.
+//
+//   live-sessions-1. Indexes by status find the sessions. However many have ended, about as many rows are read as are shown.
+
+import { decodeJson, type Session } from "@holdfast/core";
+import {
+  costText,
+  inLiveOrder,
+  LIVE_STATUSES,
+  whyText,
+  type Cost,
+  type PlainSession,
+} from "@holdfast/proto/view";
+import type { Look } from "../frame/command.ts";
+import { count, duration, plainLine, table } from "../frame/plain-text.ts";
+import type { Readers } from "./all-readers.ts";
+import { findOwner } from "../place/owner.ts";
+import type { Database } from "../place/project.ts";
+import { moment, paintStatus } from "../view/describe-session.ts";
+import type { CostReader } from "../view/session-cost.ts";
+
+const NAME_CHARS = 30;
+const WHY_CHARS = 300;
+
+export interface LiveSession {
+  readonly session: Session;
+  readonly place: Database;
+  /** Why the session stands where it is. */
+  readonly why: string;
+  /** The cost of its own calls. `undefined` when the session records none. */
+  readonly cost: Cost | undefined;
+}
+
+export interface LivePage {
+  readonly sessions: readonly LiveSession[];
+  /** Whether there are more than were asked for. */
+  readonly isCut: boolean;
+}
+
+export async function readLive(
+  readers: Readers,
+  limit: number,
+  costs: CostReader,
+  now: number,
+): Promise<LivePage> {
+  const pages = await Promise.all(
+    readers.flatMap(({ place, reader }) =>
+      LIVE_STATUSES.map(async (status) => {
+        const found = await reader.sessions({ status, limit: limit + 1 });
+        return found.map((session) => ({ session, place, reader }));
+      }),
+    ),
+  );
+  const found = pages.flat().filter(({ session }) => session.move?.isDone !== true);
+  const bySession = new Map(found.map((one) => [one.session, one]));
+  const ordered = inLiveOrder(found.map(({ session }) => session)).map((session) => bySession.get(session)!);
+  const shown = ordered.slice(0, limit);
+  const driven = await drivenPlaces(readers, shown);
+  const spent = await costs.costs(shown);
+  return {
+    isCut: ordered.length > limit,
+    sessions: shown.map(({ session, place }, at) => ({
+      session,
+      place,
+      cost: spent[at],
+      why: whyText(plainSession(session), {
+        isElsewhere: place.coordinator !== undefined,
+        isDriven: driven.has(place),
+        when: (time) => moment(time, now),
+      }),
+    })),
+  };
+}
+
+/** The places in which a process can run sessions. Only sessions that should be running make it worth a question. */
+async function drivenPlaces(
+  readers: Readers,
+  shown: readonly { readonly session: Session; readonly place: Database }[],
+): Promise<ReadonlySet<Database>> {
+  const isOnRun = ({ status }: Session): boolean =>
+    status === "submitted" || status === "working" || status === "cancelling";
+  const places = await Promise.all(
+    readers.map(async ({ place }) => {
+      if (place.coordinator !== undefined) return place;
+      if (!shown.some((one) => one.place === place && isOnRun(one.session))) return place;
+      return (await findOwner(place)) === undefined ? undefined : place;
+    }),
+  );
+  return new Set(places.filter((place) => place !== undefined));
+}
+
+/** A row of storage as the view reads it. */
+function plainSession(session: Session): PlainSession {
+  const { sessionId, status, pauseReason, waits, error, progress, output, move } = session;
+  return {
+    sessionId,
+    status,
+    waits,
+    ...(pauseReason === undefined ? {} : { pauseReason }),
+    ...(error === undefined ? {} : { error }),
+    ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
+    ...(output === undefined ? {} : { output: decodeJson(output) }),
+    ...(move === undefined ? {} : { movedTo: move.to }),
+  };
+}
+
+export function liveJson({ sessions, isCut }: LivePage): object {
+  return {
+    sessions: sessions.map(({ session, place, why, cost }) => {
+      const { sessionId, agent, status, pauseReason, parent, updatedAt } = session;
+      return {
+        sessionId,
+        agent: agent.name,
+        status,
+        ...(pauseReason === undefined ? {} : { pauseReason }),
+        ...(parent === undefined ? {} : { parentSessionId: parent.sessionId }),
+        why,
+        cost: cost ?? null,
+        updatedAt,
+        place: place.path,
+      };
+    }),
+    isCut,
+  };
+}
+
+/** "3 live sessions: 1 input_required, 2 waiting". */
+export function liveSummary({ sessions, isCut }: LivePage): string {
+  const parts = LIVE_STATUSES.flatMap((status) => {
+    const number = sessions.filter(({ session }) => session.status === status).length;
+    return number === 0 ? [] : [`${number} ${status}`];
+  });
+  if (parts.length === 0) return "no live session";
+  return `${count(sessions.length, "live session")}${isCut ? " and more" : ""}: ${parts.join(", ")}`;
+}
+
+/** The table, its head first. The caller cuts its lines. */
+export function topLines({ sessions }: LivePage, look: Look, now: number): readonly string[] {
+  const rows = sessions.map(({ session, why, cost }) => [
+    paintStatus(session, look),
+    plainLine(session.agent.name, NAME_CHARS, look.symbols.cut),
+    session.sessionId,
+    duration(Math.max(0, now - session.updatedAt)),
+    costText(cost),
+    plainLine(why, WHY_CHARS, look.symbols.cut),
+  ]);
+  const [head = "", ...lines] = table([["STATUS", "AGENT", "SESSION", "FOR", "COST", "WHY"], ...rows]);
+  return rows.length === 0 ? [] : [look.paint.bold(head), ...lines];
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { addUsage, costText, NO_COST, type Cost } from "./cost.ts";
+
+const call = (costMicroUsd?: number) => ({
+  model: "m",
+  inputTokens: 10,
+  outputTokens: 1,
+  ...(costMicroUsd === undefined ? {} : { costMicroUsd }),
+});
+const sum = (...costs: readonly (number | undefined)[]): Cost =>
+  costs.reduce<Cost>((cost, microUsd) => addUsage(cost, call(microUsd)), NO_COST);
+
+test("a cost that no call recorded is unknown, and no zero (cost-1)", () => {
+  expect(costText(sum(undefined))).toBe("unknown");
+  expect(costText(sum(120_000, undefined))).toBe("$0.12 + unknown");
+  expect(costText(undefined)).toBe("unknown");
+});
+
+test("a free call costs nothing, and a session without calls has no cost", () => {
+  expect(costText(sum(0))).toBe("$0.00");
+  expect(costText(sum())).toBe("");
+});
+
+test("a sum counts calls and tokens, and small amounts keep four digits", () => {
+  expect(sum(1_000, 2_000)).toEqual({
+    calls: 2,
+    unpriced: 0,
+    costMicroUsd: 3_000,
+    inputTokens: 20,
+    outputTokens: 2,
+  });
+  expect(costText(sum(1_000, 2_000))).toBe("$0.0030");
+  expect(costText(sum(1_500_000))).toBe("$1.50");
+});

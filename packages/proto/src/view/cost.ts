@@ -1,0 +1,58 @@
+// `Cost`, `addUsage`, `costText`: what calls of models cost, as far as sessions record it.
+//
+//   cost-1. A call without a recorded price has an unknown cost. A sum with such a call says so, and never counts the call as free.
+
+import type { PlainUsage } from "./journal-event.ts";
+
+/** The recorded usage of some calls. */
+export interface Cost {
+  readonly calls: number;
+  /** The calls whose cost is unknown. */
+  readonly unpriced: number;
+  /** The cost of all other calls, in millionths of a US dollar. */
+  readonly costMicroUsd: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+export const NO_COST: Cost = { calls: 0, unpriced: 0, costMicroUsd: 0, inputTokens: 0, outputTokens: 0 };
+
+export function addUsage(cost: Cost, { inputTokens, outputTokens, costMicroUsd }: PlainUsage): Cost {
+  return addCosts(cost, {
+    calls: 1,
+    unpriced: costMicroUsd === undefined ? 1 : 0, // cost-1.
+    costMicroUsd: costMicroUsd ?? 0,
+    inputTokens,
+    outputTokens,
+  });
+}
+
+export function addCosts(a: Cost, b: Cost): Cost {
+  return {
+    calls: a.calls + b.calls,
+    unpriced: a.unpriced + b.unpriced,
+    costMicroUsd: a.costMicroUsd + b.costMicroUsd,
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+  };
+}
+
+/**
+ * "$0.12", "$0.12 + unknown" or "unknown"; empty when nothing was called.
+ *
+ * @param cost `undefined` when the session records no usage.
+ */
+export function costText(cost: Cost | undefined): string {
+  if (cost === undefined) return UNKNOWN;
+  const { calls, unpriced, costMicroUsd } = cost;
+  if (calls === 0) return "";
+  if (unpriced === calls) return UNKNOWN;
+  return unpriced === 0 ? usdText(costMicroUsd) : `${usdText(costMicroUsd)} + ${UNKNOWN}`;
+}
+
+const UNKNOWN = "unknown";
+
+export function usdText(microUsd: number): string {
+  const usd = microUsd / 1_000_000;
+  return `$${usd < 0.1 && usd > 0 ? usd.toFixed(4) : usd.toFixed(2)}`;
+}

@@ -1,0 +1,85 @@
+// `whyText`, `inLiveOrder`: why a session stands where it is, and which live sessions come first.
+//
+// Pure, over plain JSON, so that `holdfast top` and the page say the same. Nothing here makes text safe for a terminal or for HTML.
+
+import type { Status } from "./status.ts";
+import { pauseText, waitText, type PlainPause, type PlainWait } from "./wait.ts";
+
+/** The row of a session, as far as it says why the session stands where it is. */
+export interface PlainSession {
+  readonly sessionId: string;
+  readonly status: Status;
+  readonly pauseReason?: string;
+  readonly waits: readonly PlainWait[];
+  readonly error?: { readonly message: string };
+  readonly progress?: unknown;
+  readonly output?: unknown;
+  /** The need of the session that no runner meets. */
+  readonly blocked?: string;
+  readonly movedTo?: string;
+}
+
+export interface WhyContext {
+  /** Whether the session is at a coordinator, whose runners continue it. */
+  readonly isElsewhere: boolean;
+  /** Whether a process that could run the session has its database. */
+  readonly isDriven?: boolean;
+  readonly when: (at: number) => string;
+}
+
+/** The reason why a session waits, the place it moved to, its progress, or its output. Empty when there is nothing to say. */
+export function whyText(session: PlainSession, { isElsewhere, isDriven = true, when }: WhyContext): string {
+  const { status, pauseReason, waits, error, blocked, movedTo, sessionId, output, progress } = session;
+  if (movedTo !== undefined) return `moved to ${movedTo}`;
+  if (status === "failed") return error?.message ?? "";
+  if (status === "paused") {
+    if (pauseReason === undefined || !PAUSES.has(pauseReason))
+      return error?.message ?? (pauseReason === "budget_exceeded" ? "its budget has too little left" : "");
+    return pauseText(pauseReason as PlainPause, isElsewhere, false);
+  }
+  if (status === "completed") return valueText(output);
+  if (blocked !== undefined) return blocked;
+  if (status !== "waiting" && status !== "input_required")
+    return isDriven || status === "cancelled"
+      ? valueText(progress)
+      : `no process runs it: holdfast resume ${sessionId}`;
+  return waits
+    .map((wait) => {
+      const until = wait.type === "timer" ? wait.at : wait.until;
+      const time = until === undefined ? "" : `, ${wait.type === "timer" ? "due" : "until"} ${when(until)}`;
+      return `${wait.type === "input" ? (wait.prompt ?? "") : `waits for ${waitText(wait, sessionId)}`}${time}`;
+    })
+    .join("; ");
+}
+
+const PAUSES: ReadonlySet<string> = new Set<PlainPause>([
+  "by_user",
+  "nondeterminism",
+  "agent_fault",
+  "poison",
+  "no_matching_runner",
+  "restore_incomplete",
+]);
+
+function valueText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+/** The statuses of sessions that have not ended: those that need a person come first, and those that only wait come last. */
+export const LIVE_STATUSES = [
+  "input_required",
+  "paused",
+  "cancelling",
+  "working",
+  "submitted",
+  "waiting",
+] as const satisfies readonly Status[];
+
+/** Live sessions by status, and in each status the ones that changed last first. */
+export function inLiveOrder<S extends { readonly status: Status; readonly updatedAt: number }>(
+  sessions: readonly S[],
+): readonly S[] {
+  const rank = ({ status }: S): number => (LIVE_STATUSES as readonly Status[]).indexOf(status);
+  return sessions.toSorted((a, b) => rank(a) - rank(b) || b.updatedAt - a.updatedAt);
+}
