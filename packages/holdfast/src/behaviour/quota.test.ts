@@ -30,11 +30,8 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const run = (...args: string[]) =>
-  project.finish(args, {
-    stdin: "",
-    env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url },
-  });
+const env = () => ({ HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url });
+const run = (...args: string[]) => project.finish(args, { stdin: "", env: env() });
 
 test("a usage limit pauses a session, says until when, and a resume continues it without repeating a tool", async () => {
   server.setFaults({ 2: { type: "rate_limited", retryAfterSeconds: 7_200 } });
@@ -63,6 +60,27 @@ test("a usage limit pauses a session, says until when, and a resume continues it
 test("with --resume-at-reset the session says when it continues without a person", async () => {
   server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });
   const parked = await run("run", "reader.md", "Read it.", "--session", "q", "--resume-at-reset", "--park");
+  expect(parked.code, parked.stderr).toBe(7);
+  expect((await run("show", "q")).stdout).toContain("it continues by itself");
+});
+
+test("a new chat with --resume-at-reset continues without a person, and one that exists keeps its own setting", async () => {
+  server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });
+  const chat = project.start(["chat", "reader.md", "Read it.", "--session", "c", "--resume-at-reset"], {
+    env: env(),
+  });
+  await expect.poll(async () => (await run("show", "c")).stdout).toContain("it continues by itself");
+  chat.kill("SIGTERM");
+  await chat.finished;
+  const again = await run("chat", "--session", "c", "--resume-at-reset");
+  expect(again.code).toBe(2);
+  expect(again.stderr).toContain("the conversation exists already, and keeps the agent of its start");
+});
+
+test("a session whose input asks for it continues without a person, as the local stack starts it", async () => {
+  server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });
+  const input = JSON.stringify({ text: "Read it.", resumeAtReset: true });
+  const parked = await run("run", "reader.md", "--input", input, "--session", "q", "--park");
   expect(parked.code, parked.stderr).toBe(7);
   expect((await run("show", "q")).stdout).toContain("it continues by itself");
 });

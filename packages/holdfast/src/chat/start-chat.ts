@@ -39,8 +39,14 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
   const given = findDatabase(args, io);
   const database = wanted === undefined ? given : await placeOfExact(given, wanted);
   const found = wanted === undefined ? undefined : await sessionOf(wanted, database, path === undefined);
-  if (found !== undefined) return continueChat(found, database, chat, args, io);
-  const { agent, file, record } = await loadAgent(path ?? "", { cwd: io.cwd, env: io.env });
+  const resumesAtReset = args.has("resume-at-reset");
+  if (found !== undefined) {
+    if (resumesAtReset)
+      throw refuseAtReset("the conversation exists already, and keeps the agent of its start");
+    return continueChat(found, database, chat, args, io);
+  }
+  const { agent, file, record } = await loadAgent(path ?? "", { cwd: io.cwd, env: io.env, resumesAtReset });
+  if (resumesAtReset && record === undefined) throw refuseAtReset(`${agent.name} is no agent file`);
   if (record === undefined && !file.startsWith(EXTERNAL))
     throw new UsageError(`"${agent.name}" is an agent of code, and a chat needs an agent file`, {
       at: file,
@@ -81,6 +87,14 @@ export async function startChat(chat: Chat, args: Arguments, io: Io): Promise<nu
     },
     io,
   );
+}
+
+function refuseAtReset(message: string): UsageError {
+  return new UsageError(message, {
+    at: "--resume-at-reset",
+    expected: "a new conversation of an agent file",
+    fix: "leave --resume-at-reset out, or start another conversation",
+  });
 }
 
 async function continueChat(

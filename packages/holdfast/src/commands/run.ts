@@ -220,7 +220,10 @@ export const run: Command = {
       const followed = await followInStack(found, place, args, io);
       if (followed !== undefined) return followed;
     } else if (stackThatRuns(agent, file, database, args, io) !== undefined) {
-      if (ofFiles !== "")
+      // An input schema may not know the field.
+      const resumes = ofFiles === "--resume-at-reset" && record?.inputSchema === null;
+      const forStack = resumes ? withOptions(input, { resumeAtReset: true }) : input;
+      if (ofFiles !== "" && !resumes)
         throw refuse(
           `the local stack would run this session, and does not get ${ofFiles} of this call`,
           run.usage,
@@ -230,7 +233,7 @@ export const run: Command = {
         );
       const { runByName } = await import("../run/run-by-name.ts");
       const options = { ...limits, ...persistence, ...callersTrace(io) };
-      return runByName({ name: agent.name, wanted, input, options }, args, io);
+      return runByName({ name: agent.name, wanted, input: forStack, options }, args, io);
     }
     const secrets = await secretsFor({ agents: [agent] }, args, io);
     const sessionId = found?.sessionId ?? wanted ?? mintId("ses", Date.now(), randomU32);

@@ -25,7 +25,7 @@ export async function askModel(
     messages: draft.ctx.conversation(),
     tools: [...tools.values()].map(({ offered }) => offered),
     maxConversationTokens: Math.max(1, draft.state.conversationTokens),
-    ...(agent.resumeAtReset === true ? { resumeAtReset: true } : {}),
+    ...(agent.resumeAtReset === true || asksToResume(draft.ctx.input) ? { resumeAtReset: true } : {}),
   };
   let limited: string | null | undefined;
   for (const [at, model] of candidates.entries()) {
@@ -42,6 +42,13 @@ export async function askModel(
   }
   // Each model of the list is out of reach. The session pauses for the first that a person or time can bring back.
   return ask(draft, { ...request, ...(limited == null ? {} : { model: limited }) });
+}
+
+/** Whether the call that started the session asked that it continues at the reset of a usage limit, whatever the agent file says. */
+function asksToResume(input: unknown): boolean {
+  return (
+    typeof input === "object" && input !== null && "resumeAtReset" in input && input.resumeAtReset === true
+  );
 }
 
 async function ask(draft: TurnDraft, request: ModelTaskInput): Promise<ModelReply> {

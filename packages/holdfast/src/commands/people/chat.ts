@@ -5,7 +5,7 @@ import type { Command } from "../../frame/command.ts";
 export const chat: Command = {
   name: "chat",
   summary: "Talk with the agent of an agent file",
-  usage: "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS]",
+  usage: "chat (AGENT [TEXT] | --session ID) [--session ID] [--budget LIMITS] [--resume-at-reset]",
   description:
     "Starts a conversation, streams the answers, shows each tool call on a line, and asks for approvals in place. A line is the next " +
     "message; while the agent works, it steers the agent. Ctrl-C interrupts the agent, twice leaves; so do /exit and the end of the input. " +
@@ -19,6 +19,9 @@ export const chat: Command = {
     budget: {
       help: "what the conversation may spend, in units of usd, tokens, steps, turns, in all or per window (0.50usd/day)",
       value: "LIMITS",
+    },
+    "resume-at-reset": {
+      help: "when a model's usage limit pauses the new conversation, it continues by itself at the reset",
     },
   },
   examples: [
