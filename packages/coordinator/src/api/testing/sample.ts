@@ -40,12 +40,20 @@ function valueFor(field: DescField, depth: number): unknown {
   }
 }
 
+/** Short, or as long as a hash. */
+const TEXTS = ["a1", "a".repeat(64)];
+
+function textFor(rules: { readonly in: readonly string[]; readonly pattern: string } | undefined): string {
+  const matching = TEXTS.find((text) => rules === undefined || new RegExp(rules.pattern, "u").test(text));
+  return rules?.in[0] ?? matching ?? "a1";
+}
+
 function scalarFor(type: ScalarType, rules: FieldRules | undefined): unknown {
   const number = rules?.type.case === "int32" || rules?.type.case === "int64" ? rules.type.value : undefined;
   const least = number?.greaterThan.case === "gte" ? Number(number.greaterThan.value) : 1;
   switch (type) {
     case ScalarType.STRING:
-      return (rules?.type.case === "string" ? rules.type.value.in[0] : undefined) ?? "a1";
+      return textFor(rules?.type.case === "string" ? rules.type.value : undefined);
     case ScalarType.BOOL:
       return true;
     case ScalarType.INT32:
