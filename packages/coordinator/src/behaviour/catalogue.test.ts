@@ -73,6 +73,9 @@ describe("sessions of agent files", () => {
     expect((await start({ agentVersion: "stable" })).body.agentVersion).toBe(one.slice(0, 16));
     expect((await start({ agentVersion: one })).body.agentVersion).toBe(one.slice(0, 16));
     expect((await ada.get(`/v1/sessions/${first.body.sessionId}`)).body.agentVersion).toBe(one.slice(0, 16));
+    const wrong = await start({ agentVersion: "stabel" });
+    expect([wrong.status, wrong.body.at]).toEqual([404, "agentVersion"]);
+    expect(wrong.body.expected).toContain("stable");
   });
 
   test("no session of an inactive agent is started, and it is not listed as one to start", async () => {

@@ -92,7 +92,7 @@ export class Catalogue {
     const item = (await this.#read(kind, name))?.item;
     if (item !== undefined) return item;
     throw new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
-      fix: "list the catalogue to see its items",
+      fix: "see all agents of the coordinator with `holdfast agents list --pushed`",
     });
   }
 
@@ -108,7 +108,7 @@ export class Catalogue {
     const document = isThere ? await this.#storage.reader.document(CONTENTS, hash) : undefined;
     if (document === undefined)
       throw new NotFoundError("not_found", `the ${kind} ${name} has no version ${hash}`, {
-        fix: "list the catalogue to see its versions",
+        fix: "see its versions with `holdfast agents history`",
       });
     return (JSON.parse(document.body) as { readonly files: readonly StoredFile[] }).files;
   }
@@ -142,7 +142,10 @@ export class Catalogue {
   async change({ kind, name, version, tag, active }: ItemChange, audit: Audit): Promise<StoredItem> {
     await this.item(kind, name);
     return this.#change(kind, name, audit, [], (before) => {
-      if (before === undefined) throw new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`);
+      if (before === undefined)
+        throw new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
+          fix: "see all agents of the coordinator with `holdfast agents list --pushed`",
+        });
       const chosen = version === undefined ? before.current : versionOfItem(before, version);
       if (chosen === undefined) throw noVersion(before, version ?? "");
       return {
@@ -227,10 +230,15 @@ export function offeredVersion(hash: string): string {
   return hash.slice(0, OFFERED_CHARS);
 }
 
-function noVersion({ kind, name, tags, versions }: StoredItem, text: string): NotFoundError {
+/** @param at the field of the request. */
+export function noVersion(
+  { kind, name, tags, versions }: StoredItem,
+  text: string,
+  at = "version",
+): NotFoundError {
   const known = [...Object.keys(tags), ...versions.slice(-5).map(({ hash }) => hash.slice(0, 12))];
   return new NotFoundError("not_found", `the ${kind} ${name} has no version or tag ${text.slice(0, 64)}`, {
-    at: "version",
+    at,
     expected: known.join(", "),
   });
 }

@@ -35,7 +35,7 @@ import { refuseIfLarge } from "@holdfast/core/internal";
 import type { StartRequest } from "@holdfast/proto";
 import { invalid } from "../call/refusal.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
-import { offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
+import { noVersion, offeredVersion, versionOfItem } from "../catalogue/catalogue.ts";
 import { taskAgent } from "../store/registry.ts";
 import { textOf } from "../call/json-field.ts";
 import type { Call } from "../call/call.ts";
@@ -323,15 +323,25 @@ export async function refuseInactive(
   });
 }
 
-/** The version that a request means: a tag or a version of the catalogue, any other text as it is, or the current one. */
+/**
+ * The version that a request means: a tag or a version of the catalogue, one that runners offer, or the current one.
+ *
+ * @throws NotFoundError for a version that neither the catalogue nor a runner has, of an agent that the catalogue has.
+ */
 export async function versionFor(
   host: Pick<ServiceHost, "registry" | "catalogue">,
   { agent, agentVersion }: { readonly agent: string; readonly agentVersion?: string | undefined },
 ): Promise<string> {
   if (agentVersion === undefined) return versionOf(host, agent, "1");
   const item = await host.catalogue.agent(agent);
-  const hash = item && versionOfItem(item, agentVersion);
-  return hash === undefined ? agentVersion : offeredVersion(hash);
+  if (item === undefined) return agentVersion;
+  const hash = versionOfItem(item, agentVersion);
+  if (hash !== undefined) return offeredVersion(hash);
+  const isOffered = (await host.registry.all()).some(({ agents }) =>
+    agents.some(({ name, version }) => name === agent && version === agentVersion),
+  );
+  if (!isOffered) throw noVersion(item, agentVersion, "agentVersion");
+  return agentVersion;
 }
 
 /** The current version of an agent file in the catalogue, and otherwise the version that runners offer now. */

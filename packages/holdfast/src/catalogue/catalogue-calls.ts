@@ -60,6 +60,7 @@ export async function pushContents(
     return `${name} has version ${current.slice(0, HASH_CHARS)} at the coordinator${tagged}${active ? "" : "; it is inactive"}`;
   });
   io.show(items.map(itemJson), lines.join("\n"));
+  io.note("runners offer it where the policy of their machine allows agent files (`agentFiles`)");
   return 0;
 }
 
