@@ -1,10 +1,13 @@
-// Facts: the rows that a group was computed from, and Need, by which it asks for a missing one.
+// `Facts` holds the database rows from which the writes of one group of changes are computed. `Need` asks for a row that is missing.
+//
+// The computation is synchronous. When it meets a row that was not read yet, it throws a `Need`. The caller reads the row into the facts and
+// computes the group again from the beginning, until no row is missing.
 
 import type { JournalRecord } from "@holdfast/core";
 import type { Head } from "../tables/heads.ts";
 import type { Item } from "../tables/items.ts";
 
-/** A fact that must be read before the group can be computed. */
+/** A row, or a group of rows, that must be read before the group can be computed. */
 export type Wanted =
   | { readonly type: "head"; readonly sessionId: string }
   | { readonly type: "landing"; readonly flight: Promise<unknown> }
@@ -14,6 +17,7 @@ export type Wanted =
   | { readonly type: "seen"; readonly head: Head; readonly mark: string }
   | { readonly type: "item"; readonly kind: string; readonly key: string };
 
+/** Thrown by the computation of a group, and caught by the caller that reads rows. Nobody else sees it. */
 export class Need extends Error {
   override readonly name = "Need";
   readonly wanted: Wanted;
