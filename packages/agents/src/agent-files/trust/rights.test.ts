@@ -55,6 +55,16 @@ describe("a file is refused", () => {
   test.each<[what: string, fields: string, reason: RegExp]>([
     ["for a tool", "tools: Read, Bash\n", /does not give the tool shell/],
     ["for a pattern of tools", "tools: mcp__docs__*\n", /does not give the tool mcp__docs__\*/],
+    [
+      "for an agent inside of it, whose tools are narrowed by those of the file alone",
+      "holdfast: { subAgents: { b: { description: d, prompt: p, tools: Bash } } }\n",
+      /cannot have agents inside of the file \(b\)/,
+    ],
+    [
+      "for tasks, which are code of the project",
+      "holdfast: { tasks: [tasks.ts] }\n",
+      /cannot have tasks of a project \(tasks\.ts\)/,
+    ],
     ["for a hook", "holdfast: { hooks: { before_tool: [{ command: 'true' }] } }\n", /cannot have hooks/],
     [
       "for a server that is a program",

@@ -1,7 +1,8 @@
 // `withinRights`: an agent record with no more rights than the owner of a machine gives to agents that come from elsewhere.
 //
 //   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given.
-//   rights-2. Programs, secrets and variables of the machine are never given: hooks, servers with a command or an address, environments.
+//   rights-2. Programs, code, secrets and variables of the machine are never given: hooks, servers with a command or an address, tasks of a
+//       project, environments. Agents inside of the file are refused, too, as their tools are compared with the file and not with the policy.
 
 import type { AgentRecord } from "../agent-record.ts";
 import { TOOLS } from "../format/tool-names.ts";
@@ -36,7 +37,7 @@ export function withinRights(
 
 /** rights-2. */
 function problemOf(record: AgentRecord, given: (tool: string) => boolean): string | undefined {
-  const { hooks, mcpServers, secrets, environments, variables, agents, scripts } = record;
+  const { hooks, mcpServers, secrets, environments, variables, agents, subAgents, tasks, scripts } = record;
   const isOutside = (what: string): string => `a file from a coordinator cannot have ${what} on this runner`;
   if (hooks.length > 0) return isOutside("hooks");
   const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
@@ -47,6 +48,9 @@ function problemOf(record: AgentRecord, given: (tool: string) => boolean): strin
   const outside = [...environments, ...variables];
   if (outside.length > 0) return isOutside(`environments or variables (${outside.join(", ")})`);
   if (agents.length > 0) return isOutside(`agents that it starts (${agents.join(", ")})`);
+  const inside = Object.keys(subAgents);
+  if (inside.length > 0) return isOutside(`agents inside of the file (${inside.join(", ")})`);
+  if (tasks.length > 0) return isOutside(`tasks of a project (${tasks.join(", ")})`);
   const script = scripts.find((name) => !given(`script__${name}`));
   return script === undefined
     ? undefined
