@@ -93,5 +93,5 @@ function promptOf({
 async function branchOf({ sessionId }: Session, io: Io): Promise<string | undefined> {
   const found = await worktreesOf(agentPlaces(io)).lookUp(io.cwd, sessionId);
   if (found === undefined || !existsSync(found.path)) return undefined;
-  return `It has worked on the git branch holdfast/${sessionId}, in ${found.path}. What is not committed is only there.`;
+  return `The earlier agent has worked on the git branch holdfast/${sessionId}, in ${found.path}. Changes that are not committed exist only in that folder.`;
 }
