@@ -1,24 +1,33 @@
-// A model provider over the Vercel AI SDK. Only this file calls the SDK.
+// A model provider over the provider packages of the Vercel AI SDK. Only this file calls them.
 //
-//   ai-sdk-provider-1. One request. The SDK's own retries are off: ours are recorded and survive the process.
-//   ai-sdk-provider-2. Silence ends the attempt. The SDK's time-outs begin with the first byte of an answer,
-//       so a server that never answers would hold a call forever. The provider's time-outs begin with the
-//       request.
+// It calls the language model interface (version 4) of these packages and not `streamText` of the package `ai`. Loops,
+// retries and tools are durable ones of ours, and loading `ai` takes as long as starting Node.
+//
+//   ai-sdk-provider-1. One request. Retries are recorded by the task and survive the process.
+//   ai-sdk-provider-2. Silence ends the attempt. The time-outs begin with the request, so that a server that never answers
+//       cannot hold a call forever.
 //   ai-sdk-provider-3. A reply is complete or an error. An error in the stream, or a stream that ends early,
 //       never counts as a short reply.
 //   ai-sdk-provider-4. A reply is bounded: the provider closes the connection to a server that never stops.
 
 import { encodeJson, LimitError, LIMITS, toError } from "@holdfast/core";
-import type { JSONSchema7, LanguageModel, ModelMessage, TextStreamPart, ToolSet } from "ai";
+import type {
+  LanguageModelV4,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
 
 import { modelError, unavailable, type ErrorSource } from "./model-errors.ts";
-import { toModelMessages } from "./model-messages.ts";
+import { toPrompt } from "./model-messages.ts";
 import type {
   FinishReason,
   ModelObserver,
   ModelProvider,
   ModelReply,
   ModelRequest,
+  ModelTool,
   ModelToolCall,
   ModelUsage,
   ProviderData,
@@ -41,10 +50,10 @@ export interface AiSdkProviderOptions {
   readonly provider: string;
   readonly model: string;
   /**
-   * Loads the model with the first call: the SDK costs a tenth of a second. With `secrets` it is called for each call, and
+   * Loads the model with the first call, because loading a package takes time. With `secrets` it is called for each call, and
    * `secret` gives their values.
    */
-  readonly load: (secret: (name: string) => string) => Promise<LanguageModel>;
+  readonly load: (secret: (name: string) => string) => Promise<LanguageModelV4>;
   readonly description: string;
   readonly isScripted?: boolean;
   readonly prices?: PriceList;
@@ -69,7 +78,7 @@ class AiSdkProvider implements ModelProvider {
   readonly secrets: readonly string[];
   readonly #options: AiSdkProviderOptions;
   readonly #timeouts: ModelTimeouts;
-  #loading: Promise<LanguageModel> | undefined;
+  #loading: Promise<LanguageModelV4> | undefined;
 
   constructor(options: AiSdkProviderOptions) {
     this.provider = options.provider;
@@ -121,32 +130,28 @@ class AiSdkProvider implements ModelProvider {
     { signal, onText, secret }: ModelObserver,
     silence: SilenceWatch,
   ): Promise<ModelReply> {
-    const { streamText, jsonSchema, tool } = await import("ai");
-    const tools: ToolSet = {};
-    for (const { name, description, inputSchema } of request.tools) {
-      tools[name] = tool({ description, inputSchema: jsonSchema(inputSchema as JSONSchema7) });
-    }
-    const { stream } = streamText({
-      model: await this.#load(secret),
-      instructions: { role: "system", content: request.system, ...CACHED },
-      messages: markLast(toModelMessages(request.messages)),
-      tools,
+    const model = await this.#load(secret);
+    const tools = request.tools.map(functionTool);
+    const { stream } = await model.doStream({
+      prompt: markLast([
+        { role: "system", content: request.system, ...CACHED },
+        ...toPrompt(request.messages),
+      ]),
+      ...(tools.length === 0 ? {} : { tools, toolChoice: { type: "auto" } }),
       maxOutputTokens: request.maxOutputTokens ?? MODEL_OUTPUT_TOKENS,
-      maxRetries: 0, // ai-sdk-provider-1.
       abortSignal: AbortSignal.any([signal, silence.signal]),
       // Conversations are ours to keep.
       providerOptions: { openai: { store: false } },
-      onError: () => {}, // It is thrown from the stream; the default prints it.
     });
     const collected = new ReplyCollector(request, onText);
     for await (const part of untilAborted(stream, signal, silence.signal)) {
-      if (part.type !== "start") silence.received(); // "start" is the SDK's own and says nothing about the server.
+      if (part.type !== "stream-start") silence.received(); // It is the SDK's own and says nothing about the server.
       collected.add(part);
     }
     return this.#price(collected.reply());
   }
 
-  async #load(secret: ModelObserver["secret"]): Promise<LanguageModel> {
+  async #load(secret: ModelObserver["secret"]): Promise<LanguageModelV4> {
     if (this.secrets.length > 0) return this.#options.load(secret); // No key is kept from one call to the next.
     this.#loading ??= this.#options.load(secret);
     try {
@@ -167,9 +172,13 @@ class AiSdkProvider implements ModelProvider {
 /** Anthropic bills what it has seen before at a tenth, where it is marked. Others do not read the mark. */
 const CACHED = { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } } as const;
 
-function markLast(messages: ModelMessage[]): ModelMessage[] {
+function markLast(messages: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const last = messages.at(-1);
   return last === undefined ? messages : [...messages.slice(0, -1), { ...last, ...CACHED }];
+}
+
+function functionTool({ name, description, inputSchema }: ModelTool): LanguageModelV4FunctionTool {
+  return { type: "function", name, description, inputSchema: inputSchema as LanguageModelV4FunctionTool["inputSchema"] };
 }
 
 /** ai-sdk-provider-2. Fires when nothing was heard for too long, and says so. */
@@ -257,7 +266,7 @@ class ReplyCollector {
   readonly #thoughts = new Map<string, { text: string; data?: ProviderData }>();
   #text = "";
   /**
-   * All characters received, thoughts and partial tool calls included, because the SDK keeps them as well.
+   * All characters received, thoughts and partial tool calls included, because the SDK keeps the latter as well.
    */
   #chars = 0;
   #finish: { readonly reason: FinishReason; readonly usage: ModelUsage } | undefined;
@@ -267,12 +276,12 @@ class ReplyCollector {
     this.#knownIds = new Set(request.messages.flatMap((entry) => toolCallIds(entry.content)));
   }
 
-  add(part: TextStreamPart<ToolSet>): void {
+  add(part: LanguageModelV4StreamPart): void {
     this.#bound(part); // ai-sdk-provider-4.
     switch (part.type) {
       case "text-delta":
-        this.#text += part.text;
-        if (part.text !== "") this.#onText(part.text);
+        this.#text += part.delta;
+        if (part.delta !== "") this.#onText(part.delta);
         break;
       case "reasoning-start":
       case "reasoning-delta":
@@ -288,29 +297,26 @@ class ReplyCollector {
         });
         break;
       case "finish":
-        this.#finish = { reason: finishReason(part.finishReason), usage: readUsage(part.totalUsage) };
+        this.#finish = { reason: finishReason(part.finishReason.unified), usage: readUsage(part.usage) };
         break;
       case "error":
         throw part.error;
-      case "abort":
-        throw new Error(part.reason ?? "the answer was broken off");
       default: // Sources, beginnings and ends: nothing of a reply.
     }
   }
 
   /** A signature comes with any of the parts of its thought, mostly the last. */
   #addThought(
-    part: Extract<TextStreamPart<ToolSet>, { readonly type: `reasoning-${string}`; readonly id: string }>,
+    part: Extract<LanguageModelV4StreamPart, { readonly type: `reasoning-${string}`; readonly id: string }>,
   ): void {
     const thought = this.#thoughts.get(part.id) ?? { text: "" };
-    if (part.type === "reasoning-delta") thought.text += part.text;
+    if (part.type === "reasoning-delta") thought.text += part.delta;
     if (part.providerMetadata !== undefined) thought.data = part.providerMetadata;
     this.#thoughts.set(part.id, thought);
   }
 
-  #bound(part: object): void {
-    const { text, delta } = part as { readonly text?: unknown; readonly delta?: unknown };
-    for (const piece of [text, delta]) if (typeof piece === "string") this.#chars += piece.length;
+  #bound(part: LanguageModelV4StreamPart): void {
+    if ("delta" in part) this.#chars += part.delta.length;
     if (this.#chars <= LIMITS.payloadChars) return;
     throw new LimitError("payloadChars", `the answer is longer than ${LIMITS.payloadChars} characters`, {
       fix: "ask for less, or use another model: this one does not stop",
@@ -342,14 +348,22 @@ function toolCallIds(content: unknown): string[] {
   return Array.isArray(calls) ? calls.map((call: { id?: unknown }) => String(call.id)) : [];
 }
 
-/** The SDK hands arguments that are no JSON on as the text they are. */
-function readInput(input: unknown): Pick<ModelToolCall, "input" | "problem"> {
+/** @param text the JSON of the arguments; empty for a tool that takes none. */
+function readInput(text: string): Pick<ModelToolCall, "input" | "problem"> {
+  const input = text.trim() === "" ? {} : parseJson(text);
   if (typeof input === "object" && input !== null && !Array.isArray(input)) {
     const problem = depthProblem(input);
     return { input: problem === undefined ? (input as Record<string, unknown>) : {}, ...problem };
   }
-  const shown = typeof input === "string" ? input : (JSON.stringify(input) ?? "nothing");
-  return { input: {}, problem: `the arguments are not a JSON object: ${shown.slice(0, 200)}` };
+  return { input: {}, problem: `the arguments are not a JSON object: ${text.slice(0, 200)}` };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The levels of JSON around the arguments: a reply, an entry, a task's input. */
@@ -387,22 +401,13 @@ function finishReason(reason: string): FinishReason {
   }
 }
 
-interface SdkUsage {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly inputTokenDetails?: {
-    readonly cacheReadTokens?: number | undefined;
-    readonly cacheWriteTokens?: number | undefined;
-  };
-}
-
 /** The SDK's input tokens are all of them, those read from and written to a cache included. */
-function readUsage({ inputTokens, outputTokens, inputTokenDetails }: SdkUsage): ModelUsage {
+function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
   return {
-    inputTokens: count(inputTokens),
-    outputTokens: count(outputTokens),
-    cacheReadTokens: count(inputTokenDetails?.cacheReadTokens),
-    cacheWriteTokens: count(inputTokenDetails?.cacheWriteTokens),
+    inputTokens: count(inputTokens.total),
+    outputTokens: count(outputTokens.total),
+    cacheReadTokens: count(inputTokens.cacheRead),
+    cacheWriteTokens: count(inputTokens.cacheWrite),
   };
 }
 

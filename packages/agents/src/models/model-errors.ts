@@ -6,7 +6,7 @@
 
 import { HoldfastError, PauseError, toError, UnavailableError } from "@holdfast/core";
 import { Redactor } from "@holdfast/runtime/internal";
-import type { APICallError } from "ai";
+import type { APICallError } from "@ai-sdk/provider";
 
 import { retryAfterMs } from "./retry-after.ts";
 import { usageLimitOf, type UsageLimit } from "./usage-limit.ts";

@@ -5,7 +5,13 @@
 // that servers accept.
 
 import { HoldfastError } from "@holdfast/core";
-import type { JSONValue, ModelMessage, ToolCallPart, ToolResultPart } from "ai";
+import type {
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderOptions,
+} from "@ai-sdk/provider";
 
 import {
   EVENT_ROLE,
@@ -16,15 +22,13 @@ import {
   type ToolContent,
 } from "./model-provider.ts";
 
-type ProviderOptions = Record<string, Record<string, JSONValue>>;
-
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Stands for a name that no server would accept. */
 const NO_NAME = "invalid_tool_name";
 
-export function toModelMessages(all: ModelRequest["messages"]): ModelMessage[] {
+export function toPrompt(all: ModelRequest["messages"]): LanguageModelV4Prompt {
   const entries = all.filter(({ role }) => role !== EVENT_ROLE);
-  const messages: ModelMessage[] = [];
+  const messages: LanguageModelV4Prompt = [];
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i];
     if (entry === undefined) continue;
@@ -37,39 +41,39 @@ export function toModelMessages(all: ModelRequest["messages"]): ModelMessage[] {
         messages.push({ role: "tool", content: pairResults(content.toolCalls, results) });
     } else if (entry.role !== "tool") {
       // A result without its call belongs to nothing and is left out.
-      messages.push({ role: "user", content: notEmpty(readText(entry.content)) });
+      messages.push({ role: "user", content: [textPart(notEmpty(readText(entry.content)))] });
     }
   }
   return messages;
 }
 
-function assistantMessage({ text, toolCalls, thoughts = [] }: AssistantContent): ModelMessage {
+function assistantMessage({ text, toolCalls, thoughts = [] }: AssistantContent): LanguageModelV4Message {
   const reasoning = thoughts.map((thought) => ({
     type: "reasoning" as const,
     text: thought.text,
     ...dataOf(thought),
   }));
-  const calls = toolCalls.map((call): ToolCallPart => ({
+  const calls = toolCalls.map((call): LanguageModelV4ToolCallPart => ({
     type: "tool-call",
     toolCallId: call.id,
     toolName: toolName(call.name),
     input: call.input,
     ...dataOf(call),
   }));
-  if (calls.length === 0 && reasoning.length === 0) return { role: "assistant", content: notEmpty(text) };
+  if (calls.length === 0 && reasoning.length === 0) return { role: "assistant", content: [textPart(notEmpty(text))] };
   return {
     role: "assistant",
-    content: [...reasoning, ...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls],
+    content: [...reasoning, ...(text.trim() === "" ? [] : [textPart(text)]), ...calls],
   };
 }
 
 /** The data of the provider that made a part; another provider does not read it. */
-function dataOf({ data }: Pick<ModelThought, "data">): { providerOptions?: ProviderOptions } {
-  return data === undefined ? {} : { providerOptions: data as ProviderOptions };
+function dataOf({ data }: Pick<ModelThought, "data">): { providerOptions?: SharedV4ProviderOptions } {
+  return data === undefined ? {} : { providerOptions: data as SharedV4ProviderOptions };
 }
 
 /** One result for each call, in the order of the calls. */
-function pairResults(calls: readonly ModelToolCall[], results: readonly ToolContent[]): ToolResultPart[] {
+function pairResults(calls: readonly ModelToolCall[], results: readonly ToolContent[]): LanguageModelV4ToolResultPart[] {
   return calls.map(({ id, name }) => {
     const result = results.find((candidate) => candidate.toolCallId === id);
     const output =
@@ -81,6 +85,10 @@ function pairResults(calls: readonly ModelToolCall[], results: readonly ToolCont
           };
     return { type: "tool-result", toolCallId: id, toolName: toolName(name), output };
   });
+}
+
+function textPart(text: string): { readonly type: "text"; readonly text: string } {
+  return { type: "text", text };
 }
 
 function toolName(name: string): string {
