@@ -47,6 +47,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["postgres"],
   ],
   agents: [
+    ["lazy-packages.ts"],
     ["models", "workspace", "agent-files/agent-record.ts", "agent-files/user-file.ts"],
     ["sandboxes", "agent-files/format", "mcp", "web"],
     ["tasks"],

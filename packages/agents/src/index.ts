@@ -157,7 +157,6 @@ export { mcpCapability } from "./capabilities/mcp-capability.ts";
 export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
-export { signInToServer } from "./mcp/sign-in/sign-in-to-server.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export { findProfile, readProfiles, type AgentProfile, type ProfileFile } from "./agent-files/profiles.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";

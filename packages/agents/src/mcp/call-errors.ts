@@ -1,23 +1,14 @@
-// The errors of an MCP server, by what a caller can do about them (`serverError`).
+// The errors of an MCP server, by what a caller can do about them.
 //
-//   call-errors-1. `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took effect. An error
-//       that this file does not know counts as a loss.
+//   call-errors-1. `CallLostError` means that the call was sent and no answer came, so nobody knows whether it took effect.
 //   call-errors-2. `CallUnsentError` means that the server has not begun with the call: it may be sent again, whatever it does.
 //   call-errors-3. `SignInNeededError` means that the server wants a person to sign in. Some servers say so inside of a result.
-
-import {
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  UnauthorizedError,
-} from "@modelcontextprotocol/client";
 
 export class CallLostError extends Error {
   override name = "McpCallLostError";
 }
 
-class CallUnsentError extends Error {
+export class CallUnsentError extends Error {
   override name = "McpCallUnsentError";
 }
 
@@ -41,13 +32,6 @@ export class NotConnectedError extends Error {
   override name = "McpNotConnectedError";
 }
 
-const LOSSES: readonly SdkErrorCode[] = [
-  SdkErrorCode.RequestTimeout,
-  SdkErrorCode.ConnectionClosed,
-  SdkErrorCode.SendFailed,
-];
-/** HTTP: the server has refused the request before it began. */
-const NOT_BEGUN = [408, 425, 429, 503];
 /** A refusal is short. A long text with such words is about something else. */
 const SIGN_IN_CHARS = 1_000;
 const SIGN_IN =
@@ -56,30 +40,6 @@ const SIGN_IN =
 /** The next step after a `SignInNeededError`. */
 export function signInAdvice(server: string): string {
   return `A person must sign in to the MCP server ${server}: \`holdfast mcp login ${server}\`. Do not repeat the call before that.`;
-}
-
-type ErrorClass = new (message: string) => Error;
-
-/** The class of an error of the SDK or of a transport. */
-export function classOf(error: unknown): ErrorClass {
-  if (error instanceof ServerFailedError) return ServerFailedError;
-  if (error instanceof NotConnectedError) return CallUnsentError;
-  if (error instanceof UnauthorizedError) return SignInNeededError;
-  if (error instanceof SdkHttpError) return classOfStatus(error.status);
-  if (error instanceof ProtocolError) return classOfAnswer(error);
-  if (error instanceof SdkError) return LOSSES.includes(error.code) ? CallLostError : ServerFailedError;
-  return CallLostError; // call-errors-1.
-}
-
-function classOfStatus(status: number): ErrorClass {
-  if (status === 401) return SignInNeededError;
-  if (status === 404 || NOT_BEGUN.includes(status)) return CallUnsentError; // 404: the server has forgotten the session of the protocol.
-  return status >= 500 ? CallLostError : ServerFailedError;
-}
-
-function classOfAnswer({ code, message }: ProtocolError): ErrorClass {
-  if (code === STREAM_LOST) return CallLostError;
-  return code === 401 || saysSignIn(message) ? SignInNeededError : ServerFailedError;
 }
 
 /** call-errors-3. */

@@ -8,20 +8,16 @@
 //   mcp-servers-4. A program that failed several times in a short time is not started again for some time.
 
 import { createHash } from "node:crypto";
-import { HoldfastError } from "@holdfast/core";
-import { endTagged, ProcessSupervisor, Redactor, scrubEnvironment } from "@holdfast/runtime/internal";
+import { endTagged, ProcessSupervisor, Redactor } from "@holdfast/runtime/internal";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { redactedError, ServerFailedError } from "./call-errors.ts";
-import { McpConnection, type ServerTransport } from "./connection.ts";
-import { HttpTransport } from "./http-transport.ts";
+import type { McpConnection } from "./client/connection.ts";
 import { MCP_LIMITS } from "./limits.ts";
-import { fillPlaceholders, type PlaceholderValues } from "./placeholders.ts";
-import { serverFetch } from "./server-fetch.ts";
-import { serverTokens, type ServerTokensOptions } from "./sign-in/server-tokens.ts";
-import { signInKey, type SignInStore } from "./sign-in/sign-in-record.ts";
-import { StdioTransport } from "./stdio-transport.ts";
+import type { PlaceholderValues } from "./placeholders.ts";
+import type { ServerTokensOptions } from "./sign-in/server-tokens.ts";
+import type { SignInStore } from "./sign-in/sign-in-record.ts";
 
 /** A server of a session, with the placeholders as they were written. */
 export interface SessionServer {
@@ -65,7 +61,7 @@ interface Held {
 export class McpServers {
   readonly #variable: McpServersOptions["variable"];
   readonly #callMs: number;
-  readonly #signIns: SignIns | undefined;
+  readonly #signIns: Pick<ServerTokensOptions, "store" | "renewals"> | undefined;
   readonly #supervisor = new ProcessSupervisor({
     environment: hostEnvironment,
     namespaces: "if_available",
@@ -152,7 +148,8 @@ export class McpServers {
       sessionId,
       folder,
     };
-    const open = openerOf({
+    const { connectServer } = await import("./client/connect-server.ts");
+    const connect = connectServer({
       name,
       server,
       values,
@@ -163,7 +160,7 @@ export class McpServers {
     });
     if (server.type === "stdio") refuseFailing(name, session, key);
     await session.cleaned;
-    return { connection: await McpConnection.open({ name, callMs: this.#callMs, open }), redactor };
+    return { connection: await connect(this.#callMs), redactor };
   }
 
   #sessionOf(sessionId: string): SessionServers {
@@ -210,81 +207,6 @@ function refuseFailing(name: string, { failures }: SessionServers, key: string):
   if (times.length < MCP_LIMITS.failures || leftMs <= 0) return;
   throw new ServerFailedError(
     `the MCP server ${name} failed ${times.length} times and is not started again for ${Math.ceil(leftMs / 60_000)} minutes`,
-  );
-}
-
-interface Opener {
-  readonly name: string;
-  readonly server: McpServer;
-  readonly values: PlaceholderValues;
-  readonly redactor: Redactor;
-  readonly key: string;
-  readonly supervisor: ProcessSupervisor;
-  readonly signIns: SignIns | undefined;
-}
-
-type SignIns = Pick<ServerTokensOptions, "store" | "renewals">;
-
-/** @throws HoldfastError `config_invalid` */
-function openerOf({
-  name,
-  server,
-  values,
-  redactor,
-  key,
-  supervisor,
-  signIns,
-}: Opener): () => ServerTransport {
-  // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
-  const noted: PlaceholderValues = {
-    ...values,
-    variable: (variable) => {
-      const value = values.variable(variable);
-      if (value !== undefined) redactor.add(value);
-      return value;
-    },
-  };
-  const fill = (text: string): string => {
-    const filled = fillPlaceholders(text, noted, `the MCP server ${name}`);
-    if (filled !== text) redactor.add(filled);
-    return filled;
-  };
-  const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
-    Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
-  if (server.type === "http") {
-    const url = checkedUrl(fill(server.url), name);
-    const headers = fillAll(server.headers);
-    const allowsPrivate = server.isUsers === true;
-    // A header of the settings is another way to sign in.
-    const hasOwn = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
-    const tokens =
-      signIns === undefined || hasOwn
-        ? undefined
-        : serverTokens({
-            ...signIns,
-            key: signInKey(name, url),
-            fetch: serverFetch({ allowsPrivate, refused: () => {} }),
-            hide: (secret) => redactor.add(secret),
-          });
-    return () => new HttpTransport({ url, headers, allowsPrivate, tokens });
-  }
-  const program = {
-    argv: [fill(server.command), ...server.args.map(fill)] as const,
-    env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
-    cwd: values.folder,
-    tag: key,
-  };
-  return () => new StdioTransport(supervisor, program);
-}
-
-/** @throws HoldfastError `config_invalid`. The text is not shown, as it may have values. */
-function checkedUrl(text: string, name: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "")
-    return text;
-  throw new HoldfastError(
-    "config_invalid",
-    `the MCP server ${name}: its address is no URL of http or https without a user name; correct its settings`,
   );
 }
 

@@ -2,9 +2,10 @@
 
 import type { StandardSchemaV1 } from "@holdfast/core";
 import { schemaProblemText } from "@holdfast/core/internal";
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 
 import type { JsonSchema } from "../agent-files/agent-record.ts";
+import { ajv } from "../lazy-packages.ts";
 
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
 
@@ -20,6 +21,7 @@ function compile(schema: JsonSchema): ValidateFunction {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
   // A validator of its own for each schema: two agents may use one `$id`.
+  const { Ajv2020 } = ajv();
   const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
   compiled.set(schema, validate);
   return validate;

@@ -1,6 +1,6 @@
 // The facts about its workspace that a session of the model loop reads once, when it starts.
 
-import { git } from "../tasks/git.ts";
+import { checkedOutBranch } from "../tasks/checked-out-branch.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface WorkspaceFacts {
@@ -23,13 +23,13 @@ export async function readWorkspaceFacts(
   address: string,
   signal: AbortSignal,
 ): Promise<WorkspaceFacts> {
-  const branch = await git(workspace, ["branch", "--show-current"], { signal }).catch(() => undefined);
+  const branch = await checkedOutBranch(workspace.root);
   signal.throwIfAborted();
   return {
     root: workspace.root,
     address: workspace.sandbox === "filesystem" ? workspace.root : address,
     containment: workspace.describe(),
-    branch: branch?.stdout.trim() || null,
+    branch,
     today: new Date().toISOString().slice(0, 10),
   };
 }

@@ -74,7 +74,6 @@ class AiSdkProvider implements ModelProvider {
   readonly provider: string;
   readonly model: string;
   readonly isScripted: boolean;
-  readonly isPriced: boolean;
   readonly secrets: readonly string[];
   readonly #options: AiSdkProviderOptions;
   readonly #timeouts: ModelTimeouts;
@@ -84,10 +83,14 @@ class AiSdkProvider implements ModelProvider {
     this.provider = options.provider;
     this.model = options.model;
     this.isScripted = options.isScripted === true;
-    this.isPriced = options.prices !== undefined && isPriced(options.prices, options.model);
     this.secrets = options.secrets ?? [];
     this.#options = options;
     this.#timeouts = { ...MODEL_TIMEOUTS, ...options.timeouts };
+  }
+
+  get isPriced(): boolean {
+    const { prices, model } = this.#options;
+    return prices !== undefined && isPriced(prices, model);
   }
 
   describe(): string {
@@ -178,7 +181,12 @@ function markLast(messages: LanguageModelV4Prompt): LanguageModelV4Prompt {
 }
 
 function functionTool({ name, description, inputSchema }: ModelTool): LanguageModelV4FunctionTool {
-  return { type: "function", name, description, inputSchema: inputSchema as LanguageModelV4FunctionTool["inputSchema"] };
+  return {
+    type: "function",
+    name,
+    description,
+    inputSchema: inputSchema as LanguageModelV4FunctionTool["inputSchema"],
+  };
 }
 
 /** ai-sdk-provider-2. Fires when nothing was heard for too long, and says so. */

@@ -2,8 +2,8 @@
 // never updated over the network.
 
 import type { Prices } from "@holdfast/core";
-import { calcPrice } from "@pydantic/genai-prices";
 
+import { genaiPrices } from "../lazy-packages.ts";
 import type { ModelUsage } from "./model-provider.ts";
 
 /** A provider in the price table, by its id or by the URL of its API. */
@@ -15,7 +15,7 @@ export function costMicroUsd(
   model: string,
   usage: Omit<ModelUsage, "costMicroUsd">,
 ): number | undefined {
-  const priced = calcPrice(
+  const priced = genaiPrices().calcPrice(
     {
       input_tokens: usage.inputTokens,
       output_tokens: usage.outputTokens,
@@ -34,7 +34,7 @@ export function costMicroUsd(
 export function contextWindow(name: string): number | undefined {
   const [providerId = "", ...rest] = name.split("/");
   if (!PROVIDERS.includes(providerId)) return undefined;
-  return calcPrice({ input_tokens: 1 }, rest.join("/"), { providerId })?.model.context_window;
+  return genaiPrices().calcPrice({ input_tokens: 1 }, rest.join("/"), { providerId })?.model.context_window;
 }
 
 export function isPriced(prices: PriceList, model: string): boolean {

@@ -7,8 +7,7 @@
 //   fetch-page-4. No cookie, no credential and no referrer is sent.
 
 import { lookup as lookupByName, type LookupAddress } from "node:dns";
-import { request as requestPlain, type IncomingMessage, type RequestOptions } from "node:http";
-import { request as requestEncrypted } from "node:https";
+import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP, type LookupFunction } from "node:net";
 import { HoldfastError, UnavailableError } from "@holdfast/core";
 import { addressKind } from "@holdfast/runtime/internal";
@@ -86,7 +85,7 @@ function readUrl(text: string): URL {
   return url;
 }
 
-function get(url: URL, signal: AbortSignal, network: Network): Promise<IncomingMessage> {
+async function get(url: URL, signal: AbortSignal, network: Network): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   // The lookup is not called for an address.
   if (isIP(host) !== 0) refuseAddresses(host, [{ address: host, family: isIP(host) }], network);
@@ -101,8 +100,9 @@ function get(url: URL, signal: AbortSignal, network: Network): Promise<IncomingM
       "user-agent": "holdfast (web_fetch)",
     },
   };
+  const { request: ask } = url.protocol === "https:" ? await import("node:https") : await import("node:http");
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === "https:" ? requestEncrypted : requestPlain)(url, options, resolve);
+    const request = ask(url, options, resolve);
     request.once("error", reject);
     request.end();
   });

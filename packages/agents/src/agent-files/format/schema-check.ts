@@ -1,6 +1,6 @@
 // `checkJsonSchema`: whether a value is a JSON Schema that can be used safely.
 
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { ajv } from "../../lazy-packages.ts";
 
 /** A repeated group with a repetition inside, on which matching may take years. */
 const ENDLESS_PATTERN = /\([^()]*[*+}][^()]*\)[*+{]/;
@@ -14,13 +14,14 @@ export function checkJsonSchema(schema: Readonly<Record<string, unknown>>): stri
   const endless = patternsIn(schema).find((pattern) => ENDLESS_PATTERN.test(pattern));
   if (endless !== undefined)
     return `matching the pattern ${JSON.stringify(endless)} may never end: it repeats a repetition`;
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  const { Ajv2020 } = ajv();
+  const checker = new Ajv2020({ strict: false, validateFormats: false, logger: false });
   try {
-    if (ajv.validateSchema(schema) !== true) {
-      const [error] = ajv.errors ?? [];
+    if (checker.validateSchema(schema) !== true) {
+      const [error] = checker.errors ?? [];
       return `${error?.instancePath || "the schema"}: ${error?.message ?? "is no JSON Schema"}`;
     }
-    ajv.compile(schema);
+    checker.compile(schema);
     return undefined;
   } catch (error) {
     return (error as Error).message;

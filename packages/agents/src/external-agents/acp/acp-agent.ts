@@ -9,13 +9,7 @@
 // Neither files nor terminals are offered to the program: it uses its own.
 
 import { toError } from "@holdfast/core";
-import {
-  client,
-  methods,
-  PROTOCOL_VERSION,
-  type AnyMessage,
-  type ClientConnection,
-} from "@agentclientprotocol/sdk";
+import type { AnyMessage, ClientConnection } from "@agentclientprotocol/sdk";
 import {
   endTagged,
   OutputLines,
@@ -133,6 +127,7 @@ export class AcpAgent implements ExternalAgentProtocol {
     { intent, prompt, tag, wayBack }: ExternalTurn,
     resumedId: string | null,
   ): Promise<ExternalAgent> {
+    const sdk = await import("@agentclientprotocol/sdk");
     const keys = this.#facts.keys.flatMap((name) => this.#environment[name] ?? []);
     const wire = new AcpWire(new Redactor(wayBack === undefined ? keys : [...keys, wayBack.token]));
     const process = await this.#supervisor.start({
@@ -149,7 +144,7 @@ export class AcpAgent implements ExternalAgentProtocol {
       },
     });
     const { folder } = intent;
-    return new AcpTurn(process, wire, { facts: this.#facts, folder, prompt, resumedId, wayBack });
+    return new AcpTurn(process, wire, { sdk, facts: this.#facts, folder, prompt, resumedId, wayBack });
   }
 }
 
@@ -190,6 +185,8 @@ class AcpWire {
 }
 
 interface Asked {
+  /** Loaded by the first turn: it takes longer than starting Node. */
+  readonly sdk: typeof import("@agentclientprotocol/sdk");
   readonly facts: AcpAgentFacts;
   readonly folder: string;
   readonly prompt: string;
@@ -218,6 +215,7 @@ class AcpTurn implements ExternalAgent {
     this.#wire = wire;
     this.#asked = asked;
     wire.onBroken = () => void process.stop("it broke the protocol", { graceMs: 0 });
+    const { client, methods } = asked.sdk;
     this.#connection = client({ name: "holdfast" })
       .onNotification("*", ({ params }) => this.#update(params))
       .onRequest(methods.client.session.requestPermission as string, fieldsOf, ({ params }) =>
@@ -269,7 +267,9 @@ class AcpTurn implements ExternalAgent {
     const ask = (): void => {
       const sessionId = this.#sessionId;
       if (sessionId === undefined) return this.#process.closeInput();
-      this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+      this.#connection.agent
+        .notify(this.#asked.sdk.methods.agent.session.cancel, { sessionId })
+        .catch(() => {});
       this.#cancelRequests();
     };
     void this.#process.stop("its turn was aborted", {
@@ -283,7 +283,7 @@ class AcpTurn implements ExternalAgent {
   /** The whole conversation with the program: its abilities, a session, the prompt. */
   async #talk(): Promise<ExternalEnd> {
     const started = await this.#request("initialize", {
-      protocolVersion: PROTOCOL_VERSION,
+      protocolVersion: this.#asked.sdk.PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     });
     const sessionId = await this.#open(fieldsOf(started["agentCapabilities"]));

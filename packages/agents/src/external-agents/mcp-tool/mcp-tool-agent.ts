@@ -15,7 +15,7 @@ import {
   type Environment,
 } from "@holdfast/runtime/internal";
 
-import { McpConnection } from "../../mcp/connection.ts";
+import type { McpConnection } from "../../mcp/client/connection.ts";
 import { MCP_LIMITS } from "../../mcp/limits.ts";
 import { resultText } from "../../mcp/result-text.ts";
 import {
@@ -23,7 +23,6 @@ import {
   type ServerAnswer,
   type ServerQuestion,
 } from "../../mcp/server-questions.ts";
-import { StdioTransport } from "../../mcp/stdio-transport.ts";
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import type {
   ExternalAgent,
@@ -71,6 +70,10 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
       const redacted = (event: ExternalEvent): void => emit(redactor.value(event) as ExternalEvent);
       const argv = [turn.intent.program, ...command.slice(1)] as [string, ...string[]];
       const program = { argv, env, cwd: turn.intent.folder, tag: turn.tag };
+      const [{ McpConnection }, { StdioTransport }] = await Promise.all([
+        import("../../mcp/client/connection.ts"),
+        import("../../mcp/client/stdio-transport.ts"),
+      ]);
       const connection = await McpConnection.open({
         name,
         callMs: CALL_MS,

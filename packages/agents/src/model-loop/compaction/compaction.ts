@@ -20,7 +20,14 @@ import { askModel } from "../turn/model-call.ts";
 import type { Turn, TurnDraft } from "../turn/turn-draft.ts";
 import { boundaryText, SUMMARY_REQUEST } from "./boundary-text.ts";
 import { conversationTail } from "./boundary-tasks.ts";
-import { contextTokens, entryBytes, isFull, NO_CONTEXT, tailBytes } from "./context-size.ts";
+import {
+  contextTokens,
+  entryBytes,
+  FITS_ALWAYS_TOKENS,
+  isFull,
+  NO_CONTEXT,
+  tailBytes,
+} from "./context-size.ts";
 import { joinWork } from "./earlier-work.ts";
 
 const FRUITLESS_MAX = 2;
@@ -44,7 +51,9 @@ export class Compaction {
 
   get isDue(): boolean {
     const { context, boundaries } = this.#draft.state;
-    return boundaries.isForced || isFull(contextTokens(context, this.#frameBytes()), this.#window());
+    if (boundaries.isForced) return true;
+    const tokens = contextTokens(context, this.#frameBytes());
+    return tokens > FITS_ALWAYS_TOKENS && isFull(tokens, this.#window());
   }
 
   /** Makes a boundary and ends the turn. */

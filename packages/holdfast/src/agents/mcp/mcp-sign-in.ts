@@ -2,13 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { dirname } from "node:path";
-import {
-  fillPlaceholders,
-  readMcpFiles,
-  signInKey,
-  signInToServer,
-  type AgentPlaces,
-} from "@holdfast/agents";
+import { fillPlaceholders, readMcpFiles, signInKey, type AgentPlaces } from "@holdfast/agents";
 import { NotFoundError, UsageError } from "@holdfast/core";
 import { didYouMean } from "@holdfast/core/internal";
 import type { Arguments, Io } from "../../frame/command.ts";
@@ -26,6 +20,7 @@ export async function login(name: string, args: Arguments, io: Io): Promise<numb
   const places = agentPlaces(io);
   const { url, allowsPrivate } = addressOf(name, places);
   const stop = new AbortController();
+  const { signInToServer } = await import("@holdfast/agents/mcp-sign-in");
   const issuer = await signInToServer({
     name,
     url,

@@ -15,9 +15,9 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 
-import { STREAM_LOST } from "./call-errors.ts";
+import { STREAM_LOST } from "../call-errors.ts";
 import type { ServerTransport } from "./connection.ts";
-import { MCP_LIMITS } from "./limits.ts";
+import { MCP_LIMITS } from "../limits.ts";
 import { serverFetch } from "./server-fetch.ts";
 
 export interface HttpAddress {

@@ -17,8 +17,8 @@ import {
   type SupervisedProcess,
 } from "@holdfast/runtime/internal";
 
-import { MCP_LIMITS } from "./limits.ts";
-import { ENDED } from "./call-errors.ts";
+import { MCP_LIMITS } from "../limits.ts";
+import { ENDED } from "../call-errors.ts";
 
 export interface StdioProgram {
   readonly argv: readonly [string, ...string[]];

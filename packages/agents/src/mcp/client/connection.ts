@@ -2,7 +2,7 @@
 //
 //   connection-1. Every wait has a limit, and a server that reaches it is ended: a silent server is no server for the next call either.
 //   connection-2. An error names the server, says what the server did, and has the text that its process printed.
-//   connection-3. The class of an error says what a caller can do about it (`call-errors.ts`).
+//   connection-3. The class of an error says what a caller can do about it (`../call-errors.ts`).
 //   connection-4. The checks of a server's JSON Schemas are left to the server: a pattern in them could stop our process.
 
 import { toError } from "@holdfast/core";
@@ -16,17 +16,11 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 
-import {
-  CallLostError,
-  classOf,
-  ENDED,
-  ServerFailedError,
-  signInAdvice,
-  SignInNeededError,
-} from "./call-errors.ts";
-import { MCP_LIMITS } from "./limits.ts";
-import { OpenCall, type CallStep, type StepContext } from "./open-call.ts";
-import { questionOf, type Elicitation, type ServerAnswer } from "./server-questions.ts";
+import { CallLostError, ENDED, ServerFailedError, signInAdvice, SignInNeededError } from "../call-errors.ts";
+import { MCP_LIMITS } from "../limits.ts";
+import { OpenCall, type CallStep, type StepContext } from "../open-call.ts";
+import { questionOf, type Elicitation, type ServerAnswer } from "../server-questions.ts";
+import { classOf } from "./sdk-errors.ts";
 
 /** A transport that can say why it is closed. */
 export interface ServerTransport extends Transport {

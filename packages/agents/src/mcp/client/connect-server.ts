@@ -1,0 +1,99 @@
+// `connectServer`: a connection to one MCP server by its settings, with their placeholders filled in.
+//
+// This room (`client/`) and `sign-in/` load the SDK. An agent without MCP servers loads neither of them, because that
+// takes as long as starting Node.
+
+import { HoldfastError } from "@holdfast/core";
+import { scrubEnvironment, type ProcessSupervisor, type Redactor } from "@holdfast/runtime/internal";
+
+import type { McpServer } from "../../agent-files/agent-record.ts";
+import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { fillPlaceholders, type PlaceholderValues } from "../placeholders.ts";
+import { serverTokens, type ServerTokensOptions } from "../sign-in/server-tokens.ts";
+import { signInKey } from "../sign-in/sign-in-record.ts";
+import { McpConnection } from "./connection.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { serverFetch } from "./server-fetch.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+interface WantedServer {
+  readonly name: string;
+  readonly server: McpServer;
+  readonly values: PlaceholderValues;
+  readonly redactor: Redactor;
+  readonly key: string;
+  readonly supervisor: ProcessSupervisor;
+  readonly signIns: Pick<ServerTokensOptions, "store" | "renewals"> | undefined;
+}
+
+/**
+ * @returns what connects to the server. Its parameter is how long a call without any progress may take.
+ * @throws HoldfastError `config_invalid`
+ */
+export function connectServer({
+  name,
+  server,
+  values,
+  redactor,
+  key,
+  supervisor,
+  signIns,
+}: WantedServer): (callMs: number) => Promise<McpConnection> {
+  // A server may repeat a value, and the text that it was put into, such as `Bearer …`.
+  const noted: PlaceholderValues = {
+    ...values,
+    variable: (variable) => {
+      const value = values.variable(variable);
+      if (value !== undefined) redactor.add(value);
+      return value;
+    },
+  };
+  const fill = (text: string): string => {
+    const filled = fillPlaceholders(text, noted, `the MCP server ${name}`);
+    if (filled !== text) redactor.add(filled);
+    return filled;
+  };
+  const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([field, text]) => [field, fill(text)]));
+  if (server.type === "http") {
+    const url = checkedUrl(fill(server.url), name);
+    const headers = fillAll(server.headers);
+    const allowsPrivate = server.isUsers === true;
+    // A header of the settings is another way to sign in.
+    const hasOwn = Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
+    const tokens =
+      signIns === undefined || hasOwn
+        ? undefined
+        : serverTokens({
+            ...signIns,
+            key: signInKey(name, url),
+            fetch: serverFetch({ allowsPrivate, refused: () => {} }),
+            hide: (secret) => redactor.add(secret),
+          });
+    return (callMs) =>
+      McpConnection.open({
+        name,
+        callMs,
+        open: () => new HttpTransport({ url, headers, allowsPrivate, tokens }),
+      });
+  }
+  const program = {
+    argv: [fill(server.command), ...server.args.map(fill)] as const,
+    env: scrubEnvironment(hostEnvironment, fillAll(server.env)),
+    cwd: values.folder,
+    tag: key,
+  };
+  return (callMs) =>
+    McpConnection.open({ name, callMs, open: () => new StdioTransport(supervisor, program) });
+}
+
+/** @throws HoldfastError `config_invalid`. The text is not shown, as it may have values. */
+function checkedUrl(text: string, name: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "")
+    return text;
+  throw new HoldfastError(
+    "config_invalid",
+    `the MCP server ${name}: its address is no URL of http or https without a user name; correct its settings`,
+  );
+}
