@@ -58,7 +58,12 @@ export async function bundlePackage({ folder, manifest }: Package): Promise<Read
     platform: "node",
   });
   try {
-    const { output } = await bundle.generate({ chunkFileNames: "[name]-[hash].js" });
+    const { output } = await bundle.generate({
+      chunkFileNames: "[name]-[hash].js",
+      comments: false,
+      // Node reads a source with one byte a character faster.
+      minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
+    });
     return new Map(output.flatMap((file) => (file.type === "chunk" ? [[file.fileName, file.code]] : [])));
   } finally {
     await bundle.close();
