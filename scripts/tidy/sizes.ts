@@ -55,10 +55,6 @@ const LONG_FILES: LongFiles = {
     lines: 508,
     why: "tests of trees of sessions in a terminal",
   },
-  "packages/holdfast/src/run/drive.ts": {
-    lines: 607,
-    why: "two subjects: driving a session, and telling its user about it",
-  },
   "packages/runtime/src/behaviour/budget.test.ts": {
     lines: 594,
     why: "tests of budgets over trees and crashes",

@@ -14,7 +14,7 @@ import { randomU32 } from "../frame/random.ts";
 import { withReaderOf } from "../place/find-session.ts";
 import type { Database } from "../place/project.ts";
 import { secretsFor } from "../secrets/agent-secrets.ts";
-import { drive } from "../run/drive.ts";
+import { drive } from "../run/drive/drive.ts";
 import { loadAgent } from "../run/load-agent.ts";
 
 const ENTRIES_MAX = 1_000;

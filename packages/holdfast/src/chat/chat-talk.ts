@@ -24,7 +24,7 @@ import { viewQuestion } from "@holdfast/proto/view";
 import type { Io, StopSignal } from "../frame/command.ts";
 import { askedLines } from "../inbox/inbox-text.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import type { DriveChat } from "../run/drive.ts";
+import type { DriveChat } from "../run/drive/drive.ts";
 import type { SignalTarget } from "../typing/stdin-listener.ts";
 import { openQuestions, type QuestionWait } from "../view/describe-session.ts";
 import type { JournalEvent } from "../view/journal-events.ts";

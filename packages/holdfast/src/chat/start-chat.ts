@@ -17,7 +17,7 @@ import { quoted } from "../frame/plain-text.ts";
 import { randomU32 } from "../frame/random.ts";
 import { placeOfExact, findSession, withReader } from "../place/find-session.ts";
 import { findDatabase, type Database } from "../place/project.ts";
-import { drive, type DriveOptions } from "../run/drive.ts";
+import { drive, type DriveOptions } from "../run/drive/drive.ts";
 import { EXTERNAL } from "../agents/external-agent-names.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { agentOf } from "../run/recorded-agent.ts";

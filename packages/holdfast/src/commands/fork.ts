@@ -74,7 +74,7 @@ export const fork: Command = {
     const what = made.isNew ? "forked" : "was forked before";
     io.note(`${sessionId} ${what} from ${origin.sessionId} at ${from?.at ?? 0}`);
     if (agent !== undefined && args.has("run")) {
-      const { drive } = await import("../run/drive.ts");
+      const { drive } = await import("../run/drive/drive.ts");
       return drive(
         {
           agent,

@@ -49,7 +49,7 @@ export const resume: Command = {
     const { findTraces } = await import("../place/project.ts");
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
-    const { drive } = await import("../run/drive.ts");
+    const { drive } = await import("../run/drive/drive.ts");
     return drive(
       {
         agent,

@@ -243,7 +243,7 @@ export const run: Command = {
     }
     const { wantedTracer } = await import("../tracing/wanted-tracer.ts");
     const tracer = await wantedTracer(findTraces(args, io), io);
-    const { drive } = await import("../run/drive.ts");
+    const { drive } = await import("../run/drive/drive.ts");
     return drive(
       {
         agent,

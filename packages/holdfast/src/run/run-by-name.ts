@@ -7,7 +7,7 @@ import { checkBounds } from "@holdfast/runtime/internal";
 import { createClient } from "../sdk/client.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { URL_DEFAULT } from "../place/coordinator-access.ts";
-import { drive } from "./drive.ts";
+import { drive } from "./drive/drive.ts";
 import { readInput } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
 import { noteStack } from "../place/find-session.ts";

@@ -4,7 +4,7 @@ import { isEnded, type Session } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Arguments, Io } from "../frame/command.ts";
 import type { Database, StackDatabase } from "../place/project.ts";
-import { drive } from "./drive.ts";
+import { drive } from "./drive/drive.ts";
 
 /** Options of `run` that only this process can honour. */
 const HERE_ONLY = ["local", "ephemeral", "trace"] as const;

@@ -18,8 +18,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   HoldfastError,
   isEnded,
-  LIMITS,
-  resumesAt,
   UnavailableError,
   type AgentStorage,
   type AgentTracer,
@@ -38,25 +36,21 @@ import {
   type SessionHandle,
   type Settled,
 } from "@holdfast/runtime";
-import { leftAs, sessionPaused } from "@holdfast/runtime/internal";
-import { declaresCost, everyAgent } from "./agent-tree.ts";
-import { acrossOwners, databaseLost } from "../place/across-owners.ts";
-import { BelowView, mayNeedSomebody } from "../view/below-view.ts";
-import { accountText } from "../view/budget-text.ts";
-import { STOP_EXIT, type Io, type StopSignal } from "../frame/command.ts";
-import { isAuthorsFault } from "../view/describe-session.ts";
-import { readBelow, walk } from "../view/session-tree.ts";
-import { JournalTail } from "../view/journal-events.ts";
-import { liveView, type LiveView } from "../view/live-view.ts";
-import { movedAway } from "../view/moved-session.ts";
-import type { GuardedStorage } from "../place/owner-guard.ts";
-import { leaseOf, suspectsFile, type Database } from "../place/project.ts";
-import { pauseAdvice } from "../view/pause-advice.ts";
-import { plainLine, quoted } from "../frame/plain-text.ts";
-import { resultOf, showEnd, showEndedBefore } from "../view/session-end.ts";
-import { StdinListener } from "../typing/stdin-listener.ts";
-import { isDebugged, stopper } from "../typing/stopper.ts";
-import { adviceBelow, findPausedBelow, type PausedBelow } from "../view/stuck-tree.ts";
+import { leftAs } from "@holdfast/runtime/internal";
+import type { Io, StopSignal } from "../../frame/command.ts";
+import { plainLine, quoted } from "../../frame/plain-text.ts";
+import { acrossOwners, databaseLost } from "../../place/across-owners.ts";
+import type { GuardedStorage } from "../../place/owner-guard.ts";
+import { leaseOf, suspectsFile, type Database } from "../../place/project.ts";
+import { StdinListener } from "../../typing/stdin-listener.ts";
+import { isDebugged, stopper } from "../../typing/stopper.ts";
+import { BelowView, mayNeedSomebody } from "../../view/below-view.ts";
+import { JournalTail } from "../../view/journal-events.ts";
+import { liveView, type LiveView } from "../../view/live-view.ts";
+import { findPausedBelow, type PausedBelow } from "../../view/stuck-tree.ts";
+import { declaresCost } from "../agent-tree.ts";
+import { reportOutcome, type Outcome } from "./report-outcome.ts";
+import { isQuiescent, treeCleansUp } from "./tree-rest.ts";
 
 export interface DriveOptions {
   /** Without one it is run elsewhere, and followed from here (drive-3). */
@@ -94,28 +88,19 @@ export interface DriveChat extends SessionInput {
 /** Reads what a person types, and sends it to the session while that is there. */
 type SessionInput = Pick<StdinListener, "attach" | "detach" | "close">;
 
-/** How running it here came to an end. */
-type Outcome =
-  | { readonly type: "settled"; readonly settled: Settled }
-  | { readonly type: "stopped"; readonly signal: StopSignal }
-  | { readonly type: "left" }
-  | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
-  | { readonly type: "stuck"; readonly paused: PausedBelow }
-  | { readonly type: "owner_gone" };
+/** Why this process stops running the session over one storage. */
+type Ending = Outcome | { readonly type: "owner_gone" };
 
 const NAME_CHARS = 100;
 /** How often it is looked whether the session waits and the owner lives, because nothing tells. */
 const LOOK_MS = 250;
 /** How often it is looked whether somebody still runs what runs elsewhere. */
 const TAKE_MS = 1_000;
-/** Longer than a cancelled session may take. */
-const TREE_GRACE_MS = LIMITS.cancelGraceMs + 2_000;
-
 /** @returns the exit code. */
 export async function drive(options: DriveOptions, io: Io): Promise<number> {
   limitProcessMemory();
   const { database, sessionId } = options;
-  const stopped = Promise.withResolvers<Outcome>();
+  const stopped = Promise.withResolvers<Ending>();
   const after =
     database === undefined
       ? "the session is ephemeral and will be lost"
@@ -143,9 +128,9 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   const alive = setInterval(() => {}, 60_000);
   try {
     if (database === undefined)
-      return (await new Life({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
+      return (await new StorageRun({ ...common, storage: new MemoryStorage() }).run()) ?? 1;
     return await acrossOwners(database, io, (storage, owner) =>
-      new Life({ ...common, storage, ...(owner === undefined ? {} : { owner }) }).run(),
+      new StorageRun({ ...common, storage, ...(owner === undefined ? {} : { owner }) }).run(),
     );
   } finally {
     clearInterval(alive);
@@ -155,12 +140,12 @@ export async function drive(options: DriveOptions, io: Io): Promise<number> {
   }
 }
 
-interface LifeParts {
+interface RunParts {
   readonly options: DriveOptions;
   readonly io: Io;
   readonly view: LiveView;
   readonly stdin: SessionInput | undefined;
-  readonly stopped: Promise<Outcome>;
+  readonly stopped: Promise<Ending>;
   readonly startedAt: number;
   /** The progress over all runtimes of this command. */
   readonly progress: { isStored: boolean };
@@ -170,8 +155,8 @@ interface LifeParts {
 }
 
 /** The session over one storage, from opening it to its end. */
-class Life {
-  readonly #parts: LifeParts;
+class StorageRun {
+  readonly #parts: RunParts;
   readonly #tail: JournalTail;
   readonly #below: BelowView;
   /** Nothing is shown before it was said which session it is of. */
@@ -179,7 +164,7 @@ class Life {
   #pumping: Promise<void> = this.#begun.promise;
   #isRunHere = false;
 
-  constructor(parts: LifeParts) {
+  constructor(parts: RunParts) {
     this.#parts = parts;
     const { reader } = parts.storage;
     const { sessionId, database } = parts.options;
@@ -194,8 +179,7 @@ class Life {
 
   /** @returns the exit code; `undefined` when the owner ended and storage must be opened again. */
   async run(): Promise<number | undefined> {
-    const { storage, options, view, stdin, io } = this.#parts;
-    const { progress } = this.#parts;
+    const { storage, options, view, stdin, io, progress, startedAt } = this.#parts;
     const before = await this.#session();
     // Begun a second time it would do again what it has done.
     if (before === undefined && progress.isStored && options.database !== undefined)
@@ -206,7 +190,7 @@ class Life {
     const watchdog = isDebugged() ? undefined : new Watchdog(path === undefined ? {} : { path });
     const prices = await this.#prices(before);
     const runtime = this.#makeRuntime(watchdog, prices);
-    let outcome: Outcome;
+    let outcome: Ending;
     try {
       const settled = await this.#begin(runtime);
       const session = (await this.#session())!;
@@ -220,7 +204,7 @@ class Life {
       io.lastWords(this.#resumeHint());
       await stdin?.attach({ runtime, storage });
       outcome = await this.#outcome(runtime, settled, before);
-      if (outcome.type === "settled") await this.#treeCleansUp();
+      if (outcome.type === "settled") await treeCleansUp(storage.reader, options.sessionId);
     } finally {
       this.#begun.resolve();
       stdin?.detach();
@@ -230,7 +214,8 @@ class Life {
     if (outcome.type === "owner_gone") return undefined;
     this.#pump();
     await this.#pumping;
-    return this.#report(outcome, await this.#session(), before);
+    const session = await this.#session();
+    return reportOutcome(outcome, { session, before, options, hint: this.#resumeHint(), io, startedAt });
   }
 
   /** How it comes to an end here; nothing when it is another process that runs it (drive-3). */
@@ -249,7 +234,7 @@ class Life {
   /** Where it runs, as far as that can be told, or why nobody takes it. Never rejects. */
   async #sayElsewhere(): Promise<void> {
     const { io, options } = this.#parts;
-    const { sayUntaken } = await import("../view/run-list.ts");
+    const { sayUntaken } = await import("../../view/run-list.ts");
     const run = await sayUntaken(options.database?.coordinator, options.sessionId, io);
     const who = run?.runnerName ?? run?.holder;
     const isSaid = run?.blockedUntil !== undefined;
@@ -262,7 +247,7 @@ class Life {
   }
 
   /** drive-3. Never, where nobody else can run it. */
-  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Outcome> {
+  async #follow(before: Session | undefined, signal: AbortSignal): Promise<Ending> {
     const { database, sessionId } = this.#parts.options;
     if (database?.coordinator === undefined) return NEVER;
     const { followSession } = await import("./follow-session.ts");
@@ -352,7 +337,7 @@ class Life {
   }
 
   /** drive-3. How it settles here, however often it comes and goes. */
-  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Outcome> {
+  async #settled(runtime: Runtime, first: RunHere | undefined, signal: AbortSignal): Promise<Ending> {
     const { owner, options } = this.#parts;
     for (let here = first; ; here = await this.#takeOver(runtime, signal)) {
       if (here !== undefined) {
@@ -373,7 +358,7 @@ class Life {
     const { io, options } = this.#parts;
     const coordinator = options.database?.coordinator;
     if (coordinator === undefined || options.agent === undefined) return NEVER;
-    const { readRunOf } = await import("../view/run-list.ts");
+    const { readRunOf } = await import("../../view/run-list.ts");
     for (;;) {
       await delay(TAKE_MS, undefined, { ref: false });
       if (signal.aborted) return NEVER;
@@ -391,12 +376,12 @@ class Life {
     }
   }
 
-  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Outcome> {
-    const { owner, stopped, options } = this.#parts;
-    const looked = Promise.withResolvers<Outcome>();
+  async #outcome(runtime: Runtime, here: RunHere | undefined, begun: Session | undefined): Promise<Ending> {
+    const { owner, stopped, options, storage } = this.#parts;
+    const looked = Promise.withResolvers<Ending>();
     const look = async (): Promise<void> => {
       if (owner !== undefined && !(await owner.look())) looked.resolve({ type: "owner_gone" });
-      else if (options.parks && (await this.#isQuiescent()))
+      else if (options.parks && (await isQuiescent(storage.reader, options)))
         looked.resolve({ type: "parked", paused: await this.#pausedBelow(true) });
     };
     let before: PausedBelow | undefined;
@@ -429,42 +414,6 @@ class Life {
     return session && findPausedBelow(this.#parts.storage.reader, session, parks);
   }
 
-  /** It and those below that run here wait, and nothing that has arrived already will wake any of them (drive-5). */
-  async #isQuiescent(): Promise<boolean> {
-    const { options, storage } = this.#parts;
-    const session = await this.#session();
-    if (session === undefined || !(await this.#waits(session))) return false;
-    if (options.agent === undefined || session.children === 0) return true;
-    const runHere = new Set([...everyAgent(options.agent)].map(({ name }) => name));
-    for (const { session: below } of walk(await readBelow(storage.reader, session))) {
-      if (isEnded(below.status) || below.status === "paused" || !runHere.has(below.agent.name)) continue;
-      if (!(await this.#waits(below))) return false;
-    }
-    // Read before those below it were: what one of them has told meanwhile may have woken it.
-    const after = await this.#session();
-    return after?.nextSeq === session.nextSeq && (await this.#waits(after));
-  }
-
-  async #waits(session: Session): Promise<boolean> {
-    if (resumesAt(session) !== undefined) return true;
-    if (session.status !== "waiting" && session.status !== "input_required") return false;
-    if (session.wakeAt !== undefined && session.wakeAt <= Date.now()) return false;
-    const pending = await this.#parts.storage.reader.pendingSignals(session.sessionId);
-    return !session.waits.some((wait) => "name" in wait && pending.some(({ name }) => name === wait.name));
-  }
-
-  /** Those below an ended session that were cancelled with it clean up here; at their deadline they end without that. */
-  async #treeCleansUp(): Promise<void> {
-    const { reader } = this.#parts.storage;
-    for (const deadline = Date.now() + TREE_GRACE_MS; Date.now() < deadline;) {
-      const session = await this.#session();
-      if (session === undefined || !isEnded(session.status)) return;
-      const below = [...walk(await readBelow(reader, session))];
-      if (below.every((node) => node.session.status !== "cancelling")) return;
-      await delay(LOOK_MS);
-    }
-  }
-
   #session(): Promise<Session | undefined> {
     return this.#parts.storage.reader.session(this.#parts.options.sessionId);
   }
@@ -476,112 +425,6 @@ class Life {
     if (database === undefined) return undefined;
     if (chat !== undefined) return io.call(chat.command);
     return io.call(agent === undefined ? `logs ${sessionId} -f` : `resume ${sessionId}`);
-  }
-
-  #report(
-    outcome: Exclude<Outcome, { type: "owner_gone" }>,
-    session: Session | undefined,
-    before: Session | undefined,
-  ): number {
-    const { io, options, startedAt } = this.#parts;
-    const spent = session?.account === undefined ? "" : accountText(session.account, Date.now());
-    if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
-    // Also when it ended while it was being stopped.
-    if (session !== undefined && isEnded(session.status))
-      return before !== undefined && isEnded(before.status)
-        ? showEndedBefore(session, io)
-        : showEnd(session, io, performance.now() - startedAt);
-    const moved = session === undefined ? undefined : movedAway(session, io);
-    if (moved !== undefined) return io.complain(moved); // However that was noticed.
-    const hint = this.#resumeHint();
-    const below =
-      outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
-    if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
-    // For scripts: ID=$(holdfast run FILE --park).
-    else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
-    const code = this.#reportOpen(outcome, session);
-    if (below !== undefined) return this.#adviseBelow(below, hint, code);
-    const resumeCommand =
-      options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
-    const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : resumeCommand;
-    if (options.database === undefined) return code;
-    const isRemote = options.database.coordinator !== undefined;
-    const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
-    for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
-      io.note(`${label}: ${command}`);
-    // A raise lets it run, and starts no process that does.
-    if (session?.pauseReason === "budget_exceeded" && hint !== undefined) io.note(`and then: ${hint}`);
-    return code;
-  }
-
-  /** Shows the commands for the sessions below, then the one that resumes the tree. @returns `code`. */
-  #adviseBelow(below: readonly Session[], hint: string | undefined, code: number): number {
-    const { io, options } = this.#parts;
-    const isRemote = options.database?.coordinator !== undefined;
-    if (options.database === undefined || hint === undefined) return code;
-    const wrong = new Set(below.filter(isAuthorsFault).map(({ sessionId }) => sessionId));
-    for (const { sessionId, commands } of adviceBelow(below, io, isRemote)) {
-      const label = wrong.has(sessionId) ? "correct the code, then" : "continue with";
-      for (const command of commands) io.note(`${label}: ${command}`);
-    }
-    io.note(`and then: ${hint}`);
-    return code;
-  }
-
-  #reportOpen(outcome: Exclude<Outcome, { type: "owner_gone" }>, session: Session | undefined): number {
-    const { io, options } = this.#parts;
-    switch (outcome.type) {
-      case "parked":
-        if (session?.status === "paused") return exitOfPaused(io.complain(sessionPaused(session)));
-        io.note(
-          `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
-        );
-        return outcome.paused === undefined ? 0 : this.#complainOfBelow(outcome.paused);
-      case "left":
-        return 0;
-      case "stuck":
-        return this.#complainOfBelow(outcome.paused);
-      case "stopped":
-        io.note(
-          options.database === undefined
-            ? "stopped; the session was ephemeral and is lost"
-            : options.agent === undefined
-              ? "stopped; the session continues at its coordinator"
-              : "stopped; committed work is kept",
-        );
-        return STOP_EXIT[outcome.signal];
-      case "settled": {
-        const { settled } = outcome;
-        const error =
-          settled.status === "paused"
-            ? this.#asReported(settled.fault, session)
-            : settled.status === "released"
-              ? settled.error
-              : undefined;
-        const code = io.complain(
-          error ?? new Error(`the session left this process as "${settled.status}" without a reason`),
-        );
-        return settled.status === "paused" ? exitOfPaused(code) : code;
-      }
-    }
-  }
-
-  /** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
-  #asReported(fault: HoldfastError, session: Session | undefined): HoldfastError {
-    if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
-    const fix = "run it again with a higher --budget; the session was ephemeral and is lost";
-    const isGone = this.#parts.options.database === undefined;
-    return new HoldfastError(fault.code, fault.message, isGone ? { fix } : {});
-  }
-
-  #complainOfBelow({ sessions: [first] }: PausedBelow): number {
-    const left = leftAs(first.sessionId, first);
-    const code = left?.status === "paused" ? left.fault.code : "session_paused";
-    const { sessionId } = this.#parts.options;
-    const cause =
-      first.error === undefined ? ` (${first.pauseReason ?? "unknown"})` : `: ${first.error.message}`;
-    const why = `session ${sessionId} cannot continue: ${first.sessionId} below it is paused${cause}`;
-    return exitOfPaused(this.#parts.io.complain(new HoldfastError(code, why)));
   }
 }
 
@@ -595,12 +438,4 @@ const NEVER = new Promise<never>(() => {});
 /** It was lost to another process, or never was this one's. */
 function isElsewhere(settled: Settled): boolean {
   return settled.status === "released" && (settled.error?.code ?? "session_claimed") === "session_claimed";
-}
-
-const RUN_FAILED_EXIT = 1;
-const USAGE_EXIT = 2;
-
-/** A wrong use by the agent's code is no wrong use of the command. */
-function exitOfPaused(code: number): number {
-  return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
 }

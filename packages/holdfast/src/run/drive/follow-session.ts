@@ -8,8 +8,8 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/core";
-import { createClient } from "../sdk/client.ts";
-import type { CoordinatorAccess } from "../place/coordinator-access.ts";
+import { createClient } from "../../sdk/client.ts";
+import type { CoordinatorAccess } from "../../place/coordinator-access.ts";
 
 const GRACE_MS = 250;
 

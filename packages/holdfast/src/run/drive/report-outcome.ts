@@ -1,0 +1,154 @@
+// `reportOutcome` shows the end of a session. When the command leaves a session that has not ended, it shows the reason and
+// the commands that continue it.
+
+import { HoldfastError, isEnded, type Session } from "@holdfast/core";
+import type { Agent, Settled } from "@holdfast/runtime";
+import { leftAs, sessionPaused } from "@holdfast/runtime/internal";
+import { STOP_EXIT, type Io, type StopSignal } from "../../frame/command.ts";
+import type { Database } from "../../place/project.ts";
+import { accountText } from "../../view/budget-text.ts";
+import { isAuthorsFault } from "../../view/describe-session.ts";
+import { movedAway } from "../../view/moved-session.ts";
+import { pauseAdvice } from "../../view/pause-advice.ts";
+import { resultOf, showEnd, showEndedBefore } from "../../view/session-end.ts";
+import { adviceBelow, type PausedBelow } from "../../view/stuck-tree.ts";
+
+/** Why the command leaves the session. */
+export type Outcome =
+  | { readonly type: "settled"; readonly settled: Settled }
+  | { readonly type: "stopped"; readonly signal: StopSignal }
+  | { readonly type: "left" }
+  | { readonly type: "parked"; readonly paused: PausedBelow | undefined }
+  | { readonly type: "stuck"; readonly paused: PausedBelow };
+
+export interface OutcomeFacts {
+  /** The session as it is left; `undefined` when storage has it no more. */
+  readonly session: Session | undefined;
+  /** The session as the command found it. */
+  readonly before: Session | undefined;
+  readonly options: {
+    readonly sessionId: string;
+    /** Without one the session runs elsewhere. */
+    readonly agent: Agent | undefined;
+    /** Without one the session is ephemeral. */
+    readonly database: Database | undefined;
+    readonly parks: boolean;
+  };
+  /** The command that continues the session; `undefined` for an ephemeral one. */
+  readonly hint: string | undefined;
+  readonly io: Io;
+  /** When the command began, by `performance.now()`. */
+  readonly startedAt: number;
+}
+
+/** @returns the exit code. */
+export function reportOutcome(outcome: Outcome, facts: OutcomeFacts): number {
+  const { session, before, options, hint, io, startedAt } = facts;
+  const spent = session?.account === undefined ? "" : accountText(session.account, Date.now());
+  if (spent !== "") io.note(io.notes.paint.dim(`spent: ${spent}`));
+  // Also when the session ended while the command was being stopped.
+  if (session !== undefined && isEnded(session.status))
+    return before !== undefined && isEnded(before.status)
+      ? showEndedBefore(session, io)
+      : showEnd(session, io, performance.now() - startedAt);
+  const moved = session === undefined ? undefined : movedAway(session, io);
+  if (moved !== undefined) return io.complain(moved);
+  const below = outcome.type === "stuck" || outcome.type === "parked" ? outcome.paused?.sessions : undefined;
+  if (session !== undefined && io.isJson) io.result(resultOf(session, hint, below), "");
+  // For scripts: ID=$(holdfast run FILE --park).
+  else if (options.parks && outcome.type !== "stopped") io.result({}, options.sessionId);
+  const code = reportOpen(outcome, facts);
+  if (below === undefined) adviseSession(facts);
+  else adviseBelow(below, facts);
+  return code;
+}
+
+/** Shows the commands that continue the session. */
+function adviseSession({ session, options, hint, io }: OutcomeFacts): void {
+  if (options.database === undefined) return;
+  const resumeCommand =
+    options.agent === undefined && session?.status !== "paused" ? "follow it with" : "continue with";
+  const label = session !== undefined && isAuthorsFault(session) ? "correct the code, then" : resumeCommand;
+  const isRemote = options.database.coordinator !== undefined;
+  const paused = session === undefined ? undefined : pauseAdvice(session, io, isRemote);
+  for (const command of paused?.commands ?? (hint === undefined ? [] : [hint]))
+    io.note(`${label}: ${command}`);
+  // A raise lets the session run, and starts no process that runs it.
+  if (session?.pauseReason === "budget_exceeded" && hint !== undefined) io.note(`and then: ${hint}`);
+}
+
+/** Shows the commands for the sessions below, then the one that resumes the tree. */
+function adviseBelow(below: readonly Session[], { options, hint, io }: OutcomeFacts): void {
+  if (options.database === undefined || hint === undefined) return;
+  const isRemote = options.database.coordinator !== undefined;
+  const wrong = new Set(below.filter(isAuthorsFault).map(({ sessionId }) => sessionId));
+  for (const { sessionId, commands } of adviceBelow(below, io, isRemote)) {
+    const label = wrong.has(sessionId) ? "correct the code, then" : "continue with";
+    for (const command of commands) io.note(`${label}: ${command}`);
+  }
+  io.note(`and then: ${hint}`);
+}
+
+/** Says why a session that has not ended is left. @returns the exit code. */
+function reportOpen(outcome: Outcome, facts: OutcomeFacts): number {
+  const { session, options, io } = facts;
+  switch (outcome.type) {
+    case "parked":
+      if (session?.status === "paused") return exitOfPaused(io.complain(sessionPaused(session)));
+      io.note(
+        `${io.notes.symbols.wait} parked: it waits${options.agent === undefined ? "" : ", and no process runs it"}`,
+      );
+      return outcome.paused === undefined ? 0 : complainOfBelow(outcome.paused, facts);
+    case "left":
+      return 0;
+    case "stuck":
+      return complainOfBelow(outcome.paused, facts);
+    case "stopped":
+      io.note(
+        options.database === undefined
+          ? "stopped; the session was ephemeral and is lost"
+          : options.agent === undefined
+            ? "stopped; the session continues at its coordinator"
+            : "stopped; committed work is kept",
+      );
+      return STOP_EXIT[outcome.signal];
+    case "settled": {
+      const { settled } = outcome;
+      const error =
+        settled.status === "paused"
+          ? asReported(settled.fault, facts)
+          : settled.status === "released"
+            ? settled.error
+            : undefined;
+      const code = io.complain(
+        error ?? new Error(`the session left this process as "${settled.status}" without a reason`),
+      );
+      return settled.status === "paused" ? exitOfPaused(code) : code;
+    }
+  }
+}
+
+/** A fix that would only name `holdfast resume` is left out: the notes that follow name each command with its `--db` or `--url`. */
+function asReported(fault: HoldfastError, { session, options }: OutcomeFacts): HoldfastError {
+  if (session?.pauseReason !== "by_user" && session?.pauseReason !== "budget_exceeded") return fault;
+  const fix = "run it again with a higher --budget; the session was ephemeral and is lost";
+  const isGone = options.database === undefined;
+  return new HoldfastError(fault.code, fault.message, isGone ? { fix } : {});
+}
+
+function complainOfBelow({ sessions: [first] }: PausedBelow, { options, io }: OutcomeFacts): number {
+  const left = leftAs(first.sessionId, first);
+  const code = left?.status === "paused" ? left.fault.code : "session_paused";
+  const cause =
+    first.error === undefined ? ` (${first.pauseReason ?? "unknown"})` : `: ${first.error.message}`;
+  const why = `session ${options.sessionId} cannot continue: ${first.sessionId} below it is paused${cause}`;
+  return exitOfPaused(io.complain(new HoldfastError(code, why)));
+}
+
+const RUN_FAILED_EXIT = 1;
+const USAGE_EXIT = 2;
+
+/** A wrong use by the agent's code is no wrong use of the command. */
+function exitOfPaused(code: number): number {
+  return code === USAGE_EXIT ? RUN_FAILED_EXIT : code;
+}
