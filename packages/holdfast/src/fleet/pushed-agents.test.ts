@@ -153,7 +153,7 @@ test(
     await done("skill", "push", "house-style");
     await done("script", "push", "count", "--url", fleet.url);
     // As on another machine, which has nothing of the first session.
-    for (const kind of ["skills", "pushed-skills", "pushed-scripts"])
+    for (const kind of ["skills", "scripts", "pushed-skills", "pushed-scripts"])
       rmSync(project.path(`home/.local/share/holdfast/${kind}`), { recursive: true });
     await startRunner({ agentFiles, allowScripts: "all" });
     const second = await start();
