@@ -130,6 +130,7 @@ export {
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
 export { ContentStore } from "./contents/content-store.ts";
+export { PushedContents, type PushedItem } from "./contents/pushed-contents.ts";
 export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
 export { subAgentRecords } from "./agent-files/sub-agents.ts";
@@ -162,11 +163,12 @@ export { findProfile, readProfiles, type AgentProfile, type ProfileFile } from "
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";
-export { approveSkills, findSkills, type Skill } from "./agent-files/skills.ts";
+export { approveSkills, findSkills, readSkill, SKILL_FILE, type Skill } from "./agent-files/skills.ts";
 export { readFolderContent } from "./contents/folder-content.ts";
 export {
   contentOfVersion,
   findScripts,
+  presentContent,
   pushScript,
   pushScriptsOf,
   rollbackScript,

@@ -36,6 +36,6 @@ export { type Runner, type RunnerOptions } from "./runner-api.ts";
 export { type RunnerEvent } from "./runner-event.ts";
 export { MAX_RUNS } from "./registration.ts";
 export { isReachedIn } from "./policy/executor-files.ts";
-export { checkRunnerPolicy, type RunnerPolicy } from "./policy/runner-policy.ts";
+export { checkRunnerPolicy, takesScript, type RunnerPolicy } from "./policy/runner-policy.ts";
 export { readSecretsFromPipe, writeSecrets } from "./secrets/secret-pipe.ts";
 export { testAgent, type TestStep } from "./test-agent.ts";

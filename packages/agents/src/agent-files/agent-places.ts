@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve, sep } from "node:path";
+import type { PushedContents } from "../contents/pushed-contents.ts";
 import type { AgentSource } from "./agent-record.ts";
 
 export type DialectName = "holdfast" | "claude" | "opencode" | "codex" | "gemini" | "copilot" | "folder";
@@ -18,6 +19,8 @@ export interface AgentPlaces {
   readonly trustFile: string;
   /** Loads the files of the project although the user has not trusted it. */
   readonly trustsProject?: boolean;
+  /** Skills and scripts of the coordinator, for agents that come from it. */
+  readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }
 
 /** A file that may be an agent. */

@@ -3,6 +3,7 @@
 //   skills-1. A skill of the project goes before one of the user, and `.agents` before `.claude`. The others are hidden by it.
 //   skills-2. Skills of a project that the user does not trust are listed, and not read.
 //   skills-3. A skill of a project is loaded with the content that the user has approved, and with no other.
+//   skills-4. A skill of a coordinator is there only for an agent that names it. It hides no other skill.
 
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
@@ -22,9 +23,12 @@ export interface Skill {
   readonly description: string;
   /** The path of its `SKILL.md`. */
   readonly path: string;
-  readonly scope: "project" | "user";
-  /** `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the user has not approved. */
-  readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden";
+  readonly scope: "project" | "user" | "coordinator";
+  /**
+   * `hidden` for a skill whose name another one has that goes before it, `unapproved` for a content that the user has not approved.
+   * `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
+   */
+  readonly status: "loaded" | "refused" | "untrusted" | "unapproved" | "hidden" | "inactive" | "denied";
   /** The version of the skill: the hash of the content of its folder. `null` when it was not read. */
   readonly hash: string | null;
   readonly verdicts: readonly FieldVerdict[];
@@ -86,14 +90,37 @@ const TABLE: FieldTable = {
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of approved skills cannot be used. */
 export function findSkills(places: AgentPlaces): readonly Skill[] {
+  return [...skillsOfMachine(places), ...pushedSkills(places)];
+}
+
+/** skills-4. */
+function pushedSkills({ pushed }: AgentPlaces): readonly Skill[] {
+  return (pushed?.skills.items ?? []).map(({ name, path, status }) => {
+    const skill = readSkill(join(path, SKILL_FILE), {
+      name,
+      scope: "coordinator",
+      isRead: true,
+      within: null,
+    });
+    return skill.status === "loaded" ? { ...skill, status } : skill;
+  });
+}
+
+function skillsOfMachine(places: AgentPlaces): readonly Skill[] {
   const { project, home, trustFile, trustsProject = false } = places;
   const isRead = trustsProject || isTrusted(trustFile, project);
   const isHome = home !== undefined && realPath(home) === realPath(project);
   const ofProject = isHome
     ? []
-    : skillFilesIn(project).map((path) => readSkill(path, "project", isRead, realPath(project)));
+    : skillFilesIn(project).map((path) =>
+        readSkill(path, { name: nameAt(path), scope: "project", isRead, within: realPath(project) }),
+      );
   const ofUser =
-    home === undefined ? [] : skillFilesIn(home).map((path) => readSkill(path, "user", true, null));
+    home === undefined
+      ? []
+      : skillFilesIn(home).map((path) =>
+          readSkill(path, { name: nameAt(path), scope: "user", isRead: true, within: null }),
+        );
   const known = new Set<string>();
   const all = [...ofProject, ...ofUser].map((skill): Skill => {
     if (skill.status !== "loaded") return skill;
@@ -158,8 +185,25 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function readSkill(path: string, scope: Skill["scope"], isRead: boolean, within: string | null): Skill {
-  const draft = newDraft(basename(dirname(path)), "");
+function nameAt(path: string): string {
+  return basename(dirname(path));
+}
+
+/**
+ * Reads the content of a skill as one of this name, wherever it lies.
+ *
+ * @param path its `SKILL.md`
+ */
+export function readSkill(
+  path: string,
+  {
+    name,
+    scope,
+    isRead,
+    within,
+  }: Pick<Skill, "name" | "scope"> & { readonly isRead: boolean; readonly within: string | null },
+): Skill {
+  const draft = newDraft(name, "");
   const skill = { name: draft.name, description: "", path, scope, hash: null, verdicts: [], problem: null };
   if (!isRead) return { ...skill, status: "untrusted" };
   try {

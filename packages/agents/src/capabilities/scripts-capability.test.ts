@@ -217,5 +217,5 @@ test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
 ])("an agent that names a script %s is refused", (_name, change, message) => {
   writeScript("fresh", "");
   write("home/.holdfast/scripts/broken/script.json", "{");
-  expect(() => scriptsOf({ ...COUNTS, ...change }, places)).toThrow(message);
+  expect(() => scriptsOf({ ...COUNTS, ...change }, () => findScripts(places))).toThrow(message);
 });

@@ -53,9 +53,10 @@ type CallOutput = Pick<ShellOutput, "end" | "stdout" | "stderr" | "isCut" | "dur
 /**
  * The scripts that sessions of an agent get now.
  *
+ * @param find is called for an agent that names scripts.
  * @throws HoldfastError `agent_invalid` for a script of the agent that cannot be used.
  */
-export function scriptsOf(agent: AgentRecord, places: AgentPlaces): readonly Script[] {
+export function scriptsOf(agent: AgentRecord, find: () => readonly Script[]): readonly Script[] {
   const { name, scripts: wanted, deniedTools, source } = agent;
   if (wanted.length === 0) return [];
   if (wanted.length > SESSION_SCRIPTS_MAX)
@@ -71,12 +72,14 @@ export function scriptsOf(agent: AgentRecord, places: AgentPlaces): readonly Scr
       `agent "${name}" names the script ${denied}, and denies its tool ${PREFIX}${denied}`,
       { at: source.path, fix: "take it out of the denied tools, or out of the scripts" },
     );
-  const found = findScripts(places);
+  const found = find();
   return wanted.map((one) => chosenScript(one, found, agent));
 }
 
 function chosenScript(name: string, found: readonly Script[], { name: agent, source }: AgentRecord): Script {
-  const named = found.filter((script) => script.name === name);
+  const all = found.filter((script) => script.name === name);
+  const pushed = all.find(({ scope, status }) => scope === "coordinator" && status !== "denied");
+  const named = pushed === undefined ? all : [pushed];
   const usable = named.find(({ status }) => status === "loaded");
   if (usable !== undefined) return usable;
   const [first] = named;
@@ -111,6 +114,11 @@ const WHY_NOT: Readonly<Record<Script["status"], readonly [why: string, fix: str
   untrusted: [
     "which is in a project that you have not trusted",
     "read the script, and then run `holdfast agents trust`",
+  ],
+  inactive: ["which is inactive at the coordinator", "run `holdfast script activate NAME`"],
+  denied: [
+    "which the policy of this machine does not take (`allowScripts`)",
+    "the owner of the machine may change its policy, and then start the runner again",
   ],
 };
 
@@ -180,7 +188,7 @@ export function scriptsCapability(options: ScriptsCapabilityOptions): ScriptsCap
     tasks: Object.values(tasks),
     prepare: async ({ agent, workspace: { root } }) => {
       const facts: ScriptFact[] = [];
-      for (const { name, current } of scriptsOf(agent, places)) {
+      for (const { name, current } of scriptsOf(agent, () => findScripts(places))) {
         const { content, manifest } = versionOf(name, current ?? "", places);
         await writeScript(await pickWorkspace(workspace, root), manifest, content);
         facts.push({ hash: content.hash, manifest });
@@ -201,7 +209,9 @@ export function versionOf(name: string, hash: string, places: AgentPlaces) {
     throw new HoldfastError(
       "file_not_found",
       `the version ${hash.slice(0, 12)} of the script ${name} is not on this machine`,
-      { fix: "push the same content of the script again, and resume the session" },
+      {
+        fix: "push the same content of the script again, or let the policy of this machine take it, and resume the session",
+      },
     );
   return { content, manifest: readManifest(content, name) };
 }

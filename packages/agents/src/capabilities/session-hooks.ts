@@ -13,6 +13,7 @@ import { isTrusted } from "../agent-files/trust/trusted-folders.ts";
 import { readHookFiles, type HookFile } from "../hook-files/claude-settings.ts";
 import type { HookScripts } from "../model-loop/hooks/hook-task.ts";
 import { checkCall, runScript } from "../scripts/run-script.ts";
+import { findScripts } from "../scripts/find-scripts.ts";
 import { scriptsOf, versionOf } from "./scripts-capability.ts";
 
 /** @throws HoldfastError `policy_denied` or `agent_invalid` for hooks that cannot be run. */
@@ -63,7 +64,7 @@ function refuseRefused({ name }: AgentRecord, { path, status, problem, verdicts 
 function withVersion(hook: AgentHook, record: AgentRecord, places: AgentPlaces): AgentHook {
   const { run } = hook;
   if (run.type !== "script") return hook;
-  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, places);
+  const [script] = scriptsOf({ ...record, scripts: [run.name], deniedTools: [] }, () => findScripts(places));
   const hash = script?.current ?? "";
   const { manifest } = versionOf(run.name, hash, places);
   try {

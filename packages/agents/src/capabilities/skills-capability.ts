@@ -58,7 +58,7 @@ export function skillsOf(
         fix: `take ${READ_SKILL} out of the denied tools, or the skills out of the file`,
       },
     );
-  const usable = found.filter(({ status }) => status === "loaded");
+  const usable = found.filter(({ status, scope }) => status === "loaded" && scope !== "coordinator"); // skills-4.
   const at = source.path;
   const chosen =
     wanted === null ? usable : [...new Set(wanted)].map((name) => chosenSkill(name, found, agent, at));
@@ -79,7 +79,9 @@ export function withSkillTool(agent: AgentRecord): AgentRecord {
 }
 
 function chosenSkill(name: string, found: readonly Skill[], agent: string, at: string): Skill {
-  const named = found.filter((skill) => skill.name === name);
+  const all = found.filter((skill) => skill.name === name);
+  const pushed = all.find(({ scope, status }) => scope === "coordinator" && status !== "denied");
+  const named = pushed === undefined ? all : [pushed];
   const [first] = named;
   const usable = named.find(({ status }) => status === "loaded");
   if (usable !== undefined) return usable;
@@ -114,6 +116,11 @@ const WHY_NOT: Readonly<Record<Skill["status"], readonly [why: string, fix: stri
     "and you have not approved its present content",
     "read the skill, and then run `holdfast skill approve NAME`",
   ],
+  inactive: ["which is inactive at the coordinator", "run `holdfast skill activate NAME`"],
+  denied: [
+    "which the policy of this machine does not take",
+    "the owner of the machine may change its policy",
+  ],
 };
 
 const readSkillInput = z.strictObject({
@@ -139,7 +146,7 @@ export function skillsCapability({
 
   /** skills-capability-2. */
   const contentOf = ({ name, hash }: Pick<SkillFact, "name" | "hash">): FolderContent => {
-    const kept = store.read(hash);
+    const kept = store.read(hash) ?? places.pushed?.skills.content(hash);
     if (kept !== undefined) return kept;
     const equal = findSkills(places).find((skill) => skill.hash === hash && skill.status !== "untrusted");
     const content = equal === undefined ? undefined : contentOfSkill(equal);

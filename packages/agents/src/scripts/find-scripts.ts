@@ -4,6 +4,7 @@
 //       of the folder changes nothing before it is pushed, so each content of a script has been approved by its user.
 //   find-scripts-2. A script of the project goes before one of the user. Scripts of a project that is not trusted are not read.
 //   find-scripts-3. A content is kept before the record of versions names it.
+//   find-scripts-4. A script of a coordinator hides no other script. The policy of the machine decides whether it is used.
 
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
@@ -21,9 +22,12 @@ export interface Script {
   readonly name: string;
   /** The folder of the script. */
   readonly path: string;
-  readonly scope: "project" | "user";
-  /** `unpushed` for a script without a version, `hidden` for one whose name another one has that goes before it. */
-  readonly status: "loaded" | "refused" | "untrusted" | "unpushed" | "hidden";
+  readonly scope: "project" | "user" | "coordinator";
+  /**
+   * `unpushed` for a script without a version, `hidden` for one whose name another one has that goes before it.
+   * `inactive` and `denied` are for one of a coordinator (pushed-contents-2).
+   */
+  readonly status: "loaded" | "refused" | "untrusted" | "unpushed" | "hidden" | "inactive" | "denied";
   /** That of the current version, or of the folder when there is none. `null` when it cannot be used. */
   readonly manifest: ScriptManifest | null;
   /** The hash of the current version. */
@@ -40,6 +44,27 @@ const SCRIPTS_MAX = 200;
 
 /** @throws HoldfastError `config_invalid` when the file of trusted folders or of versions cannot be used. */
 export function findScripts(places: AgentPlaces): readonly Script[] {
+  return [...scriptsOfMachine(places), ...pushedScripts(places)];
+}
+
+/** find-scripts-4. */
+function pushedScripts({ pushed }: AgentPlaces): readonly Script[] {
+  return (pushed?.scripts.items ?? []).map(({ name, hash, path, status }) => {
+    const found = {
+      name,
+      path,
+      scope: "coordinator" as const,
+      current: hash,
+      folderHash: hash,
+      versions: [],
+    };
+    if (status === "denied") return { ...found, manifest: null, problem: null, status }; // It was not fetched.
+    const { manifest, problem } = readFolder(path, name, null);
+    return { ...found, manifest, problem, status: manifest === null ? "refused" : status };
+  });
+}
+
+function scriptsOfMachine(places: AgentPlaces): readonly Script[] {
   const { project, home, trustFile, trustsProject = false } = places;
   const isHome = home !== undefined && realPath(home) === realPath(project);
   const ofProject = isHome ? [] : foldersIn(project);
@@ -62,15 +87,29 @@ export function findScripts(places: AgentPlaces): readonly Script[] {
  *
  * @returns its hash. @throws HoldfastError `agent_invalid` for a content that is refused.
  */
-export function pushScript({ path, name, scope }: Script, places: AgentPlaces, now: number): string {
-  const content = usable(name, path, () => {
-    const found = contentIn(path, scope === "project" ? realPath(places.project) : null);
-    readManifest(found, name);
-    return found;
-  });
+export function pushScript(script: Script, places: AgentPlaces, now: number): string {
+  const { name, scope } = script;
+  const { content } = presentContent(script, places);
   storeOf(places).keep(content); // find-scripts-3.
   addVersion(versionsFile(places), ownerOf(scope, places), name, { hash: content.hash, at: now });
   return content.hash;
+}
+
+/** The content of a script's folder now. @throws HoldfastError `agent_invalid` for a content that is refused. */
+export function presentContent(
+  { path, name, scope }: Pick<Script, "path" | "name" | "scope">,
+  places: AgentPlaces,
+): { readonly content: FolderContent; readonly manifest: ScriptManifest } {
+  try {
+    const content = contentIn(path, scope === "project" ? realPath(places.project) : null);
+    return { content, manifest: readManifest(content, name) };
+  } catch (error) {
+    if (!(error instanceof FileProblem)) throw error;
+    throw new HoldfastError("agent_invalid", `the script ${name} is refused: ${error.message}`, {
+      at: path,
+      fix: error.fix,
+    });
+  }
 }
 
 /** Pushes the scripts of a project that its user has just trusted. @returns their names. */
@@ -89,19 +128,7 @@ export function rollbackScript({ name, scope }: Script, hash: string, places: Ag
 
 /** The content of a version, if it is still there undamaged. */
 export function contentOfVersion(hash: string, places: AgentPlaces): FolderContent | undefined {
-  return storeOf(places).read(hash);
-}
-
-function usable<Value>(name: string, at: string, read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof FileProblem)) throw error;
-    throw new HoldfastError("agent_invalid", `the script ${name} is refused: ${error.message}`, {
-      at,
-      fix: error.fix,
-    });
-  }
+  return storeOf(places).read(hash) ?? places.pushed?.scripts.content(hash);
 }
 
 function readScript(path: string, scope: Script["scope"], places: AgentPlaces): Script {

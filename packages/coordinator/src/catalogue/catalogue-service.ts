@@ -1,4 +1,4 @@
-// `catalogueService`: versions of agent files, pushed and read through the API.
+// `catalogueService`: versions of agent files, skills and scripts, pushed and read through the API.
 //
 //   catalogue-service-1. Every change is one audited change (X14).
 //   catalogue-service-2. A runner gets a content only when a version of an item names it.

@@ -1,4 +1,4 @@
-// `Catalogue`: agent files of a fleet by their versions, as documents of the storage.
+// `Catalogue`: agent files, skills and scripts of a fleet by their versions, as documents of the storage.
 //
 //   catalogue-1. A content is stored by its hash, in the transaction that adds it to its item. It is never changed.
 //   catalogue-2. The list of items is at most `KNOWN_MS` old. Changes that this coordinator stores are known at once.
@@ -17,7 +17,7 @@ import {
 } from "@holdfast/core";
 import { contentPathProblem, contentText } from "@holdfast/core/internal";
 
-export type ItemKind = "agent";
+export type ItemKind = "agent" | "skill" | "script";
 
 export interface StoredItem {
   readonly kind: ItemKind;
@@ -61,6 +61,12 @@ const VERSIONS_MAX = 100;
 const PAGE = 500;
 const KNOWN_MS = 1_000;
 const HASH_CHARS_MIN = 4;
+/** The command that lists the items of a kind. */
+const LIST: Readonly<Record<string, string>> = {
+  agent: "agents list --pushed",
+  skill: "skill list --pushed",
+  script: "script list --catalogue",
+};
 /** As `pushed-agents.ts` of the command names versions. */
 const OFFERED_CHARS = 16;
 
@@ -91,9 +97,7 @@ export class Catalogue {
   async item(kind: string, name: string): Promise<StoredItem> {
     const item = (await this.#read(kind, name))?.item;
     if (item !== undefined) return item;
-    throw new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
-      fix: "see all agents of the coordinator with `holdfast agents list --pushed`",
-    });
+    throw noItem(kind, name);
   }
 
   /** The agent of this name that is in the catalogue, if any. */
@@ -108,7 +112,7 @@ export class Catalogue {
     const document = isThere ? await this.#storage.reader.document(CONTENTS, hash) : undefined;
     if (document === undefined)
       throw new NotFoundError("not_found", `the ${kind} ${name} has no version ${hash}`, {
-        fix: "see its versions with `holdfast agents history`",
+        expected: `one of ${versions.map((version) => version.hash.slice(0, 12)).join(", ")}`,
       });
     return (JSON.parse(document.body) as { readonly files: readonly StoredFile[] }).files;
   }
@@ -142,10 +146,7 @@ export class Catalogue {
   async change({ kind, name, version, tag, active }: ItemChange, audit: Audit): Promise<StoredItem> {
     await this.item(kind, name);
     return this.#change(kind, name, audit, [], (before) => {
-      if (before === undefined)
-        throw new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
-          fix: "see all agents of the coordinator with `holdfast agents list --pushed`",
-        });
+      if (before === undefined) throw noItem(kind, name);
       const chosen = version === undefined ? before.current : versionOfItem(before, version);
       if (chosen === undefined) throw noVersion(before, version ?? "");
       return {
@@ -240,6 +241,12 @@ export function noVersion(
   return new NotFoundError("not_found", `the ${kind} ${name} has no version or tag ${text.slice(0, 64)}`, {
     at,
     expected: known.join(", "),
+  });
+}
+
+function noItem(kind: string, name: string): NotFoundError {
+  return new NotFoundError("not_found", `the catalogue has no ${kind} ${name}`, {
+    fix: `see what the coordinator has: \`holdfast ${LIST[kind] ?? "agents list --pushed"}\``,
   });
 }
 

@@ -178,6 +178,8 @@ function titleText(
     hidden: paint.yellow,
     untrusted: paint.yellow,
     unapproved: paint.yellow,
+    inactive: paint.yellow,
+    denied: paint.yellow,
     refused: paint.red,
     doubled: paint.red,
   };

@@ -9,6 +9,7 @@ import {
   environmentCapability,
   findAgent,
   fullModelName,
+  findScripts,
   findSkills,
   hookAgentsOf,
   hookScripts,
@@ -42,6 +43,7 @@ import {
   type HookFile,
   type ModelEnvironment,
   type ModelProvider,
+  type Script,
   type Skill,
   type Tool,
 } from "@holdfast/agents";
@@ -112,7 +114,11 @@ export async function agentOfRecord(
   const root = makeSandboxRoot({ cwd, env: places.env });
   const loop = loopFor(root, places, given);
   const skills = findSkills(places);
-  const tree = new AgentTree(places, isContinued ? undefined : skills, { given, resumesAtReset, loadTasks });
+  const tree = new AgentTree(places, isContinued ? undefined : skills.map(withInactive), {
+    given,
+    resumesAtReset,
+    loadTasks,
+  });
   const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, [], version);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
@@ -127,6 +133,11 @@ export async function agentOfRecord(
   return { agent, record, notes };
 }
 
+/** An inactive item of a coordinator refuses the start of a session, and not the agent: sessions that exist go on. */
+function withInactive<Found extends Skill | Script>(found: Found): Found {
+  return found.status === "inactive" ? { ...found, status: "loaded" } : found;
+}
+
 function unusedHooks({ path, status }: HookFile): readonly { path: string; reason: string }[] {
   if (status !== "untrusted") return [];
   return [
@@ -138,6 +149,8 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
   switch (status) {
     case "loaded":
     case "hidden":
+    case "inactive":
+    case "denied":
       return [];
     case "refused":
       return [{ path, reason: `run \`holdfast skill show ${name}\` to see why it is refused` }];
@@ -249,7 +262,7 @@ class AgentTree {
 
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
-    if (this.skills !== undefined) scriptsOf(record, this.#places);
+    if (this.skills !== undefined) scriptsOf(record, () => findScripts(this.#places).map(withInactive));
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */

@@ -91,7 +91,7 @@ export function approve(names: readonly string[], io: Io): number {
 }
 
 /** The skill of this name that is used, or else the first one. */
-function findSkill(name: string, skills: readonly Skill[]): Skill {
+export function findSkill(name: string, skills: readonly Skill[]): Skill {
   const named = skills.filter((skill) => skill.name === name);
   const found = named.find(({ status }) => status === "loaded") ?? named[0];
   if (found !== undefined) return found;

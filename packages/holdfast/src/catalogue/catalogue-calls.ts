@@ -1,16 +1,13 @@
-// `holdfast agents push | history | rollback | tag | activate | deactivate`: the agent files of a fleet, at its coordinator.
+// `push | list | history | rollback | tag | activate | deactivate` of agent files, skills and scripts of a fleet, at its coordinator.
 
-import { readFileSync } from "node:fs";
-import { agentFileText, findAgent, type AgentRecord } from "@holdfast/agents";
 import { UsageError } from "@holdfast/core";
 import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
-import { agentPlaces } from "../agents/agent-places.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { cutTo, localTime, plainLine, table } from "../frame/plain-text.ts";
+import { cutTo, localTime, plain, plainLine, table } from "../frame/plain-text.ts";
 import { askCoordinator } from "../place/coordinator-call.ts";
 
-type Kind = "agent";
+export type Kind = "agent" | "skill" | "script";
 
 const HASH_CHARS = 12;
 const CELL_CHARS = 60;
@@ -20,25 +17,6 @@ export interface PushedContent {
   readonly name: string;
   readonly description: string;
   readonly files: readonly { readonly path: string; readonly base64: string; readonly executable: boolean }[];
-}
-
-/** Pushes agent files by their names or paths. All of them are read before the first is pushed. */
-export async function pushAgents(names: readonly string[], args: Arguments, io: Io): Promise<number> {
-  if (names.length === 0)
-    throw new UsageError("no agent file is named", { expected: "the name or the path of an agent file" });
-  const records = names.map((name) => findAgent(name, agentPlaces(io), io.cwd));
-  const doubled = records.find(({ name }, at) => records.findIndex((other) => other.name === name) < at);
-  if (doubled !== undefined)
-    throw new UsageError(`two of the files have the agent ${doubled.name}`, { fix: "push one of them" });
-  return pushContents(records.map(contentOf), args, io);
-}
-
-/** An agent of another tool, or of a folder, is pushed in our own form. */
-function contentOf(record: AgentRecord): PushedContent {
-  const { name, description, source } = record;
-  const text = source.dialect === "holdfast" ? readFileSync(source.path, "utf8") : agentFileText(record);
-  const base64 = Buffer.from(text).toString("base64");
-  return { kind: "agent", name, description, files: [{ path: `${name}.md`, base64, executable: false }] };
 }
 
 export async function pushContents(
@@ -60,9 +38,23 @@ export async function pushContents(
     return `${name} has version ${current.slice(0, HASH_CHARS)} at the coordinator${tagged}${active ? "" : "; it is inactive"}`;
   });
   io.show(items.map(itemJson), lines.join("\n"));
-  io.note("runners offer it where the policy of their machine allows agent files (`agentFiles`)");
+  io.note(NOTES[contents[0]?.kind ?? "agent"]);
   return 0;
 }
+
+const NOTES: Readonly<Record<Kind, string>> = {
+  agent: "runners offer it where the policy of their machine allows agent files (`agentFiles`)",
+  skill: "agent files of the coordinator get it when they name it under `skills`",
+  script:
+    "agent files of the coordinator get it when they name it under `scripts`, where the policy of the machine takes it (`allowScripts`)",
+};
+
+/** The command of a kind, and how it says that it means the coordinator. */
+const COMMANDS: Readonly<Record<Kind, (action: string) => string>> = {
+  agent: (action) => `agents ${action}`,
+  skill: (action) => `skill ${action}`,
+  script: (action) => `script ${action} --catalogue`,
+};
 
 export async function listPushed(kind: Kind, args: Arguments, io: Io): Promise<number> {
   const { items } = await asAdmin(args, io, (catalogue) => catalogue.list({ kind }));
@@ -120,11 +112,17 @@ export async function changeItem(
   const { tag } = change;
   const text =
     tag === undefined
-      ? `${name} has version ${version}${item.active ? "" : " and is inactive: no session of it can be started"}`
+      ? `${name} has version ${version}${item.active ? "" : ` and is inactive: ${INACTIVE[kind]}`}`
       : `the tag ${tag} of ${name} is version ${(item.tags[tag] ?? "").slice(0, HASH_CHARS)}`;
   io.show(itemJson(item), text);
   return 0;
 }
+
+const INACTIVE: Readonly<Record<Kind, string>> = {
+  agent: "no session of it can be started",
+  skill: "no session that needs it can be started",
+  script: "no session that needs it can be started",
+};
 
 /** The version before the current one. */
 export async function rollBack(
@@ -140,7 +138,7 @@ export async function rollBack(
   const before = item.versions[at - 1];
   if (before === undefined)
     throw new UsageError(`${name} has no version before its present one`, {
-      fix: `see its versions: ${io.call(`agents history ${name}`)}`,
+      fix: `see its versions: ${io.call(COMMANDS[kind](`history ${name}`))}`,
     });
   return changeItem(kind, name, { version: before.hash }, args, io);
 }
@@ -163,6 +161,34 @@ function itemJson({ kind, name, description, current, active, tags, versions }: 
       pushedBy,
     })),
   };
+}
+
+/** The files of a version, the current one without `version`. */
+export async function showPushed(
+  kind: Kind,
+  name: string,
+  mainFile: string,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const { item, files } = await asAdmin(args, io, async (catalogue) => {
+    const found = await catalogue.get({ kind, name });
+    return { item: found, ...(await catalogue.getContent({ kind, name, hash: found.current })) };
+  });
+  const main = files.find(({ path }) => path === mainFile);
+  const text = Buffer.from(main?.base64 ?? "", "base64").toString("utf8");
+  const paths = files.map(({ path }) => path);
+  io.show(
+    { ...itemJson(item), files: paths, text },
+    [
+      `${io.results.paint.bold(plainLine(name, CELL_CHARS))} (${kind} at the coordinator), ${item.active ? "active" : "inactive"}`,
+      `  version: ${item.current}`,
+      `  files: ${plainLine(paths.join(", "), 2_000)}`,
+      "",
+      plain(text).trimEnd(),
+    ].join("\n"),
+  );
+  return 0;
 }
 
 function asAdmin<T>(

@@ -1,4 +1,5 @@
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../frame/arguments.ts";
+import { catalogueAction, isCatalogueAction } from "../catalogue/catalogue-actions.ts";
 import type { Command } from "../frame/command.ts";
 
 /** The options of each action. */
@@ -54,10 +55,12 @@ export const agents: Command = {
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(agents, OPTIONS_OF, args);
+    if (isCatalogueAction(action)) return catalogueAction(["agent", agents.usage], action, rest, args, io);
     switch (action) {
       case "list":
         takeNothing(rest, agents.usage);
-        if (args.has("pushed")) return (await catalogue()).listPushed("agent", args, io);
+        if (args.has("pushed"))
+          return (await import("../catalogue/catalogue-calls.ts")).listPushed("agent", args, io);
         return (await import("../agents/list-agents.ts")).showAgents(args, io);
       case "show":
         return (await import("../agents/list-agents.ts")).showAgent(
@@ -83,40 +86,9 @@ export const agents: Command = {
         if (rest.length > 1) throw refuse(`"${rest[1]}" is one argument too many`, agents.usage);
         return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
       case "push":
-        return (await catalogue()).pushAgents(rest, args, io);
-      case "history":
-        return (await catalogue()).showHistory("agent", takeOnly(rest, "the name", agents.usage), args, io);
-      case "rollback": {
-        const [name, version] = takeUpTo(rest, 1, 2);
-        return (await catalogue()).rollBack("agent", name, version, args, io);
-      }
-      case "tag": {
-        const [name, tag = "", version] = takeUpTo(rest, 2, 3);
-        const change = { tag, ...(version === undefined ? {} : { version }) };
-        return (await catalogue()).changeItem("agent", name, change, args, io);
-      }
-      case "activate":
-      case "deactivate": {
-        const name = takeOnly(rest, "the name", agents.usage);
-        const active = action === "activate";
-        return (await catalogue()).changeItem("agent", name, { active }, args, io);
-      }
+        return (await import("../catalogue/push-contents.ts")).pushAgents(rest, args, io);
       default:
         throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);
     }
   },
 };
-
-const catalogue = () => import("../catalogue/catalogue-calls.ts");
-
-/** @throws UsageError for fewer or more arguments. */
-function takeUpTo(
-  rest: readonly string[],
-  least: number,
-  most: number,
-): readonly [name: string, ...others: (string | undefined)[]] {
-  const [name, ...others] = rest;
-  if (name === undefined || rest.length < least) throw refuse("an argument is missing", agents.usage);
-  if (rest.length > most) throw refuse(`"${rest[most]}" is one argument too many`, agents.usage);
-  return [name, ...others];
-}

@@ -1,6 +1,8 @@
-// Agent files at a coordinator: the command pushes them, a runner whose policy allows them offers them, and a session keeps its version.
+// Agent files at a coordinator, with their skills and scripts: the command pushes them, and a runner whose policy allows them offers them. A session
+// keeps its versions.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startSession } from "../testing/coordinator-client.ts";
@@ -87,5 +89,80 @@ test(
     expect(await outputOf(fleet, second)).toBe("version two");
     const { stdout } = await command("agents", "history", "helper");
     expect(stdout).toMatch(/^VERSION +PUSHED +BY\s+\S+ .+ root +current\n\S+ .+ root +stable\n$/);
+  },
+);
+
+/** A skill and a script of the project that both say their number. */
+function writeContents(number: string): void {
+  const manifest = { name: "count", description: "Counts.", script_file: "count.sh" };
+  for (const [file, text] of Object.entries({
+    ".agents/skills/house-style/SKILL.md": `---\nname: house-style\ndescription: The style.\n---\nStyle ${number}.\n`,
+    ".holdfast/scripts/count/script.json": JSON.stringify(manifest),
+    ".holdfast/scripts/count/count.sh": `echo "count ${number}"\n`,
+  })) {
+    mkdirSync(dirname(project.path(file)), { recursive: true });
+    writeFileSync(project.path(file), text);
+  }
+}
+
+test(
+  "skills and scripts of the coordinator reach its agents as the policy says, and a session keeps the versions that it began with",
+  { timeout: 120_000 },
+  async () => {
+    // The model reads the skill, calls the script, and answers with both results.
+    await server.close();
+    server = await startScriptedModelServer({
+      script: ({ messages }) => {
+        const results = JSON.stringify(messages.filter(({ role }) => role === "tool"));
+        const [style, counted] = [/Style (\w+)/.exec(results)?.[1], /count (\w+)/.exec(results)?.[1]];
+        if (style === undefined)
+          return { toolCalls: [{ name: "read_skill", input: { name: "house-style" } }] };
+        if (counted === undefined) return { toolCalls: [{ name: "script__count", input: {} }] };
+        return { text: `style ${style}, count ${counted}` };
+      },
+    });
+    const done = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await command(...args);
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    writeContents("one");
+    await done("agents", "trust");
+    const fields = "tools: read_file\nskills: [house-style]\nholdfast: { scripts: [count] }\n";
+    await done("agents", "push", write("helper", "one", fields));
+    await done("skill", "push", "house-style", "--tag", "stable");
+    await done("script", "push", "count", "--catalogue");
+    const [count] = JSON.parse(await done("script", "list", "--catalogue", "--json"));
+
+    const agentFiles = { allow: ["*"], tools: ["read_file", "read_skill", "script__count"] };
+    const refused = await startRunner({ agentFiles }, await fleet.token("registration", "box"));
+    expect(refused.stderr).toMatch(
+      /agent file helper \(\w+\) is not offered: .*"count", which the policy of this machine does not take/,
+    );
+    refused.kill("SIGTERM");
+    await refused.finished;
+    const approved = { agentFiles, allowScripts: "approved_hash", approvedScripts: [count.current] };
+    const runner = await startRunner(approved);
+    const start = () => startSession(fleet, { agent: "helper", input: "Do it." });
+    const first = await start();
+    await sessionBecomes(fleet, first, { status: "input_required" });
+    runner.kill("SIGKILL");
+    await runner.finished;
+
+    writeContents("two");
+    await done("skill", "push", "house-style");
+    await done("script", "push", "count", "--url", fleet.url);
+    // As on another machine, which has nothing of the first session.
+    for (const kind of ["skills", "scripts", "pushed-skills", "pushed-scripts"])
+      rmSync(project.path(`home/.local/share/holdfast/${kind}`), { recursive: true });
+    await startRunner({ agentFiles, allowScripts: "all" });
+    const second = await start();
+    await Promise.all([approve(first), approve(second)]);
+    expect(await outputOf(fleet, first)).toBe("style one, count one");
+    expect(await outputOf(fleet, second)).toBe("style two, count two");
+    await done("skill", "rollback", "house-style", "stable");
+    await done("script", "deactivate", "count");
+    expect(await done("skill", "show", "house-style", "--pushed")).toContain("Style one.");
+    expect(await done("script", "list", "--catalogue")).toMatch(/count +inactive/);
   },
 );

@@ -227,22 +227,22 @@ export async function runnerOptions(
 
 /** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
 async function catalogueOf(
-  { agentFiles: rights }: FoundPolicy["policy"],
+  { agentFiles, ...policy }: FoundPolicy["policy"],
   workspace: string,
   io: Io,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
-  if (rights === undefined) return {};
-  const { pushedAgents } = await import("../agents/pushed-agents.ts");
+  if (agentFiles === undefined) return {};
+  const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
   const { agentPlaces } = await import("../agents/agent-places.ts");
   return {
     catalogueAgents: pushedAgents({
       places: agentPlaces({ cwd: workspace, env: io.env }, { project: workspace }),
       workspace,
       dataFolder: dataFolder(io),
-      rights,
-      refused: (name, version, reason) =>
+      policy: { ...policy, agentFiles },
+      refused: (what, reason) =>
         io.note(
-          `${io.notes.symbols.warn} ${plainLine(`the agent file ${name} (${version}) is not offered: ${reason}`, MESSAGE_CHARS)}`,
+          `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,
         ),
     }),
   };

@@ -100,7 +100,7 @@ export const COMMENTS = {
   "holdfast.v1.PollResponse.left": "Kept sessions that have ended, or that another runner has continued since. Some may be named in a later answer.",
   "holdfast.v1.PollResponse.now": "The coordinator's time.",
   "holdfast.v1.PushRequest.description": "A sentence for lists.",
-  "holdfast.v1.PushRequest.kind": "`agent`: an agent file.",
+  "holdfast.v1.PushRequest.kind": "`agent`: an agent file. `skill`, `script`: the folder of one.",
   "holdfast.v1.PushRequest.tag": "The tag that this version gets.",
   "holdfast.v1.PutScheduleRequest.cron": "Five or six fields.",
   "holdfast.v1.PutScheduleRequest.start": "Exactly one of `start` and `signal`.",

@@ -24,6 +24,7 @@ test("a policy with every field of the schema is accepted", () => {
     agentFiles: { allow: ["*", "reviewer"], tools: ["read_file", "mcp__docs__*"] },
     concurrency: 4,
     allowScripts: "approved_hash",
+    approvedScripts: ["0".repeat(64)],
   } as const;
   expect(Object.keys(policy)).toEqual(Object.keys(RUNNER_POLICY_SCHEMA.properties));
   const { $schema: _, ...checked } = policy;
@@ -54,6 +55,7 @@ test.each([
   ["FILE#/concurrency", { concurrency: 0 }, '"concurrency" has a wrong value'],
   ["FILE#/concurrency", { concurrency: "4" }, '"concurrency" has a wrong value'],
   ["FILE#/allowScripts", { allowScripts: true }, '"allowScripts" has a wrong value'],
+  ["FILE#/approvedScripts", { approvedScripts: ["0123abcd"] }, '"approvedScripts" has a wrong value'],
 ])("a policy that is wrong at %s is refused", (at, value, message) => {
   expect(() => checkRunnerPolicy(value, "FILE")).toThrow(
     expect.objectContaining({ code: "config_invalid", at, message: expect.stringContaining(message) }),

@@ -25,6 +25,8 @@ export interface RunnerPolicy {
   readonly agentFiles?: { readonly allow: readonly string[]; readonly tools?: readonly string[] };
   /** Which scripts of a coordinator may run: `none` when absent. */
   readonly allowScripts?: "none" | "approved_hash" | "all";
+  /** The versions of scripts that may run with `approved_hash`. */
+  readonly approvedScripts?: readonly string[];
 }
 
 const texts = (description: string, pattern: string) => ({
@@ -34,6 +36,7 @@ const texts = (description: string, pattern: string) => ({
 });
 const HOST = "^(\\[[0-9a-fA-F:.]+\\]|(\\*\\.)?[^\\s/:*@]+)(:\\d{1,5})?$";
 const AGENT = "^(\\*|[A-Za-z0-9_-]{1,60})$";
+const HASH = "^[0-9a-f]{64}$";
 const TOOL = "^[A-Za-z0-9_.-]{0,199}(\\*|[A-Za-z0-9_.-])$";
 
 /** `docs/runner-policy.schema.json` is its copy. */
@@ -90,8 +93,13 @@ export const RUNNER_POLICY_SCHEMA = {
     },
     allowScripts: {
       enum: ["none", "approved_hash", "all"],
-      description: "Which scripts of a coordinator may run; none when absent.",
+      description:
+        "Which scripts of a coordinator may run; none when absent. approved_hash: those whose versions are in approvedScripts.",
     },
+    approvedScripts: texts(
+      "Versions of scripts that may run with approved_hash: whole hashes, as `holdfast script history NAME --catalogue --json` shows them.",
+      HASH,
+    ),
   },
   additionalProperties: false,
 } as const;
@@ -115,6 +123,7 @@ const FIELDS: Readonly<Record<string, Check>> = {
       : "an integer from 1 to 10000",
   allowScripts: (value) =>
     ["none", "approved_hash", "all"].includes(value as string) ? undefined : "none, approved_hash or all",
+  approvedScripts: listOf("whole hashes of scripts", (hash) => new RegExp(HASH).test(hash)),
 };
 
 /** @param at names the source in errors. @throws HoldfastError `config_invalid` (runner-policy-2). */
@@ -129,6 +138,14 @@ export function checkRunnerPolicy(value: unknown, at: string): RunnerPolicy {
   }
   const { $schema: _, ...policy } = value as RunnerPolicy & { readonly $schema?: string };
   return policy;
+}
+
+/** Whether a script of a coordinator may run, by the hash of its content. */
+export function takesScript(
+  { allowScripts = "none", approvedScripts = [] }: Pick<RunnerPolicy, "allowScripts" | "approvedScripts">,
+  hash: string,
+): boolean {
+  return allowScripts === "all" || (allowScripts === "approved_hash" && approvedScripts.includes(hash));
 }
 
 /** @throws HoldfastError `policy_denied` (runner-policy-3). */

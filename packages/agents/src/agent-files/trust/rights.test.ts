@@ -78,11 +78,22 @@ describe("a file is refused", () => {
     ],
     ["for a server of the machine", "mcpServers: [docs]\n", /does not give the tools mcp__docs__\*/],
     ["for a secret", "holdfast: { secrets: [PASSWORD] }\n", /cannot have secrets \(PASSWORD\)/],
-    ["for an environment", "holdfast: { environment: [staging] }\n", /environments or variables \(staging\)/],
-    ["for a variable", "holdfast: { variables: [TOKEN] }\n", /environments or variables \(TOKEN\)/],
+    ["for an environment", "holdfast: { environment: [staging] }\n", /cannot have environments \(staging\)/],
+    ["for a variable", "holdfast: { variables: [TOKEN] }\n", /variables of environments \(TOKEN\)/],
     ["for an agent that it starts", "holdfast: { agents: [other] }\n", /agents that it starts \(other\)/],
     ["for a script", "holdfast: { scripts: [count] }\n", /does not give the tool script__count/],
+    [
+      "for a sandbox that takes files from the machine",
+      "holdfast: { sandbox: daytona }\n",
+      /cannot have the sandbox daytona/,
+    ],
   ])("%s", (_what, fields, reason) => {
     expect(tools(fields)).toMatch(reason);
+  });
+
+  test("for skills, where the policy does not give the tool that reads them", () => {
+    const fields = "tools: Read\nskills: [house-style]\n";
+    expect(tools(fields, ["read_file"])).toMatch(/does not give the tool read_skill, which skills need/);
+    expect(tools(fields, ["read_file", "read_skill"])).toEqual(["read_file"]);
   });
 });

@@ -3,6 +3,7 @@
 //   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given.
 //   rights-2. Programs, code, secrets and variables of the machine are never given: hooks, servers with a command or an address, tasks of a
 //       project, environments. Agents inside of the file are refused, too, as their tools are compared with the file and not with the policy.
+//   rights-3. Each field of a record has a rule. A new field without one is an error of the types.
 
 import type { AgentRecord } from "../agent-record.ts";
 import { TOOLS } from "../format/tool-names.ts";
@@ -18,43 +19,101 @@ export const READING_TOOLS: readonly string[] = [
   "read_skill",
 ];
 
+const SKILL_TOOL = "read_skill";
+
 /** @param tools the tools that are given; `*` at the end of a name stands for any text. @returns the record, or why it is refused. */
 export function withinRights(
   record: AgentRecord,
   tools: readonly string[],
 ): { readonly record: AgentRecord } | { readonly refused: string } {
-  const given = (tool: string): boolean => tools.some((one) => covers(one, tool));
-  const wanted = record.tools ?? TOOLS.filter(given);
-  const more = wanted.find((tool) => !given(tool));
-  if (more !== undefined) return { refused: `the policy of this runner does not give the tool ${more}` };
-  const problem = problemOf(record, given);
-  if (problem !== undefined) return { refused: problem };
+  const given: Given = (tool) => tools.some((one) => covers(one, tool));
+  const wanted: AgentRecord = { ...record, tools: record.tools ?? TOOLS.filter(given) };
+  for (const rule of Object.values<Rule>(RULES)) {
+    const refused = rule(wanted, given);
+    if (refused !== undefined) return { refused };
+  }
   // The sandbox of this machine counts, where the file would have none.
   return {
-    record: { ...record, tools: wanted, sandbox: record.sandbox === "filesystem" ? null : record.sandbox },
+    record: { ...wanted, sandbox: record.sandbox === "filesystem" ? null : record.sandbox },
   };
 }
 
-/** rights-2. */
-function problemOf(record: AgentRecord, given: (tool: string) => boolean): string | undefined {
-  const { hooks, mcpServers, secrets, environments, variables, agents, subAgents, tasks, scripts } = record;
-  const isOutside = (what: string): string => `a file from a coordinator cannot have ${what} on this runner`;
-  if (hooks.length > 0) return isOutside("hooks");
-  const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
-  if (own !== undefined) return isOutside(`settings of an MCP server of its own (${own[0]})`);
-  const server = Object.keys(mcpServers).find((name) => !given(`mcp__${name}__*`));
-  if (server !== undefined) return `the policy of this runner does not give the tools mcp__${server}__*`;
-  if (secrets.length > 0) return isOutside(`secrets (${secrets.join(", ")})`);
-  const outside = [...environments, ...variables];
-  if (outside.length > 0) return isOutside(`environments or variables (${outside.join(", ")})`);
-  if (agents.length > 0) return isOutside(`agents that it starts (${agents.join(", ")})`);
-  const inside = Object.keys(subAgents);
-  if (inside.length > 0) return isOutside(`agents inside of the file (${inside.join(", ")})`);
-  if (tasks.length > 0) return isOutside(`tasks of a project (${tasks.join(", ")})`);
-  const script = scripts.find((name) => !given(`script__${name}`));
-  return script === undefined
-    ? undefined
-    : `the policy of this runner does not give the tool script__${script}`;
+type Given = (tool: string) => boolean;
+/** Why a record has more rights in this field than a machine gives, if so. */
+type Rule = (record: AgentRecord, given: Given) => string | undefined;
+
+/** The field gives no right: it describes the agent, restricts it, or changes only the work of the tools that it has. */
+const noRight: Rule = () => undefined;
+
+/** rights-2: the field holds programs, values or agents, which are never given. */
+const never =
+  (what: string, namesOf: (record: AgentRecord) => readonly string[]): Rule =>
+  (record) => {
+    const names = namesOf(record);
+    if (names.length === 0) return undefined;
+    return `a file from a coordinator cannot have ${what} (${names.join(", ")}) on this runner`;
+  };
+
+/** Sandboxes that keep the files of a session on this machine. */
+const SANDBOXES_HERE = ["filesystem", "virtual", "bubblewrap", "bwrap", "docker", "podman"];
+
+/** rights-3. */
+const RULES = {
+  name: noRight,
+  description: noRight,
+  prompt: noRight,
+  model: noRight,
+  fallbackModels: noRight,
+  resumeAtReset: noRight,
+  tools: ({ tools }, given) => {
+    const more = tools?.find((tool) => !given(tool));
+    return more === undefined ? undefined : notGiven(`the tool ${more}`);
+  },
+  deniedTools: noRight,
+  permissions: noRight, // They concern tools that the policy gives.
+  effects: noRight,
+  turnsMax: noRight,
+  planFirst: noRight,
+  agents: never("agents that it starts", ({ agents }) => agents),
+  subAgents: never("agents inside of the file", ({ subAgents }) => Object.keys(subAgents)),
+  relaysMessages: noRight,
+  skills: ({ skills }, given) =>
+    (skills ?? []).length === 0 || given(SKILL_TOOL)
+      ? undefined
+      : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
+  scripts: ({ scripts }, given) => {
+    const script = scripts.find((name) => !given(`script__${name}`));
+    return script === undefined ? undefined : notGiven(`the tool script__${script}`);
+  },
+  tasks: never("tasks of a project", ({ tasks }) => tasks),
+  when: noRight,
+  hooks: never("hooks", ({ hooks }) => hooks.map(({ point }) => point)),
+  mcpServers: ({ mcpServers }, given) => {
+    const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
+    if (own !== undefined)
+      return `a file from a coordinator cannot have settings of an MCP server of its own (${own[0]}) on this runner`;
+    const server = Object.keys(mcpServers).find((name) => !given(`mcp__${name}__*`));
+    return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
+  },
+  workspace: noRight,
+  sandbox: ({ sandbox }) =>
+    sandbox === null || SANDBOXES_HERE.includes(sandbox)
+      ? undefined
+      : `a file from a coordinator cannot have the sandbox ${sandbox}, which takes files from this machine`,
+  environments: never("environments", ({ environments }) => environments),
+  variables: never("variables of environments", ({ variables }) => variables),
+  secrets: never("secrets", ({ secrets }) => secrets),
+  inputSchema: noRight,
+  outputSchema: noRight,
+  isConversation: noRight,
+  budget: noRight,
+  ttlMs: noRight,
+  labels: noRight,
+  source: noRight,
+} satisfies Record<keyof AgentRecord, Rule>;
+
+function notGiven(what: string): string {
+  return `the policy of this runner does not give ${what}`;
 }
 
 /** Whether each tool that the second name stands for is one that the first stands for. */

@@ -1,4 +1,4 @@
-import { refuseAction, takeNothing, takeOnly } from "../../frame/arguments.ts";
+import { refuse, refuseAction, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
 
 export const env: Command = {
@@ -24,6 +24,15 @@ export const env: Command = {
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
+    if (args.has("url"))
+      throw refuse(
+        "a coordinator has no environments: they lie on the machine whose sessions use them",
+        env.usage,
+        {
+          got: "--url",
+          fix: "run the command on that machine, without --url",
+        },
+      );
     const calls = await import("../../environments/change-environments.ts");
     if (action !== "set") calls.refuseSetOptions(args, action, env.usage);
     switch (action) {

@@ -1,39 +1,55 @@
+import { catalogueAction, isCatalogueAction } from "../../catalogue/catalogue-actions.ts";
 import { refuse, refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
-import type { Command } from "../../frame/command.ts";
+import type { Arguments, Command, Io } from "../../frame/command.ts";
 
 /** The options of each action. */
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   new: ["user"],
-  push: [],
-  list: [],
-  show: [],
+  push: ["catalogue", "tag"],
+  list: ["catalogue"],
+  show: ["catalogue"],
   run: [],
-  history: [],
-  rollback: [],
+  history: ["catalogue"],
+  rollback: ["catalogue"],
+  tag: ["catalogue"],
+  activate: ["catalogue"],
+  deactivate: ["catalogue"],
 };
+const COORDINATORS_OWN = ["tag", "activate", "deactivate"];
 
 export const script: Command = {
   name: "script",
   summary: "Write, push, run and roll back scripts for agents",
   usage:
-    "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION]",
+    "script new NAME [--user] | script push [NAME...] | script list | script show NAME | script run NAME [ARGUMENTS] | script history NAME | script rollback NAME [VERSION] | " +
+    "script push NAME... --catalogue [--tag TAG] | script list|show|history|rollback … --catalogue | script tag NAME TAG [VERSION] | script activate NAME | script deactivate NAME",
   description:
     "A script is a folder with script.json and a file to run in .holdfast/scripts of the project or of your home folder (docs/scripts.md). An agent " +
     "file names it under `scripts`, and its model calls it with checked arguments. Agents use the version that you pushed last, whatever " +
-    "happens to the folder. `agents trust` pushes all scripts of the project. `run` ends with the exit code of the script. Other exit codes: " +
+    "happens to the folder. `agents trust` pushes all scripts of the project. --catalogue means the scripts of a coordinator, for the agent files that " +
+    "are there (docs/scripts.md#at-a-coordinator). `run` ends with the exit code of the script. Other exit codes: " +
     "2 the arguments are wrong or there is no such script, 3 the script is refused or not pushed, 12 the project is not trusted.",
-  options: { user: { help: "write the script into your home folder, for all projects" } },
+  options: {
+    user: { help: "write the script into your home folder, for all projects" },
+    catalogue: { help: "at the coordinator instead of on this machine; --url means it, too" },
+    tag: { help: "the tag that the versions at the coordinator get", value: "TAG" },
+  },
   examples: [
     ["script new word-count", "writes .holdfast/scripts/word-count/ to begin with"],
     ["script push word-count", "keep its present content as the version that agents use"],
     [`script run word-count '{"file": "notes.txt"}'`, "as an agent would call it here"],
     ["script history word-count", "its versions"],
     ["script rollback word-count", "use the version before the present one"],
+    ["script push word-count --catalogue", "its present content as a version at the coordinator"],
   ],
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
     refuseForeignOptions(script, OPTIONS_OF, args);
+    if (args.has("catalogue") || args.has("url") || COORDINATORS_OWN.includes(action ?? ""))
+      return atCoordinator(action, rest, args, io);
+    if (args.has("tag"))
+      throw refuse("a tag is for --catalogue: versions on this machine have none", script.usage);
     switch (action) {
       case "new":
         return (await import("../../scripts/change-scripts.ts")).newScript(
@@ -73,3 +89,26 @@ export const script: Command = {
     }
   },
 };
+
+async function atCoordinator(
+  action: string | undefined,
+  rest: readonly string[],
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  if (isCatalogueAction(action)) return catalogueAction(["script", script.usage], action, rest, args, io);
+  const calls = await import("../../catalogue/catalogue-calls.ts");
+  switch (action) {
+    case "push":
+      return (await import("../../catalogue/push-contents.ts")).pushScripts(rest, args, io);
+    case "list":
+      takeNothing(rest, script.usage);
+      return calls.listPushed("script", args, io);
+    case "show":
+      return calls.showPushed("script", takeOnly(rest, "the name", script.usage), "script.json", args, io);
+    default:
+      throw refuse(`script ${action ?? ""} is for this machine, and not for a coordinator`, script.usage, {
+        fix: "leave --url and --catalogue out",
+      });
+  }
+}

@@ -1,36 +1,69 @@
-import { refuseAction, takeNothing, takeOnly } from "../../frame/arguments.ts";
+import { catalogueAction, isCatalogueAction } from "../../catalogue/catalogue-actions.ts";
+import { refuseAction, refuseForeignOptions, takeNothing, takeOnly } from "../../frame/arguments.ts";
 import type { Command } from "../../frame/command.ts";
+
+/** The options of each action. */
+const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  list: ["pushed"],
+  show: ["pushed"],
+  approve: [],
+  push: ["tag"],
+  history: [],
+  rollback: [],
+  tag: [],
+  activate: [],
+  deactivate: [],
+};
 
 export const skill: Command = {
   name: "skill",
-  summary: "List, show and approve skills",
-  usage: "skill list | skill show NAME | skill approve [NAME...]",
+  summary: "List, show, approve and push skills",
+  usage:
+    "skill list [--pushed] | skill show NAME [--pushed] | skill approve [NAME...] | skill push NAME... [--tag TAG] | skill history NAME | " +
+    "skill rollback NAME [VERSION|TAG] | skill tag NAME TAG [VERSION] | skill activate NAME | skill deactivate NAME",
   description:
     "A skill is a folder with SKILL.md in .agents/skills or .claude/skills, of the project or of your home folder (docs/skills.md). Its version is " +
     "the hash of its files. A skill of a project is used with the content that you have approved: `agents trust` approves all of the project, and " +
-    "`skill approve` those that have changed since. Exit codes: 3 the skill is refused, 2 there is no such skill, 12 the project is not trusted.",
-  options: {},
+    "`skill approve` those that have changed since. `push` stores a skill at a coordinator, by versions, for the agent files that are there " +
+    "(docs/skills.md#at-a-coordinator). Exit codes: 3 the skill is refused, 2 there is no such skill, 12 the project is not trusted.",
+  options: {
+    pushed: { help: "the skills at the coordinator" },
+    tag: { help: "the tag that the pushed versions get", value: "TAG" },
+  },
   examples: [
     ["skill list", "all skills, their versions, and which of them can be used"],
     ["skill show pdf", "the fields, the files and the text of one"],
     ["skill approve pdf", "its present content, after you have read it"],
+    ["skill push pdf --tag stable", "a new version at the coordinator, for its agent files"],
+    ["skill rollback pdf", "the version before, at the coordinator"],
   ],
 
   async run(args, io) {
     const [action, ...rest] = args.positionals;
+    refuseForeignOptions(skill, OPTIONS_OF, args);
+    if (isCatalogueAction(action)) return catalogueAction(["skill", skill.usage], action, rest, args, io);
+    const calls = (): Promise<typeof import("../../catalogue/catalogue-calls.ts")> =>
+      import("../../catalogue/catalogue-calls.ts");
     switch (action) {
       case "list":
         takeNothing(rest, skill.usage);
+        if (args.has("pushed")) return (await calls()).listPushed("skill", args, io);
         return (await import("../../agents/show-skills.ts")).listSkills(io);
       case "show":
+        if (args.has("pushed")) {
+          const name = takeOnly(rest, "the name", skill.usage);
+          return (await calls()).showPushed("skill", name, "SKILL.md", args, io);
+        }
         return (await import("../../agents/show-skills.ts")).showSkill(
           takeOnly(rest, "the name", skill.usage),
           io,
         );
       case "approve":
         return (await import("../../agents/show-skills.ts")).approve(rest, io);
+      case "push":
+        return (await import("../../catalogue/push-contents.ts")).pushSkills(rest, args, io);
       default:
-        throw refuseAction("skill", action, ["list", "show", "approve"], skill.usage);
+        throw refuseAction("skill", action, Object.keys(OPTIONS_OF), skill.usage);
     }
   },
 };

@@ -1,0 +1,137 @@
+// `pushedAgents`: the agents that a runner makes of the agent files at its coordinator.
+//
+//   pushed-agents-1. The owner of the machine decides. A file whose name the policy does not allow is left alone. A file that asks for more
+//       than the policy gives is refused with the reason.
+//   pushed-agents-2. One file that is refused changes nothing for the others.
+//   pushed-agents-3. Each version is an agent of its own, by the beginning of its hash. The newest versions of a file are offered, so that a
+//       session goes on in the version that it started with.
+//   pushed-agents-4. An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist go on.
+
+import { join } from "node:path";
+import {
+  ContentStore,
+  loadAgentFile,
+  PushedContents,
+  READING_TOOLS,
+  withinRights,
+  type AgentPlaces,
+  type AgentRecord,
+} from "@holdfast/agents";
+import { takesScript, type CatalogueAgents, type Catalogue, type RunnerPolicy } from "@holdfast/runner";
+import type { Agent } from "@holdfast/runtime";
+import { agentOfRecord } from "../file-agent.ts";
+import { offeredVersions, syncContents, type Item } from "./sync-contents.ts";
+
+export interface PushedAgentsOptions {
+  readonly places: AgentPlaces;
+  /** The folder that sessions work in. */
+  readonly workspace: string;
+  /** The folder of the user's data, where contents are kept. */
+  readonly dataFolder: string;
+  readonly policy: Pick<RunnerPolicy, "allowScripts" | "approvedScripts"> & {
+    readonly agentFiles: NonNullable<RunnerPolicy["agentFiles"]>;
+  };
+  /** Notified of each content that is refused, once for a reason. @param what such as `agent file reviewer (3f9c…)` */
+  readonly refused: (what: string, reason: string) => void;
+}
+
+const VERSION_CHARS = 16;
+
+interface Refused {
+  readonly reason: string;
+}
+
+export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
+  const { dataFolder, policy } = options;
+  const { allow } = policy.agentFiles;
+  const pushed = {
+    skills: new PushedContents(join(dataFolder, "pushed-skills"), () => true),
+    scripts: new PushedContents(join(dataFolder, "pushed-scripts"), (hash) => takesScript(policy, hash)),
+  };
+  const places: AgentPlaces = { ...options.places, pushed };
+  /** By name and hash. */
+  const records = new Map<string, AgentRecord | Refused>();
+  const made = new Map<string, Agent>();
+  const reported = new Set<string>();
+  const refused = (what: string, reason: string): void => {
+    if (reported.has(`${what} ${reason}`)) return;
+    reported.add(`${what} ${reason}`);
+    options.refused(what, reason);
+  };
+  return async ({ items, content }) => {
+    const allowed = items.filter(
+      ({ kind, name }) => kind === "agent" && (allow.includes("*") || allow.includes(name)),
+    );
+    const versions = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
+    for (const { item, hash } of versions) {
+      const key = `${item.name} ${hash}`;
+      if (!records.has(key)) records.set(key, await recordOf(item, hash, content, options));
+    }
+    const wanted = [...records.values()].filter((record): record is AgentRecord => !("reason" in record));
+    for (const { what, reason } of await syncContents(wanted, { items, content }, pushed))
+      refused(what, reason);
+    const agents: Agent[] = [];
+    for (const { item, hash } of versions) {
+      const key = `${item.name} ${hash}`;
+      const result = made.get(key) ?? (await agentOf(records.get(key), hash, places, options.workspace));
+      if ("reason" in result)
+        refused(`agent file ${item.name} (${hash.slice(0, VERSION_CHARS)})`, result.reason);
+      else {
+        made.set(key, result); // pushed-agents-4.
+        agents.push(result);
+      }
+    }
+    return agents;
+  };
+}
+
+async function agentOf(
+  record: AgentRecord | Refused | undefined,
+  hash: string,
+  places: AgentPlaces,
+  workspace: string,
+): Promise<Agent | Refused> {
+  if (record === undefined || "reason" in record) return record ?? { reason: "it was not read" };
+  try {
+    const version = hash.slice(0, VERSION_CHARS);
+    return (await agentOfRecord(record, places, workspace, { version })).agent;
+  } catch (error) {
+    return { reason: (error as Error).message }; // pushed-agents-2.
+  }
+}
+
+/** The record of a version, with no more rights than the policy gives. */
+async function recordOf(
+  item: Item,
+  hash: string,
+  content: Catalogue["content"],
+  { dataFolder, policy }: PushedAgentsOptions,
+): Promise<AgentRecord | Refused> {
+  const found = await content(item, hash);
+  if ("problem" in found) return { reason: found.problem };
+  const folder = join(dataFolder, "pushed-agents");
+  try {
+    const store = new ContentStore(folder);
+    if (store.read(hash) === undefined) store.keep({ hash, files: found.files }); // A damaged content is written again.
+    const read = recordAt(join(folder, hash, `${item.name}.md`), item.name);
+    if ("reason" in read) return read;
+    const limited = withinRights(read, policy.agentFiles.tools ?? READING_TOOLS);
+    return "refused" in limited ? { reason: limited.refused } : limited.record;
+  } catch (error) {
+    return { reason: (error as Error).message }; // pushed-agents-2.
+  }
+}
+
+function recordAt(path: string, name: string): AgentRecord | Refused {
+  const { record, problem, verdicts } = loadAgentFile({
+    path,
+    dialect: "holdfast",
+    scope: "path",
+    within: null,
+  });
+  if (record === null) {
+    const first = verdicts.find(({ verdict }) => verdict === "refused");
+    return { reason: problem?.message ?? `${first?.field ?? "a field"}: ${first?.text ?? "it is refused"}` };
+  }
+  return record.name === name ? record : { reason: `the file has the agent ${record.name}` };
+}
