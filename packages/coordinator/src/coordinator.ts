@@ -46,7 +46,7 @@ import { runnerService } from "./services/runner-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
 import { isClaimOf } from "./services/session-scope.ts";
-import { versionOf } from "./services/session-start.ts";
+import { refuseInactive, versionFor } from "./services/session-start.ts";
 import { storageService } from "./services/storage-service.ts";
 import { StoreTime } from "./store/store-time.ts";
 import { taken } from "./store/taken.ts";
@@ -185,7 +185,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     clock,
     random,
     ...schedules,
-    versionOf: (agent, otherwise) => versionOf(host, agent, otherwise),
+    versionOf: async (agent, agentVersion) => {
+      await refuseInactive(host, agent);
+      return versionFor(host, { agent, agentVersion });
+    },
     warn: log,
   });
   const stopSweeps = sweepEvery(clock, async () => {

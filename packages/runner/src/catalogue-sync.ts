@@ -4,7 +4,7 @@
 //   catalogue-sync-2. A catalogue that cannot be read changes nothing. The runner keeps the agents that it has, and reads again.
 
 import { createHash } from "node:crypto";
-import type { Clock } from "@holdfast/core";
+import { toError, UnavailableError, type Clock } from "@holdfast/core";
 import { contentPathProblem, contentText } from "@holdfast/core/internal";
 import { CatalogueService, type CatalogueItem } from "@holdfast/proto";
 import type { Agent } from "@holdfast/runtime";
@@ -77,9 +77,13 @@ async function contentOf(
   { kind, name }: CatalogueItem,
   hash: string,
 ): ReturnType<Catalogue["content"]> {
-  const answer = await connection.ask(() =>
-    connection.client(CatalogueService).getContent({ kind, name, hash }),
-  );
+  let answer;
+  try {
+    answer = await connection.ask(() => connection.client(CatalogueService).getContent({ kind, name, hash }));
+  } catch (error) {
+    if (error instanceof UnavailableError) throw error; // The whole catalogue is read again.
+    return { problem: `it could not be read: ${toError(error).message}` };
+  }
   const files = answer.files.map(({ path, base64, executable }) => ({
     path,
     bytes: Buffer.from(base64, "base64"),

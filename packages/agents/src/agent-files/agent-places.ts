@@ -19,6 +19,8 @@ export interface AgentPlaces {
   readonly trustFile: string;
   /** Loads the files of the project although the user has not trusted it. */
   readonly trustsProject?: boolean;
+  /** The sessions belong to several people, as those of a coordinator's runner. No answer becomes a rule of the project then. */
+  readonly servesOthers?: boolean;
   /** Skills and scripts of the coordinator, for agents that come from it. */
   readonly pushed?: Readonly<Record<"skills" | "scripts", PushedContents>>;
 }

@@ -1,6 +1,7 @@
 // The catalogue of a coordinator over REST: versions, tags, inactive agents, the versions of sessions, and roles.
 
 import { createHash } from "node:crypto";
+import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFleet, type Answer, type Fleet, type Person } from "../testing/fleet.ts";
 
@@ -99,6 +100,75 @@ describe("sessions of agent files", () => {
   });
 });
 
+describe("schedules of agent files", () => {
+  const SECOND_MS = 1_000; // The schedules of these tests are due each second.
+  const put = (agent: object) =>
+    ada.call("PUT", "/v1/schedules/s", { cron: "* * * * *", start: { input: "go", ...agent } });
+  const versions = async () =>
+    ((await ada.get("/v1/sessions")).body.sessions as readonly { agentVersion: string }[]).map(
+      ({ agentVersion }) => agentVersion,
+    );
+  let wall: TestClock;
+  beforeEach(async () => {
+    await fleet.close();
+    wall = new TestClock();
+    fleet = await openFleet({ clock: wall });
+    ada = await fleet.user("ada");
+  });
+
+  test("a schedule starts the version that it names, and otherwise the current one", async () => {
+    const one = await pushed("one", { tag: "stable" });
+    const two = await pushed("two");
+    expect((await put({ agent: "helper" })).body.start).not.toHaveProperty("agentVersion");
+    await wall.advance(SECOND_MS);
+    await expect.poll(versions).toEqual([two.slice(0, 16)]);
+    expect((await put({ agent: "helper", agentVersion: "stable" })).body.start.agentVersion).toBe("stable");
+    await wall.advance(SECOND_MS);
+    await expect
+      .poll(async () => (await versions()).toSorted())
+      .toEqual([one, two].map((hash) => hash.slice(0, 16)).toSorted());
+  });
+
+  test("a schedule of an inactive agent starts nothing until the agent is active again", async () => {
+    await pushed("one");
+    await put({ agent: "helper" });
+    await change({ active: false });
+    await wall.advance(5 * SECOND_MS);
+    expect(await versions()).toEqual([]);
+    await change({ active: true });
+    await wall.advance(2 * SECOND_MS);
+    await expect.poll(async () => (await versions()).length).toBeGreaterThan(0);
+  });
+});
+
+test("an item whose document is damaged is left out, and breaks no other item", async () => {
+  const storage = new MemoryStorage();
+  await fleet.close();
+  fleet = await openFleet({ storage });
+  ada = await fleet.user("ada");
+  await pushed("one");
+  const damaged = {
+    type: "put_document",
+    collection: "catalogue-item",
+    id: "agent/broken",
+    body: "{",
+  } as const;
+  await storage.commit([damaged], Date.now());
+  await push("two", {}, "other").catch(() => {});
+  const { items } = (await ada.get("/v1/catalogue")).body;
+  expect(items).toMatchObject([{ name: "helper" }]);
+});
+
+test("an item has at most 100 tags, and the name of an item is one that a file may have", async () => {
+  await pushed("one");
+  for (let tag = 0; tag < 100; tag++) expect((await change({ tag: `t${tag}` })).status).toBe(200);
+  const refused = await change({ tag: "t100" });
+  expect([refused.status, refused.body.code]).toEqual([422, "limit_exceeded"]);
+  expect((await change({ tag: "t99" })).status).toBe(200);
+  for (const name of ["__proto__", "con"])
+    expect((await push("one", { files: [file("one", `${name}.md`)] }, name)).body.code).toBe("usage");
+});
+
 test("only admins change the catalogue, and users read no contents", async () => {
   const hash = await pushed("one");
   const runner = await fleet.runner();
@@ -128,6 +198,9 @@ describe("a push is refused, and stores nothing", () => {
     ["with bytes that are no base64", { files: [{ path: "a.md", base64: "%%%" }] }, "usage"],
     ["with too many bytes", { files: [file("x".repeat(600_000))] }, "limit_exceeded"],
     ["with a tag that looks like a hash", { files: [file("x")], tag: "123456" }, "validation"],
+    ["with a tag of letters that looks like a hash", { files: [file("x")], tag: "c7cfeec7" }, "usage"],
+    ["with a file of another name", { files: [file("x", "other.md")] }, "usage"],
+    ["with more than the file of the agent", { files: [file("x"), file("y", "notes.md")] }, "usage"],
     ["with an unknown field", { files: [file("x")], owner: "ada" }, "validation"],
   ])("%s", async (_what, body, code) => {
     const answer = await fleet.admin.post("/v1/catalogue/agent/helper/versions", body);

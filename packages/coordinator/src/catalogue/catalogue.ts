@@ -58,6 +58,8 @@ const CONTENT_BYTES = 512 * 1024;
 const ITEMS_MAX = 1_000;
 /** The oldest versions of an item are forgotten, except for tagged ones. */
 const VERSIONS_MAX = 100;
+const TAGS_MAX = 100;
+const LIKE_HASH = /^[0-9a-f]{4,}$/;
 const PAGE = 500;
 const KNOWN_MS = 1_000;
 const HASH_CHARS_MIN = 4;
@@ -69,6 +71,8 @@ const LIST: Readonly<Record<string, string>> = {
 };
 /** As `pushed-agents.ts` of the command names versions. */
 const OFFERED_CHARS = 16;
+/** The file that makes a folder a skill or a script. */
+const MAIN_FILES = { skill: "SKILL.md", script: "script.json" } as const;
 
 type Documents = Exclude<Change, { type: "audited" }>;
 
@@ -120,6 +124,7 @@ export class Catalogue {
   /** catalogue-1. */
   async push({ kind, name, description, files, tag, by }: Pushed, audit: Audit): Promise<StoredItem> {
     const hash = hashOf(files);
+    refuseWrongFiles(kind, name, files);
     const body = JSON.stringify({ files });
     const content: Documents = { type: "put_document", collection: CONTENTS, id: hash, body };
     if ((await this.items()).length >= ITEMS_MAX && (await this.#read(kind, name)) === undefined)
@@ -127,7 +132,7 @@ export class Catalogue {
         expected: `at most ${ITEMS_MAX}`,
       });
     return this.#change(kind, name, audit, [content], (before) => {
-      const tags = { ...before?.tags, ...(tag === undefined ? {} : { [tag]: hash }) };
+      const tags = withTag(before?.tags ?? {}, tag, hash);
       const others = (before?.versions ?? []).filter((version) => version.hash !== hash);
       const versions = [...others, { hash, at: this.#clock.now(), by }];
       return {
@@ -152,7 +157,7 @@ export class Catalogue {
       return {
         ...before,
         isActive: active ?? before.isActive,
-        ...(tag === undefined ? { current: chosen } : { tags: { ...before.tags, [tag]: chosen } }),
+        ...(tag === undefined ? { current: chosen } : { tags: withTag(before.tags, tag, chosen) }),
       };
     });
   }
@@ -201,7 +206,7 @@ export class Catalogue {
         limit: PAGE,
         ...(after === undefined ? {} : { after }),
       });
-      items.push(...page.map(({ body }) => JSON.parse(body) as StoredItem));
+      items.push(...page.flatMap(({ body }) => parseItem(body) ?? []));
       after = page.at(-1)?.id;
       if (page.length < PAGE) break;
     }
@@ -216,6 +221,35 @@ export interface ItemChange {
   readonly version: string | undefined;
   readonly tag: string | undefined;
   readonly active: boolean | undefined;
+}
+
+/** catalogue-3. */
+function parseItem(body: string): StoredItem | undefined {
+  try {
+    return JSON.parse(body) as StoredItem;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws HoldfastError for a tag that could be taken for a version, and for one too many. */
+function withTag(
+  tags: StoredItem["tags"],
+  tag: string | undefined,
+  hash: string,
+): Readonly<Record<string, string>> {
+  if (tag === undefined) return tags;
+  if (LIKE_HASH.test(tag))
+    throw new UsageError(`the tag ${tag} could be the beginning of a version's hash`, {
+      at: "tag",
+      expected: "a name with another character than the digits and the letters a to f",
+    });
+  if (!Object.hasOwn(tags, tag) && Object.keys(tags).length >= TAGS_MAX)
+    throw new LimitError("tags", `the item already has ${TAGS_MAX} tags`, {
+      at: "tag",
+      expected: `at most ${TAGS_MAX}; an existing tag can be set on another version`,
+    });
+  return { ...tags, [tag]: hash };
 }
 
 /** The hash of a version that is named by a tag, its hash, or the beginning of one. */
@@ -260,6 +294,26 @@ function newest(
 ): readonly StoredVersion[] {
   const tagged = new Set(Object.values(tags));
   return versions.filter(({ hash }, at) => versions.length - at <= VERSIONS_MAX || tagged.has(hash));
+}
+
+/** @throws UsageError for a content that no runner could use under this name. */
+function refuseWrongFiles(kind: ItemKind, name: string, files: readonly StoredFile[]): void {
+  if (!/^[A-Za-z0-9]/.test(name) || contentPathProblem([name]) !== undefined)
+    throw new UsageError(`${name} is no name of an item`, {
+      at: "name",
+      expected: "a name that begins with a letter or a digit and is no device of an operating system",
+    });
+  const file = kind === "agent" ? `${name}.md` : MAIN_FILES[kind];
+  const isThere = files.some(({ path }) => path === file);
+  if (!isThere || (kind === "agent" && files.length > 1))
+    throw new UsageError(`the content of the ${kind} ${name} is not complete`, {
+      at: "files",
+      got: files
+        .map(({ path }) => path)
+        .join(", ")
+        .slice(0, 200),
+      expected: kind === "agent" ? `one file, ${file}` : `a file ${file}, and others`,
+    });
 }
 
 /** @throws UsageError for files that cannot be a content. */

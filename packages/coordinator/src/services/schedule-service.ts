@@ -3,7 +3,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { checkBudget, NotFoundError, UsageError, type Schedule, type ScheduledAction } from "@holdfast/core";
-import { refuseIfLarge, refuseSignalName } from "@holdfast/core/internal";
+import { refuseIfLarge, refuseSignalName, UNKNOWN_VERSION } from "@holdfast/core/internal";
 import { LIMITS } from "@holdfast/core";
 import type { PutScheduleRequest, ScheduleSchema, ScheduleService } from "@holdfast/proto";
 import type { Caller } from "../call/caller.ts";
@@ -111,7 +111,7 @@ async function actionOf(
     );
     return {
       type: "start",
-      agent: { name: start.agent, version: start.agentVersion ?? "1" },
+      agent: { name: start.agent, version: start.agentVersion ?? UNKNOWN_VERSION },
       input,
       ...(budget === undefined ? {} : { budget }),
       ...(placement === undefined ? {} : { placement }),
@@ -139,7 +139,7 @@ function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSc
       ? {
           start: {
             agent: action.agent.name,
-            agentVersion: action.agent.version,
+            ...(action.agent.version === UNKNOWN_VERSION ? {} : { agentVersion: action.agent.version }),
             ...(action.input === undefined ? {} : { input: bytesOf(action.input) }),
             ...(action.budget === undefined ? {} : { budget: budgetMessage(action.budget) }),
             demands: { ...action.placement?.demands },

@@ -75,7 +75,7 @@ async function every(ms: number, broken?: (message: string) => void) {
       return { after };
     },
     firingName: (scheduleId, dueAt) => `${scheduleId}-${dueAt}`,
-    versionOf: async (_, otherwise) => otherwise,
+    versionOf: async (_, asked) => asked ?? "1",
     warn: (message, error) => {
       if (broken === undefined) throw new Error(message, { cause: error });
       broken(message);

@@ -17,7 +17,7 @@ import {
   type Schedule,
   type SendSignal,
 } from "@holdfast/core";
-import { effectOfFiring } from "@holdfast/core/internal";
+import { effectOfFiring, UNKNOWN_VERSION } from "@holdfast/core/internal";
 
 const SECOND_MS = 1_000;
 
@@ -35,8 +35,13 @@ export interface FiringHost {
   readonly readCron: (line: string, timeZone: string) => CronTimes;
   /** A name such as `nightly-20261121T030000Z`. */
   readonly firingName: (scheduleId: string, dueAt: number) => string;
-  /** The version of the agent that runners offer now. */
-  readonly versionOf: (agent: string, otherwise: string) => Promise<string>;
+  /**
+   * The version of the agent that starts now.
+   *
+   * @param asked the tag or version of the schedule, if it names one.
+   * @throws HoldfastError for an agent that starts no session now, or a version that is not there.
+   */
+  readonly versionOf: (agent: string, asked: string | undefined) => Promise<string>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -101,9 +106,18 @@ export class ScheduleFiring {
     const { random, clock, firingName, versionOf } = this.#host;
     return effectOfFiring(schedule, {
       name: firingName(schedule.scheduleId, schedule.nextAt), // schedule-firing-3.
-      agent: async (agent) => ({ ...agent, version: await versionOf(agent.name, agent.version) }),
+      agent: async ({ name, version, ...agent }) => ({
+        ...agent,
+        name,
+        version: await versionOf(name, askedVersion(version)),
+      }),
       seed: random.u32(),
       now: clock.now(),
     });
   }
+}
+
+/** Schedules of before have the version 1 where none was asked for. */
+function askedVersion(version: string): string | undefined {
+  return version === UNKNOWN_VERSION || version === "1" ? undefined : version;
 }

@@ -6,8 +6,14 @@ import type { Io } from "../frame/command.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { findProject } from "../place/project.ts";
 
+/** A call that looks for agents. */
+export interface AgentSearch extends Pick<Io, "cwd" | "env"> {
+  /** The agents are for sessions of several people. */
+  readonly servesOthers?: boolean;
+}
+
 export function agentPlaces(
-  io: Pick<Io, "cwd" | "env">,
+  io: AgentSearch,
   {
     project = findProject(io),
     trustsProject = false,
@@ -20,6 +26,7 @@ export function agentPlaces(
     env: io.env,
     trustFile: join(dataFolder(io), "trusted-folders.json"),
     trustsProject,
+    ...(io.servesOthers === true ? { servesOthers: true } : {}),
   };
 }
 

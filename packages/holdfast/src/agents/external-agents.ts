@@ -17,7 +17,7 @@ import {
 import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
-import { agentPlaces } from "./agent-places.ts";
+import { agentPlaces, type AgentSearch } from "./agent-places.ts";
 import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
@@ -40,7 +40,7 @@ const known = new Map<string, Agent>();
  */
 export async function loadExternalAgent(
   name: ExternalAgentName,
-  io: Pick<Io, "cwd" | "env">,
+  io: AgentSearch,
   isContinued: boolean,
 ): Promise<Agent> {
   if (!isContinued) await protocolOf(name, io).find();
@@ -48,9 +48,9 @@ export async function loadExternalAgent(
 }
 
 /** The agent of an external program. Its sessions look for the program, and work in the current folder or in that of their parent. */
-export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "env">): Agent {
+export function externalAgentOf(name: ExternalAgentName, io: AgentSearch): Agent {
   const protocol = protocolOf(name, io);
-  const key = `${name} ${io.cwd}`;
+  const key = `${name} ${io.cwd} ${io.servesOthers === true}`;
   const places = agentPlaces(io);
   const agent =
     known.get(key) ??

@@ -322,9 +322,9 @@ class AgentTree {
 
   /** The external agents among these names. An agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
-    const { env } = this.#places;
+    const { env, servesOthers = false } = this.#places;
     return EXTERNAL_AGENT_NAMES.filter((name) => agents.includes(name) && this.#isExternal(name)).map(
-      (name) => externalAgentOf(name, { cwd: root, env }),
+      (name) => externalAgentOf(name, { cwd: root, env, servesOthers }),
     );
   }
 

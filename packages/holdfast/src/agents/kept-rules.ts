@@ -8,7 +8,7 @@ import {
   type AgentPlaces,
   type ProjectRules,
 } from "@holdfast/agents";
-import { NotFoundError } from "@holdfast/core";
+import { HoldfastError, NotFoundError } from "@holdfast/core";
 
 import type { Io } from "../frame/command.ts";
 import { plainLine, table } from "../frame/plain-text.ts";
@@ -18,6 +18,7 @@ const RULE_CHARS = 2_000;
 
 /** The rules of a project as the agents that run here read and add to them. */
 export function projectRulesOf(places: AgentPlaces): ProjectRules {
+  if (places.servesOthers === true) return NO_RULES;
   return {
     read: () =>
       readProjectRules(rulesFile(places), places.project).map(({ decision, tool, pattern }) => ({
@@ -29,6 +30,14 @@ export function projectRulesOf(places: AgentPlaces): ProjectRules {
       addProjectRule(rulesFile(places), places.project, { ...rule, session, at: Date.now() }),
   };
 }
+
+/** An answer of one person must not decide for the sessions of another one. */
+const NO_RULES: ProjectRules = {
+  read: () => [],
+  add: () => {
+    throw new HoldfastError("policy_denied", "a runner of a coordinator keeps no rules of a project");
+  },
+};
 
 export function listRules(io: Io): number {
   const places = agentPlaces(io);

@@ -10,6 +10,7 @@ import { decodedPlace, HoldfastError, NotFoundError, toError } from "@holdfast/c
 import { placeOf } from "../frame/error-place.ts";
 import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
+import type { AgentSearch } from "../agents/agent-places.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
@@ -38,6 +39,7 @@ export async function loadAgent(
   {
     cwd,
     env = {},
+    servesOthers = false,
     name,
     given,
     resumesAtReset,
@@ -48,6 +50,7 @@ export async function loadAgent(
     readonly cwd: string;
     /** The environment, for agent files: their folders, and the models that they work with. */
     readonly env?: Io["env"];
+    readonly servesOthers?: boolean;
     readonly name?: string;
     /** The environments and variables of the call, for an agent file. */
     readonly given?: GivenEnvironment | undefined;
@@ -61,7 +64,7 @@ export async function loadAgent(
   const external = externalAgentName(path, cwd);
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
-    const agent = await loadExternalAgent(external, { cwd, env }, name !== undefined);
+    const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
     return { agent, file: `${EXTERNAL}${external}` };
   }
   const options = {
@@ -86,7 +89,7 @@ export async function loadAgent(
 /** @returns the agent of an agent file, `undefined` for a file of code. */
 async function asFileAgent(
   path: string,
-  io: Pick<Io, "cwd" | "env">,
+  io: AgentSearch,
   options: LoadOptionsOfFile = {},
 ): Promise<FileAgent | undefined> {
   if (!namesAgentFile(path, io.cwd)) return undefined;
@@ -109,9 +112,10 @@ function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 }
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
-export async function loadAgents(path: string, { cwd, env, onSlow }: LoadOptions): Promise<readonly Agent[]> {
-  if (externalAgentName(path, cwd) !== undefined) return [(await loadAgent(path, { cwd, env })).agent];
-  const fileAgent = await asFileAgent(path, { cwd, env });
+export async function loadAgents(path: string, options: LoadOptions): Promise<readonly Agent[]> {
+  const { cwd, onSlow } = options;
+  if (externalAgentName(path, cwd) !== undefined) return [(await loadAgent(path, options)).agent];
+  const fileAgent = await asFileAgent(path, options);
   if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);
   const exported = await load(file, path, onSlow);
@@ -136,9 +140,7 @@ export async function loadTasks(
   });
 }
 
-export interface LoadOptions {
-  readonly cwd: string;
-  readonly env: Io["env"];
+export interface LoadOptions extends AgentSearch {
   readonly onSlow: () => void;
 }
 

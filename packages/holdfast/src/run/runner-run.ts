@@ -27,6 +27,7 @@ import { readAll } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
+import type { AgentSearch } from "../agents/agent-places.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
@@ -176,9 +177,11 @@ export async function runnerOptions(
   const policyFile = readRunnerPolicy(args, io, workspace);
   const { policy } = policyFile;
   const imported = supervised === undefined ? () => [] : watchImports();
-  const code = await loadCode(args, io, workspace, policyFile, executors, () =>
-    supervised?.report({ type: "files", files: [...settings, ...imported()] }),
-  );
+  const servesOthers = supervised === undefined; // The local stack serves the person who started it.
+  const code = await loadCode(args, io, workspace, policyFile, executors, {
+    servesOthers,
+    imported: () => supervised?.report({ type: "files", files: [...settings, ...imported()] }),
+  });
   const { agents, tasks } = code;
   const stage = findStage(io);
   const wanted = numberOf(args, "max-runs", 1);
@@ -214,7 +217,7 @@ export async function runnerOptions(
     secrets,
     labels: { ...(stage === undefined ? {} : { env: stage }), ...readLabels(args, "label") },
     insecure: args.has("insecure"),
-    ...(await catalogueOf(policy, workspace, io)),
+    ...(await catalogueOf(policy, { cwd: workspace, env: io.env, servesOthers }, io)),
     ...(name === undefined ? {} : { name }),
     ...(token === undefined ? {} : { token }),
     ...(maxRuns === undefined ? {} : { maxRuns }),
@@ -228,7 +231,7 @@ export async function runnerOptions(
 /** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
 async function catalogueOf(
   { agentFiles, ...policy }: FoundPolicy["policy"],
-  workspace: string,
+  search: AgentSearch,
   io: Io,
 ): Promise<Pick<RunnerOptions, "catalogueAgents">> {
   if (agentFiles === undefined) return {};
@@ -236,8 +239,8 @@ async function catalogueOf(
   const { agentPlaces } = await import("../agents/agent-places.ts");
   return {
     catalogueAgents: pushedAgents({
-      places: agentPlaces({ cwd: workspace, env: io.env }, { project: workspace }),
-      workspace,
+      places: agentPlaces(search, { project: search.cwd }),
+      workspace: search.cwd,
       dataFolder: dataFolder(io),
       policy: { ...policy, agentFiles },
       refused: (what, reason) =>
@@ -259,7 +262,7 @@ export interface RunnerCode {
 /**
  * Loads the files that the command line names, and the agent of its executor.
  *
- * @param imported is called when the files were loaded, also when one of them cannot be.
+ * `imported` is called when the files were loaded, also when one of them cannot be.
  */
 export async function loadCode(
   args: Arguments,
@@ -267,18 +270,21 @@ export async function loadCode(
   workspace: string,
   { policy, executorsFolder }: FoundPolicy,
   executors: RunnerExecutors,
-  imported = (): void => {},
+  {
+    servesOthers = false,
+    imported,
+  }: { readonly servesOthers?: boolean; readonly imported?: () => void } = {},
 ): Promise<RunnerCode> {
   const { cwd, env } = io;
-  const onSlow = (): void => io.note("a file is still loading");
+  const search = { cwd, env, servesOthers, onSlow: () => io.note("a file is still loading") };
   const files = new Map<Agent, string>();
   const tasks: TaskDefinition[] = [];
   try {
     for (const path of args.texts("agents"))
-      for (const agent of await loadAgents(path, { cwd, env, onSlow })) files.set(agent, resolve(cwd, path));
-    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, { cwd, env, onSlow })));
+      for (const agent of await loadAgents(path, search)) files.set(agent, resolve(cwd, path));
+    for (const file of args.texts("tasks")) tasks.push(...(await loadTasks(file, search)));
   } finally {
-    imported();
+    imported?.();
   }
   const isAlone = files.size + tasks.length === 0 && policy.agentFiles === undefined;
   const executor = executors.agents({ workspace, executorsFolder }, isAlone, policy);

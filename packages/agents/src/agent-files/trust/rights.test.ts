@@ -91,6 +91,13 @@ describe("a file is refused", () => {
     expect(tools(fields)).toMatch(reason);
   });
 
+  test("for a server of the machine that gets the name of another one", () => {
+    const fields = "tools: mcp__given__*\nmcpServers: [{ given: prod }]\n";
+    const given = ["mcp__given__*"];
+    expect(tools(fields, given)).toMatch(/cannot give an MCP server of the machine another name \(given\)/);
+    expect(tools("tools: mcp__given__*\nmcpServers: [given]\n", given)).toEqual(given);
+  });
+
   test("for skills, where the policy does not give the tool that reads them", () => {
     const fields = "tools: Read\nskills: [house-style]\n";
     expect(tools(fields, ["read_file"])).toMatch(/does not give the tool read_skill, which skills need/);

@@ -92,6 +92,10 @@ const RULES = {
     const own = Object.entries(mcpServers).find(([, server]) => typeof server !== "string");
     if (own !== undefined)
       return `a file from a coordinator cannot have settings of an MCP server of its own (${own[0]}) on this runner`;
+    // A tool is named by the server's name in the file, and the machine knows a server by the name that it gave to it.
+    const renamed = Object.entries(mcpServers).find(([name, server]) => server !== name);
+    if (renamed !== undefined)
+      return `a file from a coordinator cannot give an MCP server of the machine another name (${renamed[0]})`;
     const server = Object.keys(mcpServers).find((name) => !given(`mcp__${name}__*`));
     return server === undefined ? undefined : notGiven(`the tools mcp__${server}__*`);
   },

@@ -5,6 +5,7 @@
 //   pushed-agents-2. One file that is refused changes nothing for the others.
 //   pushed-agents-3. Each version is an agent of its own, by the beginning of its hash. The newest versions of a file are offered, so that a
 //       session goes on in the version that it started with.
+//   pushed-agents-5. A large catalogue never ends a runner: the current versions of all files go before earlier ones, and the rest is left out.
 //   pushed-agents-4. An agent that was made stays, also when a skill or a script of it becomes inactive: sessions that exist go on.
 
 import { join } from "node:path";
@@ -36,6 +37,8 @@ export interface PushedAgentsOptions {
 }
 
 const VERSION_CHARS = 16;
+/** Fewer than a runner may offer, so that its own agents fit as well. */
+const VERSIONS_MAX = 800;
 
 interface Refused {
   readonly reason: string;
@@ -62,7 +65,12 @@ export function pushedAgents(options: PushedAgentsOptions): CatalogueAgents {
     const allowed = items.filter(
       ({ kind, name }) => kind === "agent" && (allow.includes("*") || allow.includes(name)),
     );
-    const versions = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
+    const all = allowed.flatMap((item) => offeredVersions(item).map((hash) => ({ item, hash })));
+    // pushed-agents-5.
+    const isCurrent = ({ item, hash }: (typeof all)[number]): number => Number(item.current === hash);
+    const versions = all.toSorted((a, b) => isCurrent(b) - isCurrent(a)).slice(0, VERSIONS_MAX);
+    if (versions.length < all.length)
+      refused(`rest of the catalogue`, `it has ${all.length} versions, and ${VERSIONS_MAX} is the limit`);
     for (const { item, hash } of versions) {
       const key = `${item.name} ${hash}`;
       if (!records.has(key)) records.set(key, await recordOf(item, hash, content, options));
