@@ -27,7 +27,7 @@ import { readAll } from "../frame/input.ts";
 import { readLabels } from "../frame/labels.ts";
 import { refuseSecondStdin, secretsFor } from "../secrets/agent-secrets.ts";
 import { holdSecrets } from "../secrets/held-secrets.ts";
-import type { AgentSearch } from "../agents/agent-places.ts";
+import { catalogueOf } from "./runner-catalogue.ts";
 import { loadAgents, loadTasks } from "./load-agent.ts";
 import { count, plainLine } from "../frame/plain-text.ts";
 import { configFiles, findProject, findTraces } from "../place/project.ts";
@@ -225,29 +225,6 @@ export async function runnerOptions(
     ...(grace === undefined ? {} : { graceMs: parseDuration(grace, "--grace") }),
     ...(renewMs === undefined ? {} : { renewMs }),
     ...(pollTimeoutMs === undefined ? {} : { pollTimeoutMs }),
-  };
-}
-
-/** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
-async function catalogueOf(
-  { agentFiles, ...policy }: FoundPolicy["policy"],
-  search: AgentSearch,
-  io: Io,
-): Promise<Pick<RunnerOptions, "catalogueAgents">> {
-  if (agentFiles === undefined) return {};
-  const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
-  const { agentPlaces } = await import("../agents/agent-places.ts");
-  return {
-    catalogueAgents: pushedAgents({
-      places: agentPlaces(search, { project: search.cwd }),
-      workspace: search.cwd,
-      dataFolder: dataFolder(io),
-      policy: { ...policy, agentFiles },
-      refused: (what, reason) =>
-        io.note(
-          `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,
-        ),
-    }),
   };
 }
 

@@ -1,0 +1,33 @@
+// `catalogueOf`: the option of a runner by which it offers the agent files at its coordinator.
+
+import type { RunnerOptions } from "@holdfast/runner";
+import type { AgentSearch } from "../agents/agent-places.ts";
+import type { Io } from "../frame/command.ts";
+import { plainLine } from "../frame/plain-text.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
+import type { FoundPolicy } from "../settings/runner-policy-file.ts";
+
+const MESSAGE_CHARS = 300;
+
+/** The agents that the runner makes of the agent files at its coordinator, where its policy allows some. */
+export async function catalogueOf(
+  { agentFiles, ...policy }: FoundPolicy["policy"],
+  search: AgentSearch,
+  io: Io,
+): Promise<Pick<RunnerOptions, "catalogueAgents">> {
+  if (agentFiles === undefined) return {};
+  const { pushedAgents } = await import("../agents/pushed/pushed-agents.ts");
+  const { agentPlaces } = await import("../agents/agent-places.ts");
+  return {
+    catalogueAgents: pushedAgents({
+      places: agentPlaces(search, { project: search.cwd }),
+      workspace: search.cwd,
+      dataFolder: dataFolder(io),
+      policy: { ...policy, agentFiles },
+      refused: (what, reason) =>
+        io.note(
+          `${io.notes.symbols.warn} ${plainLine(`the ${what} is not offered: ${reason}`, MESSAGE_CHARS)}`,
+        ),
+    }),
+  };
+}
