@@ -5,6 +5,7 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  lazyRouteComponent,
   RouterProvider,
   useNavigate,
 } from "@tanstack/react-router";
@@ -96,6 +97,11 @@ const router = createRouter({
       validateSearch: readStartSearch,
     }),
     createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/schedules",
+      component: lazyRouteComponent(() => import("./screens/system/schedules.tsx"), "SchedulesScreen"),
+    }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions/$id",

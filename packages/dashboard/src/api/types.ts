@@ -126,6 +126,25 @@ export interface About {
   readonly isLocal: boolean;
 }
 
+/** Times that come again, and what is done at each of them. */
+export interface Schedule {
+  readonly scheduleId: string;
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly start?: {
+    readonly agent: string;
+    readonly agentVersion?: string;
+    readonly input?: unknown;
+    readonly demands?: Readonly<Record<string, string>>;
+    readonly priority?: number;
+    readonly budget?: object;
+  };
+  readonly signal?: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
+  readonly nextAt: number;
+  readonly lastAt?: number;
+  readonly owner?: string;
+}
+
 export function isEnded({ status }: Pick<Session, "status">): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
