@@ -99,8 +99,13 @@ const router = createRouter({
     createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
     createRoute({
       getParentRoute: () => root,
+      path: "/fleet",
+      component: lazyRouteComponent(() => import("./screens/system/fleet.tsx"), "FleetScreen"),
+    }),
+    createRoute({
+      getParentRoute: () => root,
       path: "/schedules",
-      component: lazyRouteComponent(() => import("./screens/system/schedules.tsx"), "SchedulesScreen"),
+      component: lazyRouteComponent(() => import("./screens/system/schedule-list.tsx"), "SchedulesScreen"),
     }),
     createRoute({
       getParentRoute: () => root,

@@ -145,6 +145,34 @@ export interface Schedule {
   readonly owner?: string;
 }
 
+export interface Runner {
+  readonly runnerId: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly agents: readonly { readonly name: string; readonly version?: string }[];
+  readonly taskKinds: readonly string[];
+  readonly maxRuns: number;
+  readonly status: "online" | "draining" | "silent";
+  readonly owner?: string;
+  /** The number of sessions that it holds. */
+  readonly held: number;
+  readonly seenAt: number;
+  readonly version?: string;
+}
+
+/** A session that has something to do and that no runner holds. */
+export interface QueuedRun {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly owner?: string;
+  readonly demands: Readonly<Record<string, string>>;
+  readonly since?: number;
+  /** Why no runner has taken it. */
+  readonly blocked?: string;
+  readonly blockedUntil?: number;
+}
+
 export function isEnded({ status }: Pick<Session, "status">): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

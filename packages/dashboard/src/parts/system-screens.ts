@@ -1,5 +1,6 @@
 // The screens about everything rather than about one session: their addresses, names and keys, for the navigation, the palette and the help.
 
 export const SYSTEM_SCREENS = [
+  { path: "/fleet", name: "Fleet", key: "F" },
   { path: "/schedules", name: "Schedules", key: "S" },
 ] as const;

@@ -80,3 +80,50 @@ testOfCampaign("schedules of a local database are shown, and deleted", async () 
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).press("Enter");
   await page.getByText("There is no schedule").waitFor();
 });
+
+testOfCampaign("the fleet shows what is queued and why, and a runner is drained by keyboard", async () => {
+  const coordinator = await stand.openCoordinator();
+  const { ask } = coordinator;
+  await page.keyboard.press("F");
+  await page.getByText("No runner is registered").waitFor();
+  await page.getByText("Nothing is queued").waitFor();
+  await stand.check("fleet-empty");
+  for (let at = 0; at < 7; at++) await ask("sessions", { agent: "talker", demands: { gpu: "a100" } });
+  await page.getByText("7 runs").waitFor();
+  await stand.startRunner(coordinator, "box");
+  const card = page.getByRole("article", { name: "box" });
+  await card.getByText("online").waitFor();
+  await card.getByText("pusher").waitFor();
+  await page.getByRole("heading", { name: /no registered runner has gpu=a100 7/ }).waitFor();
+  await page.getByText("2 more").click();
+  await stand.check("fleet");
+
+  const { sessionId } = await ask("sessions", { agent: "pusher" });
+  await expect
+    .poll(async () => (await ask(`sessions/${sessionId}`)).status, { timeout: 30_000 })
+    .toBe("input_required");
+  await card.getByRole("button", { name: "Drain…" }).press("Enter");
+  await page.getByRole("dialog").getByRole("button", { name: "Drain" }).press("Enter");
+  await page
+    .getByText(/It gets nothing new|No runner is registered/)
+    .first()
+    .waitFor();
+});
+
+testOfCampaign(
+  "a user sees only their own queue, and a local database says that it has no fleet",
+  async () => {
+    const { ask } = await stand.openCoordinator();
+    const ada = await ask("tokens", { kind: "user", name: "ada" });
+    await ask("sessions", { agent: "greeter" });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await stand.signIn(ada.secret);
+    await page.getByText("Nothing waits for you").waitFor();
+    await page.keyboard.press("F");
+    await page.getByText("Only admins see the runners").waitFor();
+    await page.getByText("Nothing is queued").waitFor();
+    await stand.openLocal();
+    await page.keyboard.press("F");
+    await page.getByText("A local database has no fleet").waitFor();
+  },
+);

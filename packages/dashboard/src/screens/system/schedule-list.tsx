@@ -1,6 +1,6 @@
 // Schedules: what each does, when it fires next, and when it last did.
 //
-//   schedules-1. A schedule of another owner is not done now from here, because its session would belong to the person who pressed.
+//   schedule-list-1. A schedule of another owner is not done now from here, because its session would belong to the person who pressed.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -168,7 +168,7 @@ function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly abou
   const done = queries.getQueryData<string>(["done-now", schedule.scheduleId]);
   const say = (what: string): void => void queries.setQueryData(["done-now", schedule.scheduleId], what);
   const isOwn = owner === undefined ? about.kind === "admin" : owner === about.name && about.kind === "user";
-  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>; // schedules-1.
+  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>; // schedule-list-1.
   if (start !== undefined && about.isLocal)
     return <p className="text-soft">A terminal starts its agent now: this page starts no process.</p>;
   const doNow = async (): Promise<void> => {
