@@ -13,6 +13,7 @@ import { Tokens } from "./call/tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { Unmatched } from "./dispatch/unmatched.ts";
+import { auditService } from "./services/audit-service.ts";
 import { scheduleService } from "./services/schedule-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
@@ -81,7 +82,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const { start: _start, fork: _fork, import: _import, ...sessions } = sessionService(host);
   const { put: _put, ...schedules } = scheduleService(host, neverFires);
   const api = serveApi({
-    services: { sessions, schedules },
+    services: { sessions, schedules, audit: auditService(host) },
     authenticate,
     page,
     onError: (error, requestId) => log(`request ${requestId} failed`, error),

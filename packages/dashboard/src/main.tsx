@@ -17,6 +17,7 @@ import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
+import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
 import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
@@ -101,6 +102,12 @@ const router = createRouter({
       getParentRoute: () => root,
       path: "/fleet",
       component: lazyRouteComponent(() => import("./screens/system/fleet.tsx"), "FleetScreen"),
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/audit",
+      component: lazyRouteComponent(() => import("./screens/system/audit.tsx"), "AuditScreen"),
+      validateSearch: readTextSearch,
     }),
     createRoute({
       getParentRoute: () => root,

@@ -173,6 +173,31 @@ export interface QueuedRun {
   readonly blockedUntil?: number;
 }
 
+/** A change by a person or a process, as it was recorded. */
+export interface AuditRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly object: string;
+  readonly outcome: string;
+  readonly requestId?: string;
+}
+
+export interface AuditPage {
+  readonly rows: readonly AuditRow[];
+  /** Where the next, older page begins. */
+  readonly nextBefore?: number;
+}
+
+/** A secret without its value. */
+export interface NamedSecret {
+  readonly name: string;
+  readonly place: "keychain" | "file";
+  /** Whether its value is the one that is used. */
+  readonly used: boolean;
+}
+
 export function isEnded({ status }: Pick<Session, "status">): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

@@ -3,4 +3,5 @@
 export const SYSTEM_SCREENS = [
   { path: "/fleet", name: "Fleet", key: "F" },
   { path: "/schedules", name: "Schedules", key: "S" },
+  { path: "/audit", name: "Audit", key: "A" },
 ] as const;

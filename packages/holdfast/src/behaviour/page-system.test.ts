@@ -2,6 +2,7 @@
 //
 // Each test starts several processes beside the browser, so only the page campaign runs them (`HOLDFAST_CAMPAIGN`).
 
+import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
@@ -53,7 +54,7 @@ testOfCampaign("schedules are shown, done now and deleted by keyboard", async ()
     start: { agent: "greeter", input: { note: HOSTILE_TEXT } },
   });
   await page.getByRole("article", { name: "nightly" }).waitFor();
-  await page.getByText("Input").click();
+  await page.locator("summary", { hasText: "Input" }).click();
   await stand.check("schedules");
 
   await page.getByRole("button", { name: "Start now" }).focus();
@@ -127,3 +128,44 @@ testOfCampaign(
     await page.getByText("A local database has no fleet").waitFor();
   },
 );
+
+testOfCampaign("the audit is read backwards and searched, and links to its sessions", async () => {
+  const { ask } = await stand.openCoordinator();
+  for (let at = 0; at < 205; at++) await ask("tokens", { kind: "user", name: `user-${at}` });
+  const { sessionId } = await ask("sessions", { agent: "greeter" });
+  await page.keyboard.press("A");
+  await page.getByText(sessionId).waitFor();
+  await page.getByText("200 rows read, and there are older ones").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("coordinator.start");
+  await page.getByText("No row that was read has this text").waitFor();
+  await page.getByRole("button", { name: "Search in older rows" }).press("Enter");
+  await page.getByText(/which is all$/).waitFor();
+  await page.getByRole("searchbox").fill("session.start");
+  await page.getByText(/^1 of \d+ rows read/).waitFor();
+  await stand.check("audit");
+  await page.getByRole("link", { name: sessionId }).press("Enter");
+  await page.getByRole("tab", { name: "timeline" }).waitFor();
+});
+
+testOfCampaign("secrets of this machine are shown by name, and no value reaches the page", async () => {
+  const { project } = stand;
+  const value = "a-value-that-nobody-sees";
+  writeFileSync(project.path("key"), "0123456789abcdef0123456789abcdef", { mode: 0o600 });
+  const env = { HOLDFAST_SECRET_KEY_FILE: project.path("key") };
+  const stored = await project.finish(["secret", "set", "DEPLOY_TOKEN", "--to", "file"], {
+    env,
+    stdin: value,
+  });
+  expect(stored.code, stored.stderr).toBe(0);
+  await stand.openLocal();
+  await page.keyboard.press("A");
+  await page.getByText("DEPLOY_TOKEN").waitFor();
+  await page.getByText("Nothing is recorded yet").waitFor();
+  await stand.check("audit-local");
+  const report = await page.evaluate<string>(
+    `fetch("/ui/secrets", { headers: { "X-Holdfast-Page": "1" } }).then((answer) => answer.text())`,
+  );
+  expect(report).toBe('{"secrets":[{"name":"DEPLOY_TOKEN","place":"file","used":true}]}');
+  expect(await page.content()).not.toContain(value);
+});
