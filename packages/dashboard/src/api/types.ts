@@ -50,6 +50,8 @@ export interface Session {
 export interface SessionPage {
   readonly sessions: readonly Session[];
   readonly nextCursor?: string;
+  /** How many sessions were read for it, with filters that no index serves. */
+  readonly searched?: number;
 }
 
 /** An agent that the caller can start. */
