@@ -100,6 +100,11 @@ const router = createRouter({
     createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
     createRoute({
       getParentRoute: () => root,
+      path: "/costs",
+      component: lazyRouteComponent(() => import("./screens/system/costs.tsx"), "CostsScreen"),
+    }),
+    createRoute({
+      getParentRoute: () => root,
       path: "/fleet",
       component: lazyRouteComponent(() => import("./screens/system/fleet.tsx"), "FleetScreen"),
     }),

@@ -9,6 +9,16 @@ import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { PageStand } from "../testing/page-stand.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
+const SPENDER = `
+import { defineAgent, defineTask } from "holdfast";
+const ask = (model, costMicroUsd) => defineTask({ name: \`ask-\${model.replace(/\\W/g, "-")}\`, run: async (_, task) => {
+  task.reportUsage({ model, inputTokens: 1000, outputTokens: 50, ...(costMicroUsd === undefined ? {} : { costMicroUsd }) });
+} });
+const tasks = [ask("dear", 1_250_000), ask("<img src=x onerror=attacked=1>", undefined)];
+export default defineAgent({ name: "spender", tasks, run: async (ctx) => {
+  for (const task of tasks) await ctx.scheduleTask(task, null);
+} });
+`;
 const HOSTILE_TEXT = `<img src=x onerror="globalThis.attacked=1">\u202e${"y".repeat(2_000)}`;
 
 // Several processes beside the browser are too much for every run.
@@ -168,4 +178,53 @@ testOfCampaign("secrets of this machine are shown by name, and no value reaches 
   );
   expect(report).toBe('{"secrets":[{"name":"DEPLOY_TOKEN","place":"file","used":true}]}');
   expect(await page.content()).not.toContain(value);
+});
+
+testOfCampaign(
+  "costs are summed by day, model, agent and session, and an unknown price is never nothing",
+  async () => {
+    const { project } = stand;
+    await stand.openLocal();
+    await page.keyboard.press("C");
+    await page.getByText("No session has called a model yet").waitFor();
+    await stand.check("costs-empty");
+    writeFileSync(project.path("spender.ts"), SPENDER);
+    const ran = await project.run("run", "spender.ts", "--session", "dear-one");
+    expect(ran.code, ran.stderr).toBe(0);
+    await expect
+      .poll(() => page.getByTestId("total").textContent(), { timeout: 30_000 })
+      .toBe("$1.25 + unknown");
+    await page.getByText("The price of 1 calls is unknown").waitFor();
+    const model = page.getByRole("region", { name: "By model" });
+    expect(await model.getByRole("row").allTextContents()).toEqual([
+      "ModelCostCallsTokens",
+      "dear$1.2511,050",
+      "<img src=x onerror=attacked=1>unknown11,050",
+    ]);
+    await page.locator("canvas").waitFor();
+    await stand.check("costs");
+    await page.getByRole("region", { name: "By session" }).getByRole("link").press("Enter");
+    await page.getByRole("tab", { name: "timeline" }).waitFor();
+  },
+);
+
+testOfCampaign("the filters find sessions that no page has loaded, and say that they search", async () => {
+  const { ask, url } = await stand.openCoordinator();
+  const needle = await ask("sessions", { agent: "greeter", input: "needle", demands: { gpu: "a100" } });
+  for (let at = 0; at < 250; at += 25)
+    await Promise.all(
+      Array.from({ length: 25 }, () => ask("sessions", { agent: "greeter", input: HOSTILE_TEXT })),
+    );
+  await page.keyboard.press("s");
+  await page.getByText("200+").or(page.getByText("251")).first().waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("needle");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: new RegExp(needle.sessionId) }).waitFor();
+  await page.getByText("251 sessions were read, the newest first, which is all").waitFor();
+  await stand.check("sessions-search");
+  await page.goto(`${url}/ui/sessions?label=gpu%3Da100&endedFrom=2026-01-01`);
+  await page.getByText("No session is like that").waitFor();
+  await ask(`sessions/${needle.sessionId}/cancel`, {});
+  await page.getByRole("link", { name: new RegExp(needle.sessionId) }).waitFor();
 });
