@@ -33,10 +33,6 @@ const LONG_FILES: LongFiles = {
     why: "one test for each defect of earlier systems",
   },
   "packages/coordinator/src/behaviour/scope.test.ts": { lines: 551, why: "tests of the access of each role" },
-  "packages/coordinator/src/services/session-service.ts": {
-    lines: 499,
-    why: "one method for each request about sessions",
-  },
   "packages/core/src/journal/record.ts": {
     lines: 463,
     why: "the types of all records, with their documentation",

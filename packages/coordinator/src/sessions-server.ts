@@ -13,6 +13,9 @@ import { Tokens } from "./call/tokens.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { Unmatched } from "./dispatch/unmatched.ts";
+import { auditService } from "./services/audit-service.ts";
+import { scheduleService } from "./services/schedule-service.ts";
+import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
 import { joinCommits } from "./store/joined-commits.ts";
 import { noticing } from "./store/notices.ts";
@@ -40,6 +43,11 @@ export interface SessionsServer {
 /** Nobody claims here (sessions-server-1). */
 const LEASE_MS = 15_000;
 
+/** Schedules are listed and removed here, and never stored (sessions-server-1). */
+function neverFires(): never {
+  throw new Error("no schedule is stored here");
+}
+
 export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const { random, authenticate, page, log } = options;
   const clock = new SteadyClock(options.clock);
@@ -58,12 +66,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   });
   const unmatched = new Unmatched({ storage, clock, registry, isKept: () => Promise.resolve(false) });
   const tokens = new Tokens({ storage, clock, random });
-  const {
-    start: _start,
-    fork: _fork,
-    import: _import,
-    ...sessions
-  } = sessionService({
+  const host: ServiceHost = {
     storage,
     commit,
     clock,
@@ -75,9 +78,11 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     unmatched,
     leaseMs: LEASE_MS,
     renewMs: LEASE_MS,
-  });
+  };
+  const { start: _start, fork: _fork, import: _import, ...sessions } = sessionService(host);
+  const { put: _put, ...schedules } = scheduleService(host, neverFires);
   const api = serveApi({
-    services: { sessions },
+    services: { sessions, schedules, audit: auditService(host) },
     authenticate,
     page,
     onError: (error, requestId) => log(`request ${requestId} failed`, error),

@@ -5,6 +5,7 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  lazyRouteComponent,
   RouterProvider,
   useNavigate,
 } from "@tanstack/react-router";
@@ -16,6 +17,7 @@ import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
+import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
 import { ChangesContext, LIVE } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
@@ -96,6 +98,27 @@ const router = createRouter({
       validateSearch: readStartSearch,
     }),
     createRoute({ getParentRoute: () => root, path: "/agents", component: AgentsScreen }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/costs",
+      component: lazyRouteComponent(() => import("./screens/system/costs.tsx"), "CostsScreen"),
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/fleet",
+      component: lazyRouteComponent(() => import("./screens/system/fleet.tsx"), "FleetScreen"),
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/audit",
+      component: lazyRouteComponent(() => import("./screens/system/audit.tsx"), "AuditScreen"),
+      validateSearch: readTextSearch,
+    }),
+    createRoute({
+      getParentRoute: () => root,
+      path: "/schedules",
+      component: lazyRouteComponent(() => import("./screens/system/schedule-list.tsx"), "SchedulesScreen"),
+    }),
     createRoute({
       getParentRoute: () => root,
       path: "/sessions/$id",

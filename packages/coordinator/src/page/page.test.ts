@@ -19,7 +19,8 @@ beforeEach(async () => {
   writeFileSync(join(folder, "assets", "index-1.js"), "0");
   writeFileSync(join(folder, "key"), "not served");
   const agents = () => Promise.resolve({ agents: [] });
-  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents });
+  const secrets = () => Promise.resolve({ secrets: [{ name: "KEY", place: "file" }] });
+  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents, secrets });
   api = await startStubApi(undefined, { page });
 });
 afterEach(async () => {
@@ -86,13 +87,16 @@ test("a cookie counts only with the header of the page, and only for REST", asyn
   expect((await get("/v1/sessions", { cookie, ...header })).status).toBe(401);
 });
 
-test("a report on agent files is for admins alone", async () => {
+test.each([
+  ["agent-files", { agents: [] }],
+  ["secrets", { secrets: [{ name: "KEY", place: "file" }] }],
+])("the report %s is for admins alone", async (path, report) => {
   const header = { "x-holdfast-page": "1" };
-  expect((await get("/ui/agent-files", header)).status).toBe(401);
+  expect((await get(`/ui/${path}`, header)).status).toBe(401);
   const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
-  expect((await get("/ui/agent-files", { cookie: user, ...header })).status).toBe(404);
-  const answer = await get("/ui/agent-files", { cookie: await signedIn(), ...header });
-  expect([answer.status, await answer.json()]).toEqual([200, { agents: [] }]);
+  expect((await get(`/ui/${path}`, { cookie: user, ...header })).status).toBe(404);
+  const answer = await get(`/ui/${path}`, { cookie: await signedIn(), ...header });
+  expect([answer.status, await answer.json()]).toEqual([200, report]);
 });
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {

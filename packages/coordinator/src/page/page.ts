@@ -22,6 +22,8 @@ export interface PageOptions {
   readonly monotonic: () => number;
   /** A report on the agent files of this machine, for admins. */
   readonly agents?: () => Promise<object>;
+  /** The names of this user's secrets and their places, for admins. Never a value. */
+  readonly secrets?: () => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -39,7 +41,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export function createPage({ place, isLocal, monotonic, folder, agents }: PageOptions): SignInPage {
+export function createPage({ place, isLocal, monotonic, folder, agents, secrets }: PageOptions): SignInPage {
   const signIns = new SignIns(monotonic);
   let files: ReadonlyMap<string, PageFile> | undefined;
   return {
@@ -62,13 +64,10 @@ export function createPage({ place, isLocal, monotonic, folder, agents }: PageOp
           const { kind, name } = await call.authenticate(exchange.request.headers.authorization);
           return answer(exchange, 200, "application/json", JSON.stringify({ kind, name, place, isLocal }));
         }
-        case `${ROOT}/agent-files`: {
-          expect(exchange, "GET");
-          const { kind } = await call.authenticate(exchange.request.headers.authorization);
-          if (kind !== "admin" || agents === undefined)
-            throw new Refusal("not_found", "this page shows no agent files");
-          return answer(exchange, 200, "application/json", JSON.stringify(await agents()));
-        }
+        case `${ROOT}/agent-files`:
+          return answerAdmin(exchange, call, agents, "agent files");
+        case `${ROOT}/secrets`:
+          return answerAdmin(exchange, call, secrets, "secrets");
         default:
           expect(exchange, "GET");
           files ??= readPageFiles(folder);
@@ -77,6 +76,19 @@ export function createPage({ place, isLocal, monotonic, folder, agents }: PageOp
       }
     },
   };
+}
+
+/** Answers an admin with a report on this machine, where there is one. */
+async function answerAdmin(
+  exchange: Exchange,
+  call: PageCall,
+  report: (() => Promise<object>) | undefined,
+  what: string,
+): Promise<void> {
+  expect(exchange, "GET");
+  const { kind } = await call.authenticate(exchange.request.headers.authorization);
+  if (kind !== "admin" || report === undefined) throw new Refusal("not_found", `this page shows no ${what}`);
+  answer(exchange, 200, "application/json", JSON.stringify(await report()));
 }
 
 async function signIn(exchange: Exchange, call: PageCall, signIns: SignIns): Promise<void> {

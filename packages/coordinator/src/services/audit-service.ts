@@ -1,16 +1,35 @@
 // `auditService`: the rows of the audit, page by page.
+//
+//   audit-service-1. Rows are numbered from 1 without gaps, so a page before a number begins at a number that is known. The newest row
+//       is found by halving, in a few dozen reads of one row.
 
 import type { ServiceImpl } from "@connectrpc/connect";
+import { UsageError, type StorageReader } from "@holdfast/core";
 import type { AuditService } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
 import { type ServiceHost } from "./service-host.ts";
 
 const PAGE = 100;
 
-export function auditService({ storage }: ServiceHost): ServiceImpl<typeof AuditService> {
+export function auditService({ storage }: Pick<ServiceHost, "storage">): ServiceImpl<typeof AuditService> {
+  const { reader } = storage;
   return {
-    async list({ after, limit = PAGE }) {
-      const rows = await storage.reader.audit({
+    async list({ after, before, limit = PAGE }) {
+      if (before !== undefined) {
+        if (after !== undefined)
+          throw new UsageError("`after` and `before` exclude each other", {
+            at: "before",
+            fix: "give `after` for oldest rows first, or `before` for newest rows first",
+          });
+        const end = await endOf(reader, Number(before));
+        const from = Math.max(0, end - limit - 1);
+        const rows = await reader.audit({ after: from, limit: end - from - 1 });
+        return {
+          rows: rows.toReversed().map(bytesOfValue),
+          ...(from === 0 ? {} : { nextBefore: BigInt(from + 1) }),
+        };
+      }
+      const rows = await reader.audit({
         limit,
         ...(after === undefined ? {} : { after: Number(after) }),
       });
@@ -18,4 +37,20 @@ export function auditService({ storage }: ServiceHost): ServiceImpl<typeof Audit
       return { rows: rows.map(bytesOfValue), ...(next === undefined ? {} : { nextAfter: BigInt(next) }) };
     },
   };
+}
+
+/** The number behind the last row that is asked for; behind the newest row if there are not so many (audit-service-1). */
+async function endOf(reader: StorageReader, before: number): Promise<number> {
+  const isThere = async (seq: number): Promise<boolean> =>
+    (await reader.audit({ after: seq - 1, limit: 1 })).length > 0;
+  if (before === 1 || (before > 1 && (await isThere(before - 1)))) return before;
+  let above = 1;
+  while (await isThere(above)) above *= 2;
+  let known = Math.floor(above / 2);
+  while (above - known > 1) {
+    const middle = Math.floor((known + above) / 2);
+    if (await isThere(middle)) known = middle;
+    else above = middle;
+  }
+  return above;
 }

@@ -26,7 +26,6 @@ import {
   type ChangeResult,
   type ImportSession,
   type Session,
-  type SessionStatus,
 } from "@holdfast/core";
 import {
   answerKey,
@@ -39,9 +38,9 @@ import {
   refuseSignalName,
   type FileImport,
 } from "@holdfast/core/internal";
-import type { ForkRequest, ListSessionsRequest, SessionService } from "@holdfast/proto";
+import type { ForkRequest, SessionService } from "@holdfast/proto";
 import { bytesOf, bytesOfValue, textOf } from "../call/json-field.ts";
-import { NO_CONTENT, setRestStatus, type Caller } from "../call/caller.ts";
+import { NO_CONTENT, setRestStatus } from "../call/caller.ts";
 import { auditOf, callOf, type Call } from "../call/call.ts";
 import {
   audited,
@@ -49,17 +48,11 @@ import {
   sessionNotFound,
   sessionObject,
   unexpected,
-  unknownCursor,
   type ServiceHost,
 } from "./service-host.ts";
-import {
-  budgetOf,
-  entryMessage,
-  errorMessage,
-  sessionMessage,
-  type SessionMessage,
-} from "./session-message.ts";
-import { childrenOf, mayTouch, ownSession } from "./session-scope.ts";
+import { budgetOf, entryMessage, errorMessage, type SessionMessage } from "./session-message.ts";
+import { mayTouch, ownSession } from "./session-scope.ts";
+import { listedMessage, sessionLister } from "./session-lister.ts";
 import { creationOf, notHeld, refuseOther } from "./session-start.ts";
 import { allWatcher, untilEnded, watchSession } from "./session-watch.ts";
 import { scopeChange } from "./storage-scope.ts";
@@ -71,17 +64,12 @@ const JOURNAL_PAGE = 500;
 const WAIT_MS = 30_000;
 
 export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionService> {
-  const listedMessage = (session: Session, pending?: ReadonlySet<string>): SessionMessage =>
-    sessionMessage(session, {
-      runnerId: isEnded(session.status)
-        ? undefined
-        : host.dispatcher.holdings.find(session.sessionId)?.runnerId,
-      blocked: host.unmatched.reasonFor(session.sessionId),
-      pending,
-      now: host.clock.now(),
-    });
   const messageFor = async (session: Session): Promise<SessionMessage> =>
-    listedMessage(session, openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)));
+    listedMessage(
+      host,
+      session,
+      openQuestion(session, undefined) && (await pendingNames(host, session.sessionId)),
+    );
   const found = async (sessionId: string): Promise<Session> => {
     const session = await host.storage.reader.session(sessionId);
     if (session === undefined) throw sessionNotFound(sessionId);
@@ -142,28 +130,7 @@ export function sessionService(host: ServiceHost): ServiceImpl<typeof SessionSer
       return messageFor(await ownSession(host, callOf(context).caller, sessionId));
     },
 
-    async list(request, context) {
-      const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
-      const { caller } = callOf(context);
-      if (caller.kind === "job") return listOfJob(host, caller.name, request, listedMessage);
-      const of = caller.kind === "user" ? caller.name : owner;
-      // For a user, other users have no sessions.
-      if (caller.kind === "user" && owner !== undefined && owner !== caller.name) return { sessions: [] };
-      if (cursor !== undefined) await checkCursor(host, caller, cursor);
-      const sessions = await host.storage.reader.sessions({
-        limit,
-        ...(cursor === undefined ? {} : { before: cursor }),
-        ...(status === undefined ? {} : { status: status as SessionStatus }),
-        ...(agent === undefined ? {} : { agent }),
-        ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
-        ...(of === undefined ? {} : { owner: of }),
-      });
-      const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
-      return {
-        sessions: sessions.map((session) => listedMessage(session)),
-        ...(last === undefined ? {} : { nextCursor: last }),
-      };
-    },
+    ...sessionLister(host),
 
     async getResult({ sessionId, waitMs = 0 }, context) {
       const session = await untilEnded(host, sessionId, waitMs, callOf(context));
@@ -360,39 +327,6 @@ async function pendingNames({ storage }: ServiceHost, sessionId: string): Promis
 }
 
 /** X13: a cursor of another owner's session is as unknown as any other. @throws Refusal */
-async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
-  const last = await host.storage.reader.session(cursor);
-  if (last !== undefined && (await mayTouch(host, caller, last))) return;
-  throw unknownCursor();
-}
-
-/** A running agent lists only its own session and its children. */
-async function listOfJob(
-  host: ServiceHost,
-  sessionId: string,
-  { limit = PAGE, cursor, status, agent, parentSessionId, owner }: ListSessionsRequest,
-  messageFor: (session: Session) => SessionMessage,
-): Promise<{ sessions: SessionMessage[]; nextCursor?: string }> {
-  const own = await host.storage.reader.session(sessionId);
-  const all = own === undefined ? [] : [own, ...(await childrenOf(host, own))];
-  const seen = all.findIndex((session) => session.sessionId === cursor);
-  if (cursor !== undefined && seen < 0) throw unknownCursor();
-  const asked = all
-    .slice(seen + 1)
-    .filter(
-      (session) =>
-        (status === undefined || session.status === status) &&
-        (agent === undefined || session.agent.name === agent) &&
-        (parentSessionId === undefined || session.parent?.sessionId === parentSessionId) &&
-        (owner === undefined || session.placement?.owner === owner),
-    );
-  const last = asked.length > limit ? asked[limit - 1]?.sessionId : undefined;
-  return {
-    sessions: asked.slice(0, limit).map((session) => messageFor(session)),
-    ...(last === undefined ? {} : { nextCursor: last }),
-  };
-}
-
 interface Sent {
   readonly sessionId: string;
   readonly name: string;

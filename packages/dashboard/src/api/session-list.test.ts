@@ -96,3 +96,27 @@ test("rows behind a session that was deleted are read all the same", async () =>
   while (list.hasMore) await list.loadMore();
   expect(ids(list)).toEqual(from.ids);
 });
+
+test("session-list-4: a search goes on behind a part without a match, and asks a bounded number of times", async () => {
+  const asked: (string | undefined)[] = [];
+  const list = new SessionList(
+    ({ cursor }) => {
+      asked.push(cursor);
+      const part = asked.length;
+      return Promise.resolve({
+        sessions: part === 3 ? [session(7)] : [],
+        searched: 2_000,
+        ...(part === 25 ? {} : { nextCursor: `part-${part}` }),
+      });
+    },
+    { text: "needle" },
+  );
+  await list.loadMore();
+  expect(asked).toHaveLength(10);
+  expect(asked.slice(0, 2)).toEqual([undefined, "part-1"]);
+  expect(list.rows.map(({ sessionId }) => sessionId)).toEqual(["s7"]);
+  expect([list.searched, list.hasMore]).toEqual([20_000, true]);
+  await list.loadMore();
+  await list.loadMore();
+  expect([asked.length, list.searched, list.hasMore]).toEqual([25, 50_000, false]);
+});

@@ -3,8 +3,11 @@
 //   session-list-1. The rows are in the order of the server and have no gap. `refresh` reads rows again and puts them in place of the
 //       ones that were there.
 //   session-list-2. Rows beyond the ones that were read again stay as they were.
+//       In a search only the first page is read again, and the rows behind it stay.
 //   session-list-3. When a row that a page was to begin behind is gone, the list is read from its beginning. The session was deleted, or the
 //       database was replaced.
+//   session-list-4. No index serves a search, so the server answers for a part of the table at a time. One call asks at most `PARTS_MAX`
+//       times, and a person asks for more.
 
 import { ApiError } from "./client.ts";
 import type { Session, SessionPage } from "./types.ts";
@@ -14,6 +17,16 @@ export interface ListQuery {
   readonly agent?: string;
   readonly owner?: string;
   readonly parentSessionId?: string;
+  readonly text?: string;
+  readonly label?: string;
+  readonly endedFrom?: string;
+  readonly endedBefore?: string;
+  readonly costFromMicroUsd?: string;
+}
+
+/** Whether there is a filter that no index serves. */
+export function isSearch({ text, label, endedFrom, endedBefore, costFromMicroUsd }: ListQuery): boolean {
+  return [text, label, endedFrom, endedBefore, costFromMicroUsd].some((value) => value !== undefined);
 }
 
 /** @param query what is asked for, with a cursor and a limit. */
@@ -22,6 +35,7 @@ export type ReadPage = (
 ) => Promise<SessionPage>;
 
 const PAGE = 200;
+const PARTS_MAX = 10;
 
 export class SessionList {
   readonly #read: ReadPage;
@@ -30,6 +44,10 @@ export class SessionList {
   #rows: readonly Session[] = [];
   #hasMore = true;
   #loading: Promise<void> | undefined;
+  /** The begin of the next part of a search. */
+  #next: string | undefined;
+  #searched = 0;
+  #isOnePage = true;
 
   constructor(read: ReadPage, query: ListQuery) {
     this.#read = read;
@@ -45,6 +63,11 @@ export class SessionList {
     return this.#hasMore;
   }
 
+  /** How many sessions a search has read. */
+  get searched(): number {
+    return this.#searched;
+  }
+
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -57,6 +80,7 @@ export class SessionList {
   }
 
   async #load(): Promise<void> {
+    if (isSearch(this.#query)) return this.#searchOn();
     const cursor = this.#rows.at(-1)?.sessionId;
     const page = await this.#page(PAGE, cursor).catch((error: unknown) => {
       if (cursor === undefined || !isUnknownCursor(error)) throw error;
@@ -68,8 +92,52 @@ export class SessionList {
     this.#set([...this.#rows, ...page.sessions]);
   }
 
+  /** session-list-4. */
+  async #searchOn(): Promise<void> {
+    let found: readonly Session[] = [];
+    for (let part = 0; part < PARTS_MAX && found.length < PAGE && this.#hasMore; part++) {
+      this.#isOnePage = this.#next === undefined;
+      const page = await this.#page(PAGE, this.#next).catch((error: unknown) => {
+        if (!isUnknownCursor(error)) throw error;
+        return undefined;
+      });
+      if (page === undefined) return this.#searchFromBegin(); // session-list-3.
+      found = [...found, ...page.sessions];
+      this.#searched += page.searched ?? 0;
+      this.#next = page.nextCursor;
+      this.#hasMore = page.nextCursor !== undefined;
+    }
+    const known = new Set(this.#rows.map(({ sessionId }) => sessionId));
+    this.#set([...this.#rows, ...found.filter(({ sessionId }) => !known.has(sessionId))]);
+    this.#notify(); // The number of sessions that were read has changed.
+  }
+
+  #searchFromBegin(): Promise<void> {
+    this.#next = undefined;
+    this.#searched = 0;
+    this.#set([]);
+    return this.#searchOn();
+  }
+
+  /** session-list-2. */
+  async #searchAgain(): Promise<void> {
+    const page = await this.#page(PAGE, undefined);
+    if (this.#isOnePage) {
+      this.#next = page.nextCursor;
+      this.#hasMore = page.nextCursor !== undefined;
+      this.#searched = page.searched ?? 0;
+      return this.#set(page.sessions);
+    }
+    const last = page.sessions.at(-1)?.sessionId;
+    const end = this.#rows.findIndex(({ sessionId }) => sessionId === last);
+    const first = new Set(page.sessions.map(({ sessionId }) => sessionId));
+    const behind = this.#rows.slice(end + 1).filter(({ sessionId }) => !first.has(sessionId));
+    this.#set([...page.sessions, ...behind]);
+  }
+
   /** Reads `count` rows again from a position on (session-list-1). */
   async refresh(from: number, count: number): Promise<void> {
+    if (isSearch(this.#query)) return this.#searchAgain();
     const before = this.#rows[from - 1]?.sessionId;
     const page = await this.#page(Math.max(1, Math.min(1_000, count)), before).catch((error: unknown) => {
       if (before === undefined || !isUnknownCursor(error)) throw error;
@@ -103,6 +171,10 @@ export class SessionList {
     });
     if (kept.length === this.#rows.length && kept.every((row, at) => row === this.#rows[at])) return;
     this.#rows = kept;
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

@@ -50,6 +50,8 @@ export interface Session {
 export interface SessionPage {
   readonly sessions: readonly Session[];
   readonly nextCursor?: string;
+  /** How many sessions were read for it, with filters that no index serves. */
+  readonly searched?: number;
 }
 
 /** An agent that the caller can start. */
@@ -124,6 +126,78 @@ export interface About {
   readonly place: string;
   /** Whether it is a database of this machine. */
   readonly isLocal: boolean;
+}
+
+/** Times that come again, and what is done at each of them. */
+export interface Schedule {
+  readonly scheduleId: string;
+  readonly cron: string;
+  readonly timeZone: string;
+  readonly start?: {
+    readonly agent: string;
+    readonly agentVersion?: string;
+    readonly input?: unknown;
+    readonly demands?: Readonly<Record<string, string>>;
+    readonly priority?: number;
+    readonly budget?: object;
+  };
+  readonly signal?: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
+  readonly nextAt: number;
+  readonly lastAt?: number;
+  readonly owner?: string;
+}
+
+export interface Runner {
+  readonly runnerId: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly agents: readonly { readonly name: string; readonly version?: string }[];
+  readonly taskKinds: readonly string[];
+  readonly maxRuns: number;
+  readonly status: "online" | "draining" | "silent";
+  readonly owner?: string;
+  /** The number of sessions that it holds. */
+  readonly held: number;
+  readonly seenAt: number;
+  readonly version?: string;
+}
+
+/** A session that has something to do and that no runner holds. */
+export interface QueuedRun {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly owner?: string;
+  readonly demands: Readonly<Record<string, string>>;
+  readonly since?: number;
+  /** Why no runner has taken it. */
+  readonly blocked?: string;
+  readonly blockedUntil?: number;
+}
+
+/** A change by a person or a process, as it was recorded. */
+export interface AuditRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly object: string;
+  readonly outcome: string;
+  readonly requestId?: string;
+}
+
+export interface AuditPage {
+  readonly rows: readonly AuditRow[];
+  /** Where the next, older page begins. */
+  readonly nextBefore?: number;
+}
+
+/** A secret without its value. */
+export interface NamedSecret {
+  readonly name: string;
+  readonly place: "keychain" | "file";
+  /** Whether its value is the one that is used. */
+  readonly used: boolean;
 }
 
 export function isEnded({ status }: Pick<Session, "status">): boolean {

@@ -3,6 +3,7 @@
 import { STATUSES } from "@holdfast/proto/view";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { SYSTEM_SCREENS } from "./system-screens.ts";
 
 interface Choice {
   readonly name: string;
@@ -87,6 +88,7 @@ function choicesFor(text: string, navigate: ReturnType<typeof useNavigate>): rea
     { name: "All sessions", go: () => void navigate({ to: "/sessions" }) },
     { name: "Start a session", go: () => void navigate({ to: "/start" }) },
     { name: "Agents", go: () => void navigate({ to: "/agents" }) },
+    ...SYSTEM_SCREENS.map(({ name, path }) => ({ name, go: () => void navigate({ to: path }) })),
     ...STATUSES.map((status) => ({
       name: `Sessions that are ${status.replace("_", " ")}`,
       go: () => void navigate({ to: "/sessions", search: { status } }),

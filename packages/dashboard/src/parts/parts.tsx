@@ -1,6 +1,6 @@
 // Small parts that all screens share.
 
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { PlainError } from "@holdfast/proto/view";
 import { ApiError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
@@ -137,6 +137,54 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
       <h2 className="text-base font-semibold">{title}</h2>
       <div className="mt-2 text-soft">{children}</div>
     </div>
+  );
+}
+
+/** A part of the page that scrolls, also by keyboard, with the name of the screen as its heading. */
+export function ScreenBody(props: { readonly title: string; readonly children: ReactNode }) {
+  const { title, children } = props;
+  return (
+    <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label={title}>
+      <h1 className="sr-only">{title}</h1>
+      <div className="mx-auto max-w-5xl space-y-4 p-3">{children}</div>
+    </div>
+  );
+}
+
+/** A button that asks once more, and then does what cannot be undone. */
+export function SureButton(props: {
+  readonly name: string;
+  readonly sure: ReactNode;
+  readonly isDisabled?: boolean;
+  readonly onSure: () => void;
+}) {
+  const { name, sure, isDisabled = false, onSure } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  return (
+    <>
+      <Button kind="danger" isDisabled={isDisabled} onClick={() => dialog.current?.showModal()}>
+        {name}…
+      </Button>
+      <dialog
+        ref={dialog}
+        aria-label={name}
+        className="m-auto max-w-lg rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+      >
+        {sure}
+        <div className="mt-4 flex gap-2">
+          <Button
+            kind="danger"
+            onClick={() => {
+              dialog.current?.close();
+              onSure();
+            }}
+          >
+            {name}
+          </Button>
+          <Button onClick={() => dialog.current?.close()}>Keep</Button>
+        </div>
+      </dialog>
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { call } from "../api/client.ts";
 import { Palette } from "./palette.tsx";
+import { SYSTEM_SCREENS } from "./system-screens.ts";
 import { brief } from "./text.ts";
 import { useAbout } from "./use-session.ts";
 
@@ -40,6 +41,7 @@ const KEYS = [
   ["s", "Sessions"],
   ["g", "Agents"],
   ["n", "start a session"],
+  ...SYSTEM_SCREENS.map(({ key, name }) => [key, name] as const),
   ["j  k", "next, previous"],
   ["Enter", "open"],
   ["a", "approve"],
@@ -61,6 +63,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
     s: () => void navigate({ to: "/sessions" }),
     g: () => void navigate({ to: "/agents" }),
     n: () => void navigate({ to: "/start" }),
+    ...Object.fromEntries(SYSTEM_SCREENS.map(({ key, path }) => [key, () => void navigate({ to: path })])),
     "?": () => help.current?.showModal(),
   });
   const tab = "shrink-0 rounded-md px-2.5 py-1.5 font-medium whitespace-nowrap hover:bg-raised";
@@ -91,6 +94,11 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
           <Link to="/start" className={tab} activeProps={active}>
             Start
           </Link>
+          {SYSTEM_SCREENS.map(({ path, name }) => (
+            <Link key={path} to={path} className={tab} activeProps={active}>
+              {name}
+            </Link>
+          ))}
         </nav>
         <span className="ml-auto hidden max-w-[40vw] truncate text-soft sm:block" title={about?.place}>
           {about === undefined ? "" : brief(`${about.name} · ${about.place}`)}

@@ -43,6 +43,15 @@ export function ago(at: number, now: number): string {
   return `${Math.floor(s / 86_400)} days ago`;
 }
 
+/** "in 3 min", in the largest unit. */
+export function until(at: number, now: number): string {
+  const s = Math.round((at - now) / 1_000);
+  if (s < 1) return "now";
+  if (s < 60) return `in ${s} s`;
+  if (s < 3_600) return `in ${Math.floor(s / 60)} min`;
+  return s < 48 * 3_600 ? `in ${Math.floor(s / 3_600)} h` : `in ${Math.floor(s / 86_400)} days`;
+}
+
 const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export function dateText(at: number): string {

@@ -3,11 +3,11 @@
 import { STATUSES } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
 import { call } from "../api/client.ts";
-import { listPath, SessionList, type ListQuery } from "../api/session-list.ts";
+import { isSearch, listPath, SessionList, type ListQuery } from "../api/session-list.ts";
 import type { Session, SessionPage } from "../api/types.ts";
-import { Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
+import { Button, Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
 import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";
 import { BulkActions } from "./sessions-bulk.tsx";
@@ -25,11 +25,18 @@ export interface SessionsSearch {
   /** A demand of the session: `name` or `name=value`. */
   readonly label?: string;
   readonly text?: string;
+  /** The first and the last day of its end, as `2026-11-27`. */
+  readonly endedFrom?: string;
+  readonly endedTo?: string;
+  /** The least that it has spent, in dollars. */
+  readonly cost?: string;
 }
+
+const FILTERS = ["status", "agent", "owner", "label", "text", "endedFrom", "endedTo", "cost"] as const;
 
 export function readSessionsSearch(search: Readonly<Record<string, unknown>>): SessionsSearch {
   return Object.fromEntries(
-    ["status", "agent", "owner", "label", "text"].flatMap((name) => {
+    FILTERS.flatMap((name) => {
       const value = search[name];
       const text = typeof value === "number" ? String(value) : value;
       return typeof text === "string" && text !== "" ? [[name, text.slice(0, 200)]] : [];
@@ -41,15 +48,14 @@ export function Sessions() {
   const search = useSearch({ from: "/sessions" });
   const navigate = useNavigate({ from: "/sessions" });
   const isLocal = useAbout()?.isLocal ?? true;
-  const { status, agent, owner, label = "", text = "" } = search;
+  const { status, agent, owner, label = "", text = "", endedFrom = "", endedTo = "", cost = "" } = search;
   const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
-  const list = useMemo(() => newList({ ...given({ status, agent, owner }) }), [status, agent, owner]);
-  const all = useSyncExternalStore(list.subscribe, () => list.rows);
-  const isNarrowed = text !== "" || label !== "";
-  const rows = useMemo(
-    () => (isNarrowed ? all.filter((row) => hasText(row, text) && hasLabel(row, label)) : all),
-    [all, text, label],
-  );
+  const asked = JSON.stringify(queryOf(search));
+  const list = useMemo(() => newList(JSON.parse(asked) as ListQuery), [asked]);
+  const rows = useSyncExternalStore(list.subscribe, () => list.rows);
+  const searched = useSyncExternalStore(list.subscribe, () => list.searched);
+  const isNarrowed = isSearch(queryOf(search));
+  const [isSearching, setSearching] = useState(false);
   const [error, setError] = useState<unknown>();
   const [isRead, setRead] = useState(false);
   const [selected, setSelected] = useState(0);
@@ -72,14 +78,22 @@ export function Sessions() {
     setError(undefined);
     list.loadMore().then(() => setRead(true), setError);
   }, [list]);
+  const searchOn = (): void => {
+    setSearching(true);
+    list
+      .loadMore()
+      .catch(setError)
+      .finally(() => setSearching(false));
+  };
   useEffect(() => {
-    if (isRead && last >= rows.length - 2 * MARGIN && list.hasMore) list.loadMore().catch(setError);
-  }, [list, isRead, last, rows.length]);
+    if (isRead && !isNarrowed && last >= rows.length - 2 * MARGIN && list.hasMore)
+      list.loadMore().catch(setError);
+  }, [list, isRead, last, rows.length, isNarrowed]);
 
   const range = useRef({ first, last });
   range.current = { first, last };
   useChanges(async () => {
-    const from = !isNarrowed ? Math.max(0, range.current.first - MARGIN) : 0;
+    const from = isNarrowed ? 0 : Math.max(0, range.current.first - MARGIN);
     try {
       await list.refresh(from, range.current.last - from + MARGIN + 1);
       if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
@@ -142,25 +156,37 @@ export function Sessions() {
           <FilterBox label="Owner" value={owner ?? ""} onChange={(value) => set({ owner: value })} />
         )}
         <FilterBox label="Label" value={label} onChange={(value) => set({ label: value })} />
-        <input
-          ref={searchBox}
-          type="search"
-          aria-label="Search in the sessions that are loaded"
-          placeholder="Search loaded ( / )"
+        <FilterBox
+          label="Search"
+          placeholder="Search ( / )"
+          box={searchBox}
+          className="min-w-32 flex-1"
           value={text}
-          onChange={(event) => set({ text: event.target.value })}
-          onKeyDown={(event) => {
-            if (event.key === "Escape") event.currentTarget.blur();
-          }}
-          className={`${field} min-w-32 flex-1`}
+          onChange={(value) => set({ text: value })}
         />
+        <DayBox label="Ended from" value={endedFrom} onChange={(value) => set({ endedFrom: value })} />
+        <DayBox label="to" value={endedTo} onChange={(value) => set({ endedTo: value })} />
+        <FilterBox label="Spent at least, $" value={cost} onChange={(value) => set({ cost: value })} />
         <output className="self-center text-soft">
           {rows.length.toLocaleString()}
           {list.hasMore ? "+" : ""}
         </output>
       </div>
+      {isNarrowed && isRead ? (
+        <div className="flex flex-wrap items-center gap-x-3 border-b border-line px-3 py-1.5 text-soft">
+          <span role="status">
+            Text, label, end and cost have no index: {searched.toLocaleString()} sessions were read, the
+            newest first{list.hasMore ? "" : ", which is all"}.
+          </span>
+          {list.hasMore ? (
+            <Button isDisabled={isSearching} onClick={searchOn}>
+              Search on
+            </Button>
+          ) : null}
+        </div>
+      ) : null}
       <BulkActions
-        sessions={all.filter(({ sessionId }) => checked.has(sessionId))}
+        sessions={rows.filter(({ sessionId }) => checked.has(sessionId))}
         onDone={(left) => setChecked(new Set(left.map(({ sessionId }) => sessionId)))}
       />
       {error === undefined ? null : (
@@ -169,7 +195,7 @@ export function Sessions() {
         </div>
       )}
       {isRead && rows.length === 0 ? (
-        <NoSessions isFiltered={Object.keys(search).length > 0} />
+        <NoSessions isFiltered={Object.keys(search).length > 0} isAll={!list.hasMore} />
       ) : (
         <div ref={scroll} className="min-h-0 flex-1 overflow-auto" data-testid="sessions">
           <ul aria-label="Sessions" className="relative" style={{ height: virtual.getTotalSize() }}>
@@ -246,14 +272,18 @@ function FilterBox(props: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
+  readonly placeholder?: string;
+  readonly className?: string;
+  readonly box?: RefObject<HTMLInputElement | null>;
 }) {
-  const { label, value, onChange } = props;
+  const { label, value, onChange, placeholder = label, className = "w-32", box } = props;
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   return (
     <input
+      ref={box}
       aria-label={label}
-      placeholder={label}
+      placeholder={placeholder}
       value={text}
       onChange={(event) => setText(event.target.value)}
       onBlur={() => text !== value && onChange(text)}
@@ -261,14 +291,33 @@ function FilterBox(props: {
         if (event.key === "Enter") onChange(text);
         if (event.key === "Escape") event.currentTarget.blur();
       }}
-      className="w-32 rounded-md border border-line bg-panel px-2 py-1.5"
+      className={`rounded-md border border-line bg-panel px-2 py-1.5 ${className}`}
     />
   );
 }
 
-function NoSessions({ isFiltered }: { readonly isFiltered: boolean }) {
+function DayBox(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  const { label, value, onChange } = props;
+  return (
+    <label className="flex items-center gap-1.5 text-soft">
+      {label}
+      <input
+        type="date"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="rounded-md border border-line bg-panel px-2 py-1 text-text"
+      />
+    </label>
+  );
+}
+
+function NoSessions({ isFiltered, isAll }: { readonly isFiltered: boolean; readonly isAll: boolean }) {
   return isFiltered ? (
-    <Empty title="No session is like that">
+    <Empty title={isAll ? "No session is like that" : "No session that was read is like that"}>
       <p>
         <Link to="/sessions" search={{}} className="text-accent underline">
           Remove all filters
@@ -290,19 +339,31 @@ function newList(query: ListQuery): SessionList {
   return new SessionList((page) => call<SessionPage>("GET", listPath(page)), query);
 }
 
-function given(fields: Readonly<Record<string, string | undefined>>): ListQuery {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const MICRO = 1_000_000;
+
+/** The request for the filters in the address. A filter that cannot be read is none. */
+function queryOf(search: SessionsSearch): ListQuery {
+  const { status, agent, owner, label, text, endedFrom, endedTo, cost } = search;
+  const micro = Math.round(Number(cost) * MICRO);
+  return Object.fromEntries(
+    Object.entries({
+      status,
+      agent,
+      owner,
+      label,
+      text,
+      endedFrom: dayBegin(endedFrom, 0),
+      endedBefore: dayBegin(endedTo, 1),
+      costFromMicroUsd:
+        cost !== undefined && Number.isSafeInteger(micro) && micro >= 0 ? String(micro) : undefined,
+    }).filter(([, value]) => value !== undefined),
+  );
 }
 
-function hasLabel({ demands = {} }: Session, label: string): boolean {
-  if (label === "") return true;
-  const [name = "", value] = label.split("=", 2);
-  return value === undefined ? name in demands : demands[name] === value;
-}
-
-function hasText(session: Session, text: string): boolean {
-  if (text === "") return true;
-  const { sessionId, agent, owner, status, waits, input, error } = session;
-  const all = JSON.stringify([sessionId, agent, owner, status, waits, input, error?.message]);
-  return all.toLowerCase().includes(text.toLowerCase());
+/** The begin of a day of this browser's time zone, some days later. */
+function dayBegin(day: string | undefined, daysLater: number): string | undefined {
+  if (day === undefined || !DAY.test(day)) return undefined;
+  const [year = 0, month = 1, date = 1] = day.split("-").map(Number);
+  return String(Math.max(0, new Date(year, month - 1, date + daysLater).getTime()));
 }

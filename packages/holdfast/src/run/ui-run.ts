@@ -32,6 +32,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     isLocal: true,
     monotonic: () => systemClock.monotonic(),
     agents: () => agentFiles(io),
+    secrets: () => secretNames(io),
   });
   const server = serveSessions({
     storage,
@@ -65,6 +66,17 @@ async function agentFiles(io: Io): Promise<object> {
   const { agentReport } = await import("../agents/check-agents.ts");
   const { serverReport } = await import("../agents/mcp/show-mcp-servers.ts");
   return { ...agentReport(io), servers: await serverReport(io) };
+}
+
+/** The names of this user's secrets with their places, as `holdfast secret list` shows them. No value is read. */
+async function secretNames(io: Io): Promise<object> {
+  const { openSecretPlaces } = await import("../secrets/supplied-secrets.ts");
+  const places = await openSecretPlaces(io);
+  return {
+    secrets: places
+      .stored()
+      .map(({ name, place }) => ({ name, place, used: places.placeOf(name) === place })),
+  };
 }
 
 function show(url: string, place: string, io: Io): void {

@@ -43,14 +43,15 @@ export function addCosts(a: Cost, b: Cost): Cost {
  * @param cost `undefined` when the session records no usage.
  */
 export function costText(cost: Cost | undefined): string {
-  if (cost === undefined) return UNKNOWN;
+  if (cost === undefined) return UNKNOWN_COST;
   const { calls, unpriced, costMicroUsd } = cost;
   if (calls === 0) return "";
-  if (unpriced === calls) return UNKNOWN;
-  return unpriced === 0 ? usdText(costMicroUsd) : `${usdText(costMicroUsd)} + ${UNKNOWN}`;
+  if (unpriced === calls) return UNKNOWN_COST;
+  return unpriced === 0 ? usdText(costMicroUsd) : `${usdText(costMicroUsd)} + ${UNKNOWN_COST}`;
 }
 
-const UNKNOWN = "unknown";
+/** The text of a cost that nobody knows. */
+export const UNKNOWN_COST = "unknown";
 
 export function usdText(microUsd: number): string {
   const usd = microUsd / 1_000_000;

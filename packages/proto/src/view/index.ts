@@ -19,6 +19,7 @@ export {
   type Usage,
 } from "./timeline.ts";
 export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
+export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
 export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
 export {
   type AnswerKind,

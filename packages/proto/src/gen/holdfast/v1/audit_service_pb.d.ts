@@ -27,6 +27,13 @@ export declare type ListAuditRequest = Message<"holdfast.v1.ListAuditRequest"> &
    * @generated from field: optional int32 limit = 2;
    */
   limit?: number | undefined;
+
+  /**
+   * Newest first: only rows below this number, or all rows if it is 0. It excludes `after`.
+   *
+   * @generated from field: optional int64 before = 3;
+   */
+  before?: bigint | undefined;
 };
 
 /**
@@ -52,6 +59,13 @@ export declare type ListAuditResponse = Message<"holdfast.v1.ListAuditResponse">
    * @generated from field: optional int64 next_after = 2;
    */
   nextAfter?: bigint | undefined;
+
+  /**
+   * With `before`: the next page's `before`. Absent on the last page.
+   *
+   * @generated from field: optional int64 next_before = 3;
+   */
+  nextBefore?: bigint | undefined;
 };
 
 /**
@@ -65,7 +79,7 @@ export declare const ListAuditResponseSchema: GenMessage<ListAuditResponse>;
  */
 export declare const AuditService: GenService<{
   /**
-   * Oldest first.
+   * Oldest first, or newest first with `before`.
    *
    * @generated from rpc holdfast.v1.AuditService.List
    */

@@ -187,6 +187,44 @@ export declare type ListSessionsRequest = Message<"holdfast.v1.ListSessionsReque
    * @generated from field: optional string owner = 6;
    */
   owner?: string | undefined;
+
+  /**
+   * No index finds the sessions of the filters below. The coordinator reads the sessions that the filters above leave, newest
+   * first, and at most 2,000 of them for one answer. A page may therefore have few sessions or none, and a `next_cursor`.
+   *
+   * Only sessions with this text in their id, agent, owner, status, waits, input or error; case does not count.
+   *
+   * @generated from field: optional string text = 7;
+   */
+  text?: string | undefined;
+
+  /**
+   * Only sessions that demand this: `name` or `name=value`.
+   *
+   * @generated from field: optional string label = 8;
+   */
+  label?: string | undefined;
+
+  /**
+   * Only sessions that ended at this time or later.
+   *
+   * @generated from field: optional int64 ended_from = 9;
+   */
+  endedFrom?: bigint | undefined;
+
+  /**
+   * Only sessions that ended before this time.
+   *
+   * @generated from field: optional int64 ended_before = 10;
+   */
+  endedBefore?: bigint | undefined;
+
+  /**
+   * Only sessions that have spent at least this.
+   *
+   * @generated from field: optional int64 cost_from_micro_usd = 11;
+   */
+  costFromMicroUsd?: bigint | undefined;
 };
 
 /**
@@ -210,6 +248,13 @@ export declare type ListSessionsResponse = Message<"holdfast.v1.ListSessionsResp
    * @generated from field: optional string next_cursor = 2;
    */
   nextCursor?: string | undefined;
+
+  /**
+   * How many sessions were read for this page. Only with filters that no index serves.
+   *
+   * @generated from field: optional int32 searched = 3;
+   */
+  searched?: number | undefined;
 };
 
 /**
@@ -217,6 +262,160 @@ export declare type ListSessionsResponse = Message<"holdfast.v1.ListSessionsResp
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export declare const ListSessionsResponseSchema: GenMessage<ListSessionsResponse>;
+
+/**
+ * @generated from message holdfast.v1.ListCostsRequest
+ */
+export declare type ListCostsRequest = Message<"holdfast.v1.ListCostsRequest"> & {
+  /**
+   * The largest number of sessions on the page; 100 when absent.
+   *
+   * @generated from field: optional int32 limit = 1;
+   */
+  limit?: number | undefined;
+
+  /**
+   * `next_cursor` of the page before.
+   *
+   * @generated from field: optional string cursor = 2;
+   */
+  cursor?: string | undefined;
+
+  /**
+   * Only sessions of this user; an admin sees all.
+   *
+   * @generated from field: optional string owner = 3;
+   */
+  owner?: string | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.ListCostsRequest.
+ * Use `create(ListCostsRequestSchema)` to create a new message.
+ */
+export declare const ListCostsRequestSchema: GenMessage<ListCostsRequest>;
+
+/**
+ * @generated from message holdfast.v1.ListCostsResponse
+ */
+export declare type ListCostsResponse = Message<"holdfast.v1.ListCostsResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.v1.SessionCost costs = 1;
+   */
+  costs: SessionCost[];
+
+  /**
+   * Absent on the last page.
+   *
+   * @generated from field: optional string next_cursor = 2;
+   */
+  nextCursor?: string | undefined;
+};
+
+/**
+ * Describes the message holdfast.v1.ListCostsResponse.
+ * Use `create(ListCostsResponseSchema)` to create a new message.
+ */
+export declare const ListCostsResponseSchema: GenMessage<ListCostsResponse>;
+
+/**
+ * The cost of one session's own calls of models, by its journal, without the sessions below it.
+ *
+ * @generated from message holdfast.v1.SessionCost
+ */
+export declare type SessionCost = Message<"holdfast.v1.SessionCost"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: optional string owner = 3;
+   */
+  owner?: string | undefined;
+
+  /**
+   * @generated from field: int64 created_at = 4;
+   */
+  createdAt: bigint;
+
+  /**
+   * Empty if it called no model.
+   *
+   * @generated from field: repeated holdfast.v1.CostPart parts = 5;
+   */
+  parts: CostPart[];
+
+  /**
+   * The session keeps no journal, so its cost is unknown.
+   *
+   * @generated from field: bool unrecorded = 6;
+   */
+  unrecorded: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.SessionCost.
+ * Use `create(SessionCostSchema)` to create a new message.
+ */
+export declare const SessionCostSchema: GenMessage<SessionCost>;
+
+/**
+ * The calls of one model on one day.
+ *
+ * @generated from message holdfast.v1.CostPart
+ */
+export declare type CostPart = Message<"holdfast.v1.CostPart"> & {
+  /**
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * UTC, as `2026-11-27`.
+   *
+   * @generated from field: string day = 2;
+   */
+  day: string;
+
+  /**
+   * @generated from field: int64 calls = 3;
+   */
+  calls: bigint;
+
+  /**
+   * The calls whose cost is unknown. `cost_micro_usd` does not contain them.
+   *
+   * @generated from field: int64 unpriced = 4;
+   */
+  unpriced: bigint;
+
+  /**
+   * @generated from field: int64 cost_micro_usd = 5;
+   */
+  costMicroUsd: bigint;
+
+  /**
+   * @generated from field: int64 input_tokens = 6;
+   */
+  inputTokens: bigint;
+
+  /**
+   * @generated from field: int64 output_tokens = 7;
+   */
+  outputTokens: bigint;
+};
+
+/**
+ * Describes the message holdfast.v1.CostPart.
+ * Use `create(CostPartSchema)` to create a new message.
+ */
+export declare const CostPartSchema: GenMessage<CostPart>;
 
 /**
  * @generated from message holdfast.v1.GetResultRequest
@@ -852,6 +1051,17 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof ListSessionsRequestSchema;
     output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * The costs of sessions by model and day, newest session first. A page may have fewer sessions than `limit`, and a
+   * `next_cursor`, when it has read enough.
+   *
+   * @generated from rpc holdfast.v1.SessionService.ListCosts
+   */
+  listCosts: {
+    methodKind: "unary";
+    input: typeof ListCostsRequestSchema;
+    output: typeof ListCostsResponseSchema;
   },
   /**
    * The result of a session; waits up to `wait_ms` for its end. A session has one result, because an ended

@@ -1,0 +1,170 @@
+// `sessionLister`: the lists of sessions and of their costs.
+//
+//   session-lister-1. A user's lists have only sessions of that user. For a user, other users have no sessions.
+//   session-lister-2. A list of costs reads about `RECORDS_MAX` records for one answer, and then leaves the rest to the next page.
+
+import type { HandlerContext } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { isEnded, type Session, type SessionStatus } from "@holdfast/core";
+import type {
+  ListCostsRequest,
+  ListCostsResponseSchema,
+  ListSessionsRequest,
+  ListSessionsResponseSchema,
+  SessionCostSchema,
+} from "@holdfast/proto";
+import type { Caller } from "../call/caller.ts";
+import { callOf } from "../call/call.ts";
+import { filterOf, searchSessions } from "../store/session-filter.ts";
+import { SessionCosts } from "../store/session-costs.ts";
+import { unknownCursor, type ServiceHost } from "./service-host.ts";
+import { sessionMessage, time, type SessionMessage } from "./session-message.ts";
+import { childrenOf, mayTouch } from "./session-scope.ts";
+
+const PAGE = 100;
+const RECORDS_MAX = 20_000;
+
+type Page = MessageInitShape<typeof ListSessionsResponseSchema>;
+type Costs = MessageInitShape<typeof ListCostsResponseSchema>;
+type MessageFor = (session: Session) => SessionMessage;
+
+/** A session as lists have it: without what a second read would cost. */
+export function listedMessage(
+  host: ServiceHost,
+  session: Session,
+  pending?: ReadonlySet<string>,
+): SessionMessage {
+  return sessionMessage(session, {
+    runnerId: isEnded(session.status)
+      ? undefined
+      : host.dispatcher.holdings.find(session.sessionId)?.runnerId,
+    blocked: host.unmatched.reasonFor(session.sessionId),
+    pending,
+    now: host.clock.now(),
+  });
+}
+
+export function sessionLister(host: ServiceHost) {
+  const { reader } = host.storage;
+  const known = new SessionCosts(reader);
+  const messageFor: MessageFor = (session) => listedMessage(host, session);
+  return {
+    async list(request: ListSessionsRequest, context: HandlerContext): Promise<Page> {
+      const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
+      const { caller } = callOf(context);
+      if (caller.kind === "job") return listOfJob(host, caller.name, request, messageFor);
+      if (isForeign(caller, owner)) return { sessions: [] };
+      if (cursor !== undefined) await checkCursor(host, caller, cursor);
+      const query = {
+        limit,
+        ...(cursor === undefined ? {} : { before: cursor }),
+        ...(status === undefined ? {} : { status: status as SessionStatus }),
+        ...(agent === undefined ? {} : { agent }),
+        ...(parentSessionId === undefined ? {} : { parent: parentSessionId }),
+        ...ownerOf(caller, owner),
+      };
+      const matches = filterOf(request);
+      if (matches !== undefined) {
+        const { sessions, next, searched } = await searchSessions(reader, query, matches);
+        return {
+          sessions: sessions.map(messageFor),
+          ...(next === undefined ? {} : { nextCursor: next }),
+          searched,
+        };
+      }
+      const sessions = await reader.sessions(query);
+      const last = sessions.length < limit ? undefined : sessions.at(-1)?.sessionId;
+      return {
+        sessions: sessions.map(messageFor),
+        ...(last === undefined ? {} : { nextCursor: last }),
+      };
+    },
+
+    async listCosts(
+      { limit = PAGE, cursor, owner }: ListCostsRequest,
+      context: HandlerContext,
+    ): Promise<Costs> {
+      const { caller, signal } = callOf(context);
+      if (isForeign(caller, owner)) return { costs: [] };
+      if (cursor !== undefined) await checkCursor(host, caller, cursor);
+      const sessions = await reader.sessions({
+        limit,
+        ...(cursor === undefined ? {} : { before: cursor }),
+        ...ownerOf(caller, owner),
+      });
+      const costs: MessageInitShape<typeof SessionCostSchema>[] = [];
+      let records = 0;
+      for (const session of sessions) {
+        if (records > RECORDS_MAX || signal.aborted) break; // session-lister-2.
+        const unrecorded = session.persistence !== undefined;
+        const read = unrecorded ? undefined : await known.of(session);
+        records += read?.records ?? 0;
+        costs.push({
+          sessionId: session.sessionId,
+          agent: session.agent.name,
+          ...(session.placement?.owner === undefined ? {} : { owner: session.placement.owner }),
+          createdAt: time(session.createdAt),
+          unrecorded,
+          parts: (read?.parts ?? []).map(({ model, day, cost }) => ({
+            model,
+            day,
+            calls: BigInt(cost.calls),
+            unpriced: BigInt(cost.unpriced),
+            costMicroUsd: BigInt(cost.costMicroUsd),
+            inputTokens: BigInt(cost.inputTokens),
+            outputTokens: BigInt(cost.outputTokens),
+          })),
+        });
+      }
+      const isLast = costs.length === sessions.length && sessions.length < limit;
+      const last = isLast ? undefined : costs.at(-1)?.sessionId;
+      return { costs, ...(last === undefined ? {} : { nextCursor: last }) };
+    },
+  };
+}
+
+/** session-lister-1. */
+function isForeign({ kind, name }: Caller, owner: string | undefined): boolean {
+  return kind === "user" && owner !== undefined && owner !== name;
+}
+
+function ownerOf({ kind, name }: Caller, owner: string | undefined): { readonly owner?: string } {
+  const of = kind === "user" ? name : owner;
+  return of === undefined ? {} : { owner: of };
+}
+
+async function checkCursor(host: ServiceHost, caller: Caller, cursor: string): Promise<void> {
+  const last = await host.storage.reader.session(cursor);
+  if (last !== undefined && (await mayTouch(host, caller, last))) return;
+  throw unknownCursor();
+}
+
+/** A running agent lists only its own session and its children. */
+async function listOfJob(
+  host: ServiceHost,
+  sessionId: string,
+  request: ListSessionsRequest,
+  messageFor: MessageFor,
+): Promise<Page> {
+  const { limit = PAGE, cursor, status, agent, parentSessionId, owner } = request;
+  const matches = filterOf(request) ?? (() => true);
+  const own = await host.storage.reader.session(sessionId);
+  const all = own === undefined ? [] : [own, ...(await childrenOf(host, own))];
+  const seen = all.findIndex((session) => session.sessionId === cursor);
+  if (cursor !== undefined && seen < 0) throw unknownCursor();
+  const asked = all
+    .slice(seen + 1)
+    .filter(
+      (session) =>
+        (status === undefined || session.status === status) &&
+        (agent === undefined || session.agent.name === agent) &&
+        (parentSessionId === undefined || session.parent?.sessionId === parentSessionId) &&
+        (owner === undefined || session.placement?.owner === owner) &&
+        matches(session),
+    );
+  const last = asked.length > limit ? asked[limit - 1]?.sessionId : undefined;
+  return {
+    sessions: asked.slice(0, limit).map(messageFor),
+    ...(last === undefined ? {} : { nextCursor: last }),
+  };
+}

@@ -1,0 +1,58 @@
+import type { Session } from "@holdfast/core";
+import { expect, test } from "vitest";
+import { filterOf, searchSessions } from "./session-filter.ts";
+
+const session = (at: number, change: object = {}): Session =>
+  ({
+    sessionId: `s${at}`,
+    agent: { name: "greeter", version: "1" },
+    status: "working",
+    waits: [],
+    ...change,
+  }) as unknown as Session;
+
+/** A table of some sessions, newest first. */
+function table(count: number): Parameters<typeof searchSessions>[0] {
+  const rows = Array.from({ length: count }, (_, at) => session(count - at));
+  return {
+    sessions: ({ limit, before }) => {
+      const from = before === undefined ? 0 : rows.findIndex(({ sessionId }) => sessionId === before) + 1;
+      return Promise.resolve(rows.slice(from, from + limit));
+    },
+  };
+}
+
+test("session-filter-1: a search reads a bounded number of rows, however many there are, and can go on behind them", async () => {
+  const wanted = ({ sessionId }: Session): boolean => sessionId === "s1";
+  const rows = table(4_500);
+  let before: string | undefined;
+  const searched: number[] = [];
+  for (;;) {
+    const found = await searchSessions(
+      rows,
+      { limit: 10, ...(before === undefined ? {} : { before }) },
+      wanted,
+    );
+    searched.push(found.searched);
+    before = found.next;
+    if (before === undefined) {
+      expect(found.sessions.map(({ sessionId }) => sessionId)).toEqual(["s1"]);
+      break;
+    }
+    expect(found.sessions).toEqual([]);
+  }
+  expect(searched).toEqual([2_000, 2_000, 500]);
+});
+
+test("session-filter-2: only the beginning of a large input is searched", () => {
+  const matches = filterOf({ text: "NEEDLE" })!;
+  expect(matches(session(1, { input: `"${"x".repeat(9_000)}needle"` }))).toBe(true);
+  expect(matches(session(1, { input: `"${"x".repeat(20_000)}needle"` }))).toBe(false);
+});
+
+test("a session without an end has no time of end, and one without an account no known cost", () => {
+  expect(filterOf({ endedBefore: 5n })!(session(1))).toBe(false);
+  expect(filterOf({ endedFrom: 5n })!(session(1, { endedAt: 5 }))).toBe(true);
+  expect(filterOf({ costFromMicroUsd: 0n })!(session(1))).toBe(false);
+  expect(filterOf({})).toBeUndefined();
+});

@@ -1,0 +1,201 @@
+// Costs by day, model, agent and session, of the sessions that were read.
+//
+//   costs-1. A call without a price is unknown, never nothing.
+//   costs-2. The newest sessions are read first, and the screen says how many it has read. An older session may have spent today.
+
+import { costText, sumCosts, totalText, type CostSum, type PlainSessionCost } from "@holdfast/proto/view";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useMemo, useState, type ReactNode } from "react";
+import { call } from "../../api/client.ts";
+import { Button, Command, Empty, Problem, ScreenBody } from "../../parts/parts.tsx";
+import { brief } from "../../parts/text.ts";
+
+const Chart = lazy(() => import("./cost-chart.tsx"));
+
+const PAGE = 200;
+/** The pages that are read without being asked for. */
+const PAGES_AT_FIRST = 5;
+const REFRESH_MS = 10_000;
+const SHOWN = 50;
+const DAY_MS = 86_400_000;
+
+interface CostPage {
+  readonly costs: readonly PlainSessionCost[];
+  readonly nextCursor?: string;
+}
+
+const SPANS = [
+  ["7", "7 days"],
+  ["30", "30 days"],
+  ["", "all days"],
+] as const;
+
+export function CostsScreen() {
+  const [span, setSpan] = useState("30");
+  const { data, error, fetchNextPage, hasNextPage, isFetching } = useInfiniteQuery({
+    queryKey: ["costs"],
+    queryFn: ({ pageParam }) =>
+      call<CostPage>("GET", `/v1/costs?limit=${PAGE}${pageParam === "" ? "" : `&cursor=${pageParam}`}`),
+    initialPageParam: "",
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+  });
+  const pages = data?.pages ?? [];
+  useEffect(() => {
+    if (pages.length > 0 && pages.length < PAGES_AT_FIRST && hasNextPage && !isFetching) void fetchNextPage();
+  }, [pages.length, hasNextPage, isFetching, fetchNextPage]);
+  const costs = useMemo(() => data?.pages.flatMap((page) => page.costs) ?? [], [data]);
+  const sums = useMemo(() => sumCosts(costs, firstDay(span)), [costs, span]);
+  if (data === undefined)
+    return error === null ? (
+      <p className="p-6 text-soft">Reading the costs…</p>
+    ) : (
+      <div className="p-3">
+        <Problem error={error} />
+      </div>
+    );
+  if (!hasNextPage && costs.every(({ parts, unrecorded }) => parts.length === 0 && !unrecorded))
+    return (
+      <Empty title="No session has called a model yet">
+        <p>
+          Each call of a model records its tokens, and its cost where the price table knows the model (
+          <Command>holdfast models</Command> lists prices). A price that is not known is shown as unknown.
+        </p>
+      </Empty>
+    );
+  return (
+    <ScreenBody title="Costs">
+      {error === null ? null : <Problem error={error} />}
+      <div className="flex flex-wrap items-baseline gap-x-4 gap-y-2">
+        <p className="text-2xl font-semibold" data-testid="total">
+          {totalText(sums)}
+        </p>
+        <p className="text-soft">
+          {sums.total.calls.toLocaleString()} calls, {sums.total.inputTokens.toLocaleString()} tokens in,{" "}
+          {sums.total.outputTokens.toLocaleString()} out
+        </p>
+        <label className="ml-auto flex items-center gap-2 text-soft">
+          Calls of the last
+          <select
+            value={span}
+            onChange={(event) => setSpan(event.target.value)}
+            className="rounded-md border border-line bg-panel px-2 py-1.5 text-text"
+          >
+            {SPANS.map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <p className="text-soft">
+        The newest {costs.length.toLocaleString()} {costs.length === 1 ? "session was" : "sessions were"} read
+        {hasNextPage ? ", and there are older ones, which may have spent too" : ", which is all"}.
+        {sums.total.unpriced === 0
+          ? ""
+          : ` The price of ${sums.total.unpriced.toLocaleString()} calls is unknown: they are in no sum and not in the chart.`}
+        {sums.unrecorded === 0
+          ? ""
+          : ` ${sums.unrecorded.toLocaleString()} of them keep no journal, so their cost is unknown.`}{" "}
+        {hasNextPage ? (
+          <Button isDisabled={isFetching} onClick={() => void fetchNextPage()}>
+            Read older sessions
+          </Button>
+        ) : null}
+      </p>
+      {sums.days.length === 0 ? (
+        <p className="text-soft">No call was made in this time.</p>
+      ) : (
+        <>
+          <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
+            <h2 className="mb-2 font-semibold">By day (UTC)</h2>
+            <Suspense fallback={<div className="h-45" />}>
+              <Chart days={sums.days} />
+            </Suspense>
+            <details>
+              <summary className="text-soft">{sums.days.length} days as a table</summary>
+              <Sums sums={sums.days.toReversed()} heading="Day" />
+            </details>
+          </section>
+          <div className="grid gap-4 lg:grid-cols-2">
+            <Card title="By model">
+              <Sums sums={sums.models} heading="Model" />
+            </Card>
+            <Card title="By agent">
+              <Sums sums={sums.agents} heading="Agent" />
+            </Card>
+          </div>
+          <Card title="By session">
+            <Sums
+              sums={sums.sessions}
+              heading="Session"
+              nameOf={(sum) => (
+                <Link to="/sessions/$id" params={{ id: sum.name }} className="text-accent underline">
+                  {brief((sum as CostSum & { readonly agent: string }).agent, 60)}{" "}
+                  <span className="font-mono text-xs break-all">{sum.name}</span>
+                </Link>
+              )}
+            />
+          </Card>
+        </>
+      )}
+    </ScreenBody>
+  );
+}
+
+function Card({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <section aria-label={title} className="min-w-0 rounded-lg border border-line bg-panel p-4">
+      <h2 className="mb-2 font-semibold">{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Sums(props: {
+  readonly sums: readonly CostSum[];
+  readonly heading: string;
+  readonly nameOf?: (sum: CostSum) => ReactNode;
+}) {
+  const {
+    sums,
+    heading,
+    nameOf = ({ name }) => <span className="break-all">{brief(name, 120)}</span>,
+  } = props;
+  const rest = sums.length - SHOWN;
+  return (
+    <table className="w-full">
+      <thead>
+        <tr className="text-left text-soft">
+          <th className="font-normal">{heading}</th>
+          <th className="pl-3 text-right font-normal">Cost</th>
+          <th className="pl-3 text-right font-normal max-sm:hidden">Calls</th>
+          <th className="pl-3 text-right font-normal max-sm:hidden">Tokens</th>
+        </tr>
+      </thead>
+      <tbody>
+        {sums.slice(0, SHOWN).map((sum) => (
+          <tr key={sum.name} className="border-t border-line">
+            <td className="py-1">{nameOf(sum)}</td>
+            <td className="pl-3 text-right whitespace-nowrap">{costText(sum.cost)}</td>
+            <td className="pl-3 text-right max-sm:hidden">{sum.cost.calls.toLocaleString()}</td>
+            <td className="pl-3 text-right max-sm:hidden">
+              {(sum.cost.inputTokens + sum.cost.outputTokens).toLocaleString()}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+      {rest > 0 ? (
+        <caption className="caption-bottom pt-1 text-left text-soft">{rest.toLocaleString()} more</caption>
+      ) : null}
+    </table>
+  );
+}
+
+/** The first day of the last so many days; the beginning of all without a number. */
+function firstDay(span: string): string {
+  if (span === "") return "";
+  return new Date(Date.now() - (Number(span) - 1) * DAY_MS).toISOString().slice(0, "2026-11-27".length);
+}

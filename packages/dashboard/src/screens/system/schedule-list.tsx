@@ -1,0 +1,207 @@
+// Schedules: what each does, when it fires next, and when it last did.
+//
+//   schedule-list-1. A schedule of another owner is not done now from here, because its session would belong to the person who pressed.
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { call } from "../../api/client.ts";
+import type { About, Schedule, Session } from "../../api/types.ts";
+import { LongText } from "../../parts/long-text.tsx";
+import { Button, Command, Empty, Problem, ScreenBody, SureButton, useNow } from "../../parts/parts.tsx";
+import { ago, dateText, json, shown, until } from "../../parts/text.ts";
+import { LIVE } from "../../parts/use-changes.ts";
+import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
+
+/** A schedule that another process stores is no change of a session. */
+const REFRESH_MS = 5_000;
+
+export function SchedulesScreen() {
+  const about = useAbout();
+  const queries = useQueryClient();
+  const { data, error } = useQuery({
+    queryKey: ["schedules"],
+    queryFn: () => call<{ readonly schedules: readonly Schedule[] }>("GET", "/v1/schedules"),
+    refetchInterval: REFRESH_MS,
+    meta: LIVE,
+  });
+  if (data === undefined || about === undefined)
+    return error === null ? (
+      <p className="p-6 text-soft">Reading the schedules…</p>
+    ) : (
+      <div className="p-3">
+        <Problem error={error} />
+      </div>
+    );
+  const { schedules } = data;
+  if (schedules.length === 0)
+    return (
+      <Empty title="There is no schedule">
+        <p>A schedule starts a session, or sends a signal, at times that come again. A terminal makes one:</p>
+        <p className="mt-3">
+          <Command>{'holdfast schedule add "0 3 * * *" --run FILE'}</Command>
+        </p>
+        {about.isLocal ? (
+          <p className="mt-3">
+            Schedules of a local database fire while <Command>holdfast schedule run</Command> runs.
+          </p>
+        ) : null}
+      </Empty>
+    );
+  return (
+    <ScreenBody title="Schedules">
+      {error === null ? null : <Problem error={error} />}
+      <p className="text-soft">
+        {about.isLocal ? (
+          <>
+            They fire while <Command>holdfast schedule run</Command> runs.{" "}
+          </>
+        ) : null}
+        A schedule has no pause: delete it, and add it again under the same id when it is wanted.
+      </p>
+      <ul className="space-y-3">
+        {schedules.map((schedule) => (
+          <li key={schedule.scheduleId}>
+            <ScheduleCard
+              schedule={schedule}
+              about={about}
+              onChange={() => void queries.invalidateQueries({ queryKey: ["schedules"] })}
+            />
+          </li>
+        ))}
+      </ul>
+    </ScreenBody>
+  );
+}
+
+function ScheduleCard(props: {
+  readonly schedule: Schedule;
+  readonly about: About;
+  readonly onChange: () => void;
+}) {
+  const { schedule, about, onChange } = props;
+  const { scheduleId, cron, timeZone, start, signal, nextAt, lastAt, owner } = schedule;
+  const now = useNow();
+  const { run, isBusy, error } = useRequest();
+  const remove = (): void =>
+    void run(async () => {
+      await call("DELETE", `/v1/schedules/${encodeURIComponent(scheduleId)}`);
+      onChange();
+    });
+  const input = start?.input ?? signal?.payload;
+  return (
+    <article aria-label={shown(scheduleId)} className="rounded-lg border border-line bg-panel p-4">
+      <header className="flex flex-wrap items-baseline gap-x-3">
+        <h2 className="font-semibold">{shown(scheduleId)}</h2>
+        <span className="font-mono">{shown(cron)}</span>
+        <span className="text-soft">{shown(timeZone)}</span>
+        {owner === undefined ? null : <span className="text-soft">of {shown(owner)}</span>}
+      </header>
+      <p className="mt-1">
+        {start === undefined ? null : (
+          <>
+            starts{" "}
+            <Link to="/sessions" search={{ agent: start.agent }} className="text-accent underline">
+              {shown(start.agent)}
+            </Link>
+          </>
+        )}
+        {signal === undefined ? null : (
+          <>
+            sends signal “{shown(signal.name)}” to{" "}
+            <Link
+              to="/sessions/$id"
+              params={{ id: signal.sessionId }}
+              className="break-all text-accent underline"
+            >
+              {shown(signal.sessionId)}
+            </Link>
+          </>
+        )}
+      </p>
+      <dl className="mt-2 grid grid-cols-[auto_1fr] gap-x-4">
+        <dt className="text-soft">next</dt>
+        <dd>
+          {until(nextAt, now)} <span className="text-soft">({dateText(nextAt)})</span>
+        </dd>
+        <dt className="text-soft">last</dt>
+        <dd>
+          {lastAt === undefined ? (
+            <span className="text-soft">never</span>
+          ) : (
+            <>
+              {ago(lastAt, now)} <span className="text-soft">({dateText(lastAt)})</span>
+            </>
+          )}
+        </dd>
+      </dl>
+      {input === undefined ? null : (
+        <details className="mt-2">
+          <summary className="text-soft">{start === undefined ? "Payload" : "Input"}</summary>
+          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+            <LongText text={json(input)} />
+          </div>
+        </details>
+      )}
+      <div className="mt-3 flex flex-wrap items-center gap-2">
+        <DoNow schedule={schedule} about={about} />
+        <SureButton
+          name="Delete"
+          isDisabled={isBusy}
+          sure={<p>Delete the schedule {shown(scheduleId)}? Sessions that it started stay.</p>}
+          onSure={remove}
+        />
+      </div>
+      {error === undefined ? null : (
+        <div className="mt-3">
+          <Problem error={error} />
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** Does at once what the schedule does. Its times stay as they are. */
+function DoNow({ schedule, about }: { readonly schedule: Schedule; readonly about: About }) {
+  const { start, signal, owner } = schedule;
+  const { run, isBusy, error } = useRequest();
+  const queries = useQueryClient();
+  const done = queries.getQueryData<string>(["done-now", schedule.scheduleId]);
+  const say = (what: string): void => void queries.setQueryData(["done-now", schedule.scheduleId], what);
+  const isOwn = owner === undefined ? about.kind === "admin" : owner === about.name && about.kind === "user";
+  if (!isOwn) return <p className="text-soft">Only {shown(owner ?? "an admin")} can do it now.</p>; // schedule-list-1.
+  if (start !== undefined && about.isLocal)
+    return <p className="text-soft">A terminal starts its agent now: this page starts no process.</p>;
+  const doNow = async (): Promise<void> => {
+    if (signal !== undefined) {
+      const { name, payload } = signal;
+      await call("POST", sessionPath(signal.sessionId, "signals"), {
+        name,
+        ...(payload === undefined ? {} : { payload }),
+      });
+      return say("");
+    }
+    const { agent, agentVersion, ...rest } = start!;
+    // Version "1" stands for the version that runners offer.
+    const version = agentVersion === undefined || agentVersion === "1" ? {} : { agentVersion };
+    say((await call<Session>("POST", "/v1/sessions", { agent, ...version, ...rest })).sessionId);
+  };
+  return (
+    <>
+      <Button isDisabled={isBusy} onClick={() => void run(doNow)}>
+        {signal === undefined ? "Start now" : "Send now"}
+      </Button>
+      {done === undefined ? null : (
+        <output className="text-good">
+          {done === "" ? (
+            "sent"
+          ) : (
+            <Link to="/sessions/$id" params={{ id: done }} className="text-accent underline">
+              started as {done}
+            </Link>
+          )}
+        </output>
+      )}
+      {error === undefined ? null : <Problem error={error} />}
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+// `PageStand`: the page in a real browser, over a coordinator or a local database, for tests of its screens.
+//
+//   page-stand-1. `trouble` holds every script error, every refusal of the page's policy, and every request to elsewhere.
+//   page-stand-2. Where `HOLDFAST_PAGE_PICTURES` names a folder, `check` leaves a picture of each screen there, for people who look at them.
+
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
+import { startCoordinator, tokenIn, call } from "./coordinator-process.ts";
+import { Project } from "./holdfast-process.ts";
+
+const AGENTS = new URL("./page-agents.ts", import.meta.url).pathname;
+const PICTURES = process.env["HOLDFAST_PAGE_PICTURES"];
+const PHONE = { width: 390, height: 800 };
+const DESK = { width: 1200, height: 800 };
+
+export interface OpenCoordinator {
+  readonly url: string;
+  readonly admin: string;
+  /** One call of the API by the admin. */
+  readonly ask: (path: string, body?: unknown) => Promise<any>; // oxlint-disable-line typescript/no-explicit-any -- a test says its type.
+}
+
+export class PageStand {
+  readonly project = new Project({ fromSources: true });
+  readonly page: Page;
+  /** page-stand-1. */
+  readonly trouble: string[] = [];
+
+  static async open(browser: Browser): Promise<PageStand> {
+    return new PageStand(await browser.newPage({ viewport: DESK }));
+  }
+
+  private constructor(page: Page) {
+    this.page = page;
+    page.setDefaultTimeout(30_000);
+    page.on("pageerror", (error) => this.trouble.push(String(error)));
+    page.on("request", (request) => {
+      if (!request.url().startsWith("http://127.0.0.1:")) this.trouble.push(request.url());
+    });
+    page.on("console", (message) => {
+      if (message.text().includes("Content Security Policy")) this.trouble.push(message.text());
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.page.close();
+    await this.project.dispose();
+  }
+
+  /** `holdfast ui` over the project's database, signed in. @returns its address. */
+  async openLocal(): Promise<string> {
+    const ui = this.project.start(["ui", "--json"]);
+    await ui.says('"listening"');
+    const { url } = JSON.parse(ui.stdout) as { readonly url: string };
+    await this.page.goto(url);
+    await this.page.getByText("Nothing waits for you").waitFor();
+    return new URL(url).origin;
+  }
+
+  /** A coordinator, signed in as its admin. */
+  async openCoordinator(): Promise<OpenCoordinator> {
+    const coordinator = await startCoordinator(this.project);
+    const admin = tokenIn(coordinator);
+    const { url } = coordinator;
+    await this.page.goto(`${url}/ui/`);
+    await this.signIn(admin);
+    await this.page.getByText("Nothing waits for you").waitFor();
+    return { url, admin, ask: (path, body) => call(url, admin, path, body) };
+  }
+
+  async signIn(token: string): Promise<void> {
+    await this.page.getByLabel("Token").fill(token);
+    await this.page.keyboard.press("Enter");
+  }
+
+  /** A runner of the agents in `page-agents.ts`. */
+  async startRunner({ url, ask }: OpenCoordinator, name: string, ...args: string[]): Promise<void> {
+    const { secret } = await ask("tokens", { kind: "registration", name });
+    const runner = this.project.start(["runner", "-c", url, "--name", name, "--agents", AGENTS, ...args], {
+      env: { HOLDFAST_TOKEN: secret },
+    });
+    await runner.says("waiting for runs");
+  }
+
+  /** The screen as it is passes axe in light, in dark, and at a phone's width, where nothing hangs over its edge. */
+  async check(name: string): Promise<void> {
+    const { page } = this;
+    for (const [kind, colorScheme, size] of [
+      ["light", "light", DESK],
+      ["dark", "dark", DESK],
+      ["phone", "light", PHONE],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(size);
+      expect(await this.#violations(), `${name}, ${kind}`).toEqual([]);
+      if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}-${kind}.png`) });
+      const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+      expect(over, `${name}, ${kind}: characters beyond the edge`).toBeLessThanOrEqual(0);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize(DESK);
+  }
+
+  /** The violations of WCAG A and AA that axe finds. */
+  async #violations(): Promise<unknown[]> {
+    await this.page.evaluate(axe.source);
+    const found = await this.page.evaluate<{
+      readonly violations: readonly {
+        readonly id: string;
+        readonly nodes: readonly { readonly html: string }[];
+      }[];
+    }>(`axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`);
+    return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+  }
+}
