@@ -15,13 +15,13 @@ import type { McpServer } from "../agent-files/agent-record.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { redactedError, ServerFailedError } from "./call-errors.ts";
 import { McpConnection, type ServerTransport } from "./connection.ts";
-import { HttpTransport } from "./http-transport.ts";
+import { HttpTransport } from "./transports/http-transport.ts";
 import { MCP_LIMITS } from "./limits.ts";
 import { fillPlaceholders, type PlaceholderValues } from "./placeholders.ts";
-import { serverFetch } from "./server-fetch.ts";
+import { serverFetch } from "./transports/server-fetch.ts";
 import { serverTokens, type ServerTokensOptions } from "./sign-in/server-tokens.ts";
 import { signInKey, type SignInStore } from "./sign-in/sign-in-record.ts";
-import { StdioTransport } from "./stdio-transport.ts";
+import { StdioTransport } from "./transports/stdio-transport.ts";
 
 /** A server of a session, with the placeholders as they were written. */
 export interface SessionServer {

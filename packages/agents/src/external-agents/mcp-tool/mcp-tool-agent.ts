@@ -23,7 +23,7 @@ import {
   type ServerAnswer,
   type ServerQuestion,
 } from "../../mcp/server-questions.ts";
-import { StdioTransport } from "../../mcp/stdio-transport.ts";
+import { StdioTransport } from "../../mcp/transports/stdio-transport.ts";
 import { hostEnvironment } from "../../workspace/host-environment.ts";
 import type {
   ExternalAgent,
@@ -132,6 +132,11 @@ async function talk(
       emit({ type: "text", text });
       return { type: "answered", text };
     }
+    if (step.type === "task")
+      throw new HoldfastError(
+        "external_agent_failed",
+        `the MCP server goes on with ${name} as a task, which agents behind a tool do not support`,
+      );
     if (asked >= MCP_LIMITS.questions)
       throw new HoldfastError(
         "external_agent_failed",

@@ -18,7 +18,7 @@ import {
 } from "@modelcontextprotocol/client";
 
 import { MCP_LIMITS } from "../limits.ts";
-import { serverFetch } from "../server-fetch.ts";
+import { serverFetch } from "../transports/server-fetch.ts";
 import { expiryOf } from "./server-tokens.ts";
 import { signInKey, type SignInRecord, type SignInStore } from "./sign-in-record.ts";
 

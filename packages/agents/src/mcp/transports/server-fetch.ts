@@ -16,8 +16,8 @@ import { Readable, Transform } from "node:stream";
 import { addressKind } from "@holdfast/runtime/internal";
 import type { FetchLike } from "@modelcontextprotocol/client";
 
-import { NotConnectedError } from "./call-errors.ts";
-import { MCP_LIMITS } from "./limits.ts";
+import { NotConnectedError } from "../call-errors.ts";
+import { MCP_LIMITS } from "../limits.ts";
 
 export interface FetchRules {
   /** The user's own settings name the server: its address may be a private one. */
