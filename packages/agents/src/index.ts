@@ -108,7 +108,7 @@ export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./externa
 export { PI } from "./external-agents/pi/pi-agent.ts";
 export { type WantedProgram } from "./external-agents/program/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
-export { takeProfile, type SessionProfile } from "./external-agents/session-profile.ts";
+export { takeProfile } from "./external-agents/session-profile.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,
@@ -122,6 +122,7 @@ export {
 } from "./external-agents/external-agent-protocol.ts";
 
 export {
+  type AgentProfile,
   type AgentRecord,
   type AgentSource,
   type JsonSchema,
@@ -159,7 +160,7 @@ export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
-export { findProfile, readProfiles, type AgentProfile, type ProfileFile } from "./agent-files/profiles.ts";
+export { findProfile, readProfiles, type ProfileFile } from "./agent-files/profiles.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";

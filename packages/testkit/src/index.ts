@@ -50,5 +50,10 @@ export {
 } from "./scripted-model/script.ts";
 export type { RecordedRequest, RequestHeaders } from "./scripted-model/wire.ts";
 export { startA2aServer, type A2aServer } from "./a2a-server/a2a-server.ts";
-export { startMcpHttpServer, type McpHttpOptions, type McpHttpServer } from "./mcp-server/mcp-http-server.ts";
+export {
+  startMcpHttpServer,
+  type McpHttpOptions,
+  type McpHttpServer,
+  type McpMessage,
+} from "./mcp-server/mcp-http-server.ts";
 export { startOauthServer, type OauthOptions, type OauthServer } from "./mcp-server/oauth-server.ts";

@@ -157,3 +157,18 @@ export interface AgentSource {
   /** SHA-256 of the content, in hexadecimal. It is the version of the agent. */
   readonly hash: string;
 }
+
+/** A profile of an external agent, as its file says it. */
+export interface AgentProfile {
+  readonly name: string;
+  /** The external agent that it is for; `undefined` for each. */
+  readonly agent?: string | undefined;
+  readonly model?: string | undefined;
+  readonly permissionMode?: string | undefined;
+  /** Rules for the calls that the agent asks about. */
+  readonly rules: readonly PermissionRule[];
+  /** Settings of the program, in its own form. */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  /** MCP servers by name, in the program's own form. */
+  readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
+}

@@ -12,24 +12,10 @@ import { isWritableByOthers } from "@holdfast/runtime/internal";
 import { z } from "zod";
 
 import { realPath, type AgentPlaces } from "./agent-places.ts";
-import type { PermissionRule } from "./agent-record.ts";
+import type { AgentProfile, PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
-
-export interface AgentProfile {
-  readonly name: string;
-  /** The external agent that it is for; `undefined` for each. */
-  readonly agent?: string | undefined;
-  readonly model?: string | undefined;
-  readonly permissionMode?: string | undefined;
-  /** Rules for the calls that the agent asks about. */
-  readonly rules: readonly PermissionRule[];
-  /** Settings of the program, in its own form. */
-  readonly settings?: Readonly<Record<string, unknown>> | undefined;
-  /** MCP servers by name, in the program's own form. */
-  readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
-}
 
 export interface ProfileFile {
   readonly path: string;

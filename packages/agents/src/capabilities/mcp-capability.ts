@@ -7,28 +7,26 @@
 //       A question of the server during a call ends the task. The answer is the input of the next one, which continues the call. When the
 //       process that held the call has ended, a call that may be repeated begins again with the same answers.
 //   mcp-capability-4. State and journal have the settings of a server as they were written, with placeholders instead of values.
+//   mcp-capability-5. A server may go on with a call as a task, which is polled by a durable timer (`server-task-steps.ts`). A task that its server has
+//       forgotten begins again where the call may be repeated.
 
 import { type EffectClass, HoldfastError, PauseError } from "@holdfast/core";
 import { defineTask, type TaskContext, type TaskDefinition } from "@holdfast/runtime";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
-import {
-  CallLostError,
-  saysSignIn,
-  ServerFailedError,
-  signInAdvice,
-  SignInNeededError,
-} from "../mcp/call-errors.ts";
+import { CallLostError, ServerFailedError, SignInNeededError } from "../mcp/call-errors.ts";
 import { MCP_LIMITS } from "../mcp/limits.ts";
 import type { McpServers, OpenServer } from "../mcp/mcp-servers.ts";
 import { questionHash } from "../mcp/open-call.ts";
-import { resultText } from "../mcp/result-text.ts";
+
+import type { ServerTask } from "../mcp/server-tasks.ts";
 import { readTools, type McpToolFact } from "../mcp/server-tools.ts";
 import type { ServerAnswer, ServerQuestion } from "../mcp/server-questions.ts";
 import type { Capability } from "../model-loop/capability.ts";
 import { declaredEffect } from "../model-loop/tools/declared-effect.ts";
 import { cutText, renderResult, type Tool, type ToolContext } from "../model-loop/tools/tool.ts";
 import { askForServer } from "./server-dialog.ts";
+import { followTask, recordedResult, serverTaskOf, type ServerTaskStep } from "./server-task-steps.ts";
 
 type ServerFact = {
   readonly name: string;
@@ -65,6 +63,8 @@ interface CallOutput {
   readonly text: string;
   readonly isError: boolean;
   readonly asks?: Asks;
+  /** The server goes on with the call as a task. */
+  readonly task?: ServerTask;
 }
 
 /** Questions of the server. `text` says that they are open. */
@@ -111,6 +111,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
     once: taskOf("mcp_call", "once"),
   };
 
+  const serverTask = serverTaskOf(servers);
   const toolOf = (
     { name, server, folder }: ServerFact,
     { offered, tool, description, inputSchema, effect }: McpToolFact,
@@ -127,7 +128,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
         schedule: async (ctx) => {
           let isError = false;
           const outcome = await renderResult(async () => {
-            const result = await callWithAnswers(ctx, tasks[effect], input);
+            const result = await callWithAnswers(ctx, { call: tasks[effect], serverTask, effect }, input);
             ({ isError } = result);
             return result.text;
           });
@@ -139,7 +140,7 @@ export function mcpCapability(servers: McpServers): Capability<any> {
 
   return {
     name: "mcp",
-    tasks: Object.values(tasks),
+    tasks: [...Object.values(tasks), serverTask],
     prepare: async ({ agent, workspace }, task) => {
       const facts: ServerFact[] = [];
       for (const [name, server] of Object.entries(agent.mcpServers)) {
@@ -200,16 +201,14 @@ async function takeStep(
       known: resumed?.known ?? {},
       onProgress: (progress) => task.progress(redactor.value(progress)),
     });
+    if (step.type === "task") return { text: "The server works on it.", isError: false, task: step.task };
     if (step.type === "asks") {
       const { isOpen, state } = step;
       const questions = redactor.value(step.questions) as readonly ServerQuestion[];
       const asks: Asks = { call: id, questions, isOpen, ...(state === undefined ? {} : { state }) };
       return { text: "The server asks a person.", isError: false, asks };
     }
-    const text = redactor.text(cutText(resultText(step.result), MCP_LIMITS.resultChars));
-    const isError = step.result.isError === true;
-    // Some servers say in a result that the sign-in has expired.
-    return { text: isError && saysSignIn(text) ? `${text}\n${signInAdvice(name)}` : text, isError };
+    return recordedResult(step.result, name, redactor);
   } catch (error) {
     if (error instanceof ServerFailedError && connection.hasNewTools)
       throw new ServerFailedError(
@@ -219,16 +218,32 @@ async function takeStep(
   }
 }
 
+interface CallTasks {
+  readonly call: TaskDefinition<CallInput, CallOutput>;
+  readonly serverTask: ServerTaskStep;
+  readonly effect: EffectClass;
+}
+
 /** Steps of a call with the questions of the server in between. Schedules the first step at once. */
 async function callWithAnswers(
   ctx: ToolContext,
-  task: TaskDefinition<CallInput, CallOutput>,
+  { call, serverTask, effect }: CallTasks,
   first: CallInput,
 ): Promise<CallOutput> {
   let known: Resumed["known"] = {};
   let asked = 0;
+  let restarts = 0;
   for (let input = first; ;) {
-    const output = await ctx.scheduleTask(task, input);
+    const output = await ctx.scheduleTask(call, input);
+    if (output.task !== undefined) {
+      const { name, server, folder, tool } = input;
+      const ended = await followTask(ctx, serverTask, { name, server, folder, tool, ...output.task });
+      if (ended.type === "ended") return ended;
+      const mayRepeat = effect !== "once" && restarts++ < MCP_LIMITS.taskRestarts;
+      if (!mayRepeat) return { text: `${ended.text} ${UNCERTAIN}`, isError: true };
+      input = first; // mcp-capability-5.
+      continue;
+    }
     if (output.asks === undefined) return output;
     const { questions, ...open } = output.asks;
     asked += Math.max(1, questions.length);

@@ -23,7 +23,7 @@ import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
-import type { SessionProfile } from "./session-profile.ts";
+import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
 export interface ExternalAgentOptions {
@@ -39,7 +39,7 @@ export interface ExternalAgentOptions {
   /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
   readonly agents?: readonly Agent[];
   /** Finds a profile by its name. Without it no session may ask for one. */
-  readonly profile?: (name: string) => SessionProfile;
+  readonly profile?: (name: string) => AgentProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
   readonly mirrors?: string;
   /** The permission modes that a session may ask for; the first is the default. */

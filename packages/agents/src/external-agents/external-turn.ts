@@ -17,7 +17,8 @@ import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
-import { takeProfile, type SessionProfile } from "./session-profile.ts";
+import type { AgentProfile } from "../agent-files/agent-record.ts";
+import { takeProfile } from "./session-profile.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts {
@@ -26,7 +27,7 @@ export interface ExternalParts extends QuestionParts {
   readonly permissionMode: string;
   readonly agents: readonly Agent[];
   readonly permissionModes: readonly string[];
-  readonly profile: ((name: string) => SessionProfile) | undefined;
+  readonly profile: ((name: string) => AgentProfile) | undefined;
   readonly mirrors: string | undefined;
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }

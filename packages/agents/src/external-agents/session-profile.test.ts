@@ -4,7 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 
 import { ExternalSession, type FakeName } from "../testing/external-session.ts";
-import { takeProfile, type SessionProfile } from "./session-profile.ts";
+import type { AgentProfile } from "../agent-files/agent-record.ts";
+import { takeProfile } from "./session-profile.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
@@ -32,7 +33,7 @@ test("a profile gives its model, mode, settings, MCP servers and rules to Claude
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test.each<[FakeName, Omit<SessionProfile, "name">, RegExp]>([
+test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
   ["codex", { rules: [], settings: { a: 1 } }, /settings/],
   ["pi", { rules: [], mcpServers: {} }, /mcpServers/],
   ["claude-code", { rules: [], agent: "codex" }, /agent: codex/],

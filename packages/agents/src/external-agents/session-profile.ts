@@ -9,21 +9,11 @@ import { join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
 
-import type { PermissionRule } from "../agent-files/agent-record.ts";
+import type { AgentProfile, PermissionRule } from "../agent-files/agent-record.ts";
 import type { ExternalAgentProtocol, IntendedProfile } from "./external-agent-protocol.ts";
 
 /** The beginning of the names of files with MCP servers. */
 export const KEPT_SERVERS = "servers-";
-
-export interface SessionProfile {
-  readonly name: string;
-  readonly agent?: string | undefined;
-  readonly model?: string | undefined;
-  readonly permissionMode?: string | undefined;
-  readonly rules: readonly PermissionRule[];
-  readonly settings?: Readonly<Record<string, unknown>> | undefined;
-  readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
-}
 
 export interface TakenProfile {
   readonly intended: IntendedProfile;
@@ -34,7 +24,7 @@ export interface TakenProfile {
 
 /** @throws HoldfastError `config_invalid` for a field that the program does not take. */
 export function takeProfile(
-  profile: SessionProfile,
+  profile: AgentProfile,
   protocol: Pick<ExternalAgentProtocol, "name" | "capabilities">,
   permissionModes: readonly string[],
   folder: string | undefined,

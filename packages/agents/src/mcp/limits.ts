@@ -39,6 +39,15 @@ export const MCP_LIMITS = {
   answersPerForm: 5,
   /** A call stays open in this process until its question has an answer, and no longer than this. */
   answerMs: 3_600_000,
+  /** The wait before a task of a server is asked for again, where the server suggests none; its bounds. */
+  taskPollMs: 1_000,
+  taskPollMinMs: 100,
+  taskPollMaxMs: 300_000,
+  /** A task that works for long is asked for less often: each wait is at least this part of all waits before. */
+  taskWaitShare: 0.05,
+  taskIdChars: 1_000,
+  /** How often a call that may be repeated begins again because its server has forgotten its task. */
+  taskRestarts: 2,
   /** A person signs in within this time. */
   signInMs: 300_000,
   /** A token is renewed this long before its end. */

@@ -13,6 +13,7 @@ import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/
 
 import { CallLostError } from "./call-errors.ts";
 import { MCP_LIMITS } from "./limits.ts";
+import { taskOf, type ServerTask } from "./server-tasks.ts";
 import {
   questionOf,
   questionsOf,
@@ -24,6 +25,8 @@ import {
 /** The end of a step. */
 export type CallStep =
   | { readonly type: "result"; readonly result: CallToolResult }
+  /** The server goes on with the call as a task. */
+  | { readonly type: "task"; readonly task: ServerTask }
   | {
       readonly type: "asks";
       readonly questions: readonly ServerQuestion[];
@@ -88,7 +91,10 @@ export class OpenCall {
 
   async #send(): Promise<CallStep> {
     const result = await this.#request.send(this.#ending.signal, (progress) => this.#onProgress(progress));
-    if (!isInputRequired(result)) return { type: "result", result };
+    if (!isInputRequired(result)) {
+      const task = taskOf(result);
+      return task === undefined ? { type: "result", result } : { type: "task", task };
+    }
     const { inputRequests = {}, requestState } = result;
     const questions = questionsOf(inputRequests);
     const state = requestState === undefined ? {} : { state: requestState };

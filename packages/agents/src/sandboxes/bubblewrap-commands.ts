@@ -12,21 +12,10 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 
-import type { WorkspaceCapabilities } from "../workspace/capabilities.ts";
+import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Launch } from "../workspace/execute.ts";
 import { OWN_FOLDER } from "../workspace/contained-directory.ts";
-
-export const BUBBLEWRAP_CAPABILITIES: WorkspaceCapabilities = {
-  exec: "machine",
-  files: "workspace",
-  pty: false,
-  ports: false,
-  snapshot: "none",
-  network: "none",
-  limits: ["time", "output", "memory", "file_size"],
-  credentials: "hidden",
-};
 
 export interface BubblewrapOptions {
   /** Absolute paths. */
@@ -53,7 +42,7 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
   const host = hostCommands();
   return {
     sandbox: "bubblewrap",
-    capabilities: BUBBLEWRAP_CAPABILITIES,
+    capabilities: ISOLATED_CAPABILITIES,
     containment:
       "commands run in namespaces without network; they see the system's programs and can change the files of this folder alone",
     run: (request, isOwn) =>

@@ -4,17 +4,18 @@
 
 import { realpath } from "node:fs/promises";
 
+import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
-import { BUBBLEWRAP_CAPABILITIES, bubblewrapCommands } from "./bubblewrap-commands.ts";
+import { bubblewrapCommands } from "./bubblewrap-commands.ts";
 import { runCanaries } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions } from "./sandbox-backend.ts";
 
 export const bubblewrapSandbox: SandboxBackend = {
   name: "bubblewrap",
-  capabilities: BUBBLEWRAP_CAPABILITIES,
+  capabilities: ISOLATED_CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {
     if (process.platform !== "linux")

@@ -14,22 +14,11 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import type { WorkspaceCapabilities } from "../workspace/capabilities.ts";
+import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import { OWN_FOLDER } from "../workspace/contained-directory.ts";
 import type { Execution, Launch } from "../workspace/execute.ts";
 import type { SandboxPlace } from "./sandbox-backend.ts";
-
-export const CONTAINER_CAPABILITIES: WorkspaceCapabilities = {
-  exec: "machine",
-  files: "workspace",
-  pty: false,
-  ports: false,
-  snapshot: "none",
-  network: "none",
-  limits: ["time", "output", "memory", "file_size"],
-  credentials: "hidden",
-};
 
 /** The label of all containers of Holdfast. Its value names the place. */
 export const PLACE_LABEL = "dev.holdfast.place";
@@ -91,7 +80,7 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
 
   return {
     sandbox: "docker",
-    capabilities: CONTAINER_CAPABILITIES,
+    capabilities: ISOLATED_CAPABILITIES,
     containment:
       "commands run in a container without network; they see the files of its image and can change the files of this folder alone",
     run: (request, isOwn) => {

@@ -9,11 +9,12 @@ import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
 import { programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
-import { CONTAINER_CAPABILITIES, containerCommands, placeHash, PLACE_LABEL } from "./container-commands.ts";
+import { containerCommands, placeHash, PLACE_LABEL } from "./container-commands.ts";
 import { runCanaries } from "./sandbox-canaries.ts";
 import type { SandboxBackend, SandboxCheck, SandboxOptions, SandboxPlace } from "./sandbox-backend.ts";
 
@@ -26,7 +27,7 @@ const CALL_MS = 60_000;
 
 export const containerSandbox: SandboxBackend = {
   name: "docker",
-  capabilities: CONTAINER_CAPABILITIES,
+  capabilities: ISOLATED_CAPABILITIES,
 
   async check(): Promise<SandboxCheck> {
     const found = await findEngine();

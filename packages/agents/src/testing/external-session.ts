@@ -24,7 +24,7 @@ import { CODEX } from "../external-agents/codex/codex-agent.ts";
 import { externalAgent } from "../external-agents/external-agent.ts";
 import type { ExternalAgentProtocol } from "../external-agents/external-agent-protocol.ts";
 import { LineAgent } from "../external-agents/lines/line-agent.ts";
-import type { SessionProfile } from "../external-agents/session-profile.ts";
+import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { PI } from "../external-agents/pi/pi-agent.ts";
 
 export type FakeName = "claude-code" | "codex" | "pi";
@@ -42,12 +42,12 @@ export class ExternalSession {
   readonly environment: Record<string, string>;
   readonly #runtime: Runtime;
   readonly protocol: ExternalAgentProtocol;
-  readonly #profile: SessionProfile | undefined;
+  readonly #profile: AgentProfile | undefined;
   #handle: SessionHandle<string> | undefined;
   /** Whether the session has stopped to wait since the last request. */
   #isWaiting = false;
 
-  constructor(name: FakeName, profile?: Omit<SessionProfile, "name">) {
+  constructor(name: FakeName, profile?: Omit<AgentProfile, "name">) {
     this.#profile = profile && { ...profile, name: "p" };
     mkdirSync(join(this.home, "bin"));
     mkdirSync(this.folder);

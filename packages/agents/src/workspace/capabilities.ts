@@ -20,3 +20,15 @@ export interface WorkspaceCapabilities {
   /** Whether commands can read credentials that lie in the user's home folder. */
   readonly credentials: "reachable" | "hidden";
 }
+
+/** Commands with neither network nor the files of the user, within limits of memory and size. */
+export const ISOLATED_CAPABILITIES: WorkspaceCapabilities = {
+  exec: "machine",
+  files: "workspace",
+  pty: false,
+  ports: false,
+  snapshot: "none",
+  network: "none",
+  limits: ["time", "output", "memory", "file_size"],
+  credentials: "hidden",
+};

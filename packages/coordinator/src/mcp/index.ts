@@ -1,4 +1,9 @@
 // The orchestrator's tools for a process that reaches a coordinator over a connection.
 
-export { OrchestratorMemory, type Orchestrator, type OrchestratorSettings } from "./orchestrator.ts";
+export {
+  OrchestratorMemory,
+  stateKeyOf,
+  type Orchestrator,
+  type OrchestratorSettings,
+} from "./orchestrator.ts";
 export { orchestratorServer } from "./orchestrator-tools.ts";

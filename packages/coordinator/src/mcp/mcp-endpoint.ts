@@ -3,7 +3,6 @@
 //   mcp-endpoint-1. A request needs a token of an admin or a user, and its tools have the rights of that token.
 //   mcp-endpoint-2. Requests have no state here: every one gets its own server. An answer that was lost is asked for again.
 
-import { randomBytes } from "node:crypto";
 import { createClient } from "@connectrpc/connect";
 import { toHoldfastError } from "@holdfast/core";
 import { RunnerService, SessionService } from "@holdfast/proto";
@@ -16,7 +15,12 @@ import { checkBody } from "../api/request-guards.ts";
 import { Refusal } from "../call/refusal.ts";
 import { tokenFor } from "../call/token-advice.ts";
 import { callerTransport } from "./caller-transport.ts";
-import { OrchestratorMemory, type Orchestrator, type OrchestratorSettings } from "./orchestrator.ts";
+import {
+  OrchestratorMemory,
+  stateKeyOf,
+  type Orchestrator,
+  type OrchestratorSettings,
+} from "./orchestrator.ts";
 import { demandsIn, parentIn } from "./request-context.ts";
 
 const PATH = "/mcp";
@@ -25,7 +29,6 @@ const BODY_BYTES = 1024 * 1024;
 const CALLERS: ReadonlySet<"admin" | "user"> = new Set(["admin", "user"]);
 
 export function createMcpEndpoint(settings: OrchestratorSettings): Endpoint {
-  const stateKey = randomBytes(32);
   const memory = new OrchestratorMemory();
   let handler: Promise<McpHttpHandler> | undefined;
   return {
@@ -35,7 +38,7 @@ export function createMcpEndpoint(settings: OrchestratorSettings): Endpoint {
       checkBody(exchange.request.rawHeaders, BODY_BYTES);
       const body = await readAll(exchange, BODY_BYTES);
       // The SDK takes some time to load, and most coordinators never need it.
-      handler ??= loadHandler(stateKey);
+      handler ??= loadHandler();
       const { fetch } = await handler;
       const authInfo = { token: "", clientId: orchestrator.caller, scopes: [], extra: { orchestrator } };
       await send(exchange, await fetch(webRequest(exchange, body), { authInfo }));
@@ -43,13 +46,13 @@ export function createMcpEndpoint(settings: OrchestratorSettings): Endpoint {
   };
 }
 
-async function loadHandler(stateKey: Uint8Array): Promise<McpHttpHandler> {
+async function loadHandler(): Promise<McpHttpHandler> {
   const [{ createMcpHandler }, { orchestratorServer }] = await Promise.all([
     import("@modelcontextprotocol/server"),
     import("./orchestrator-tools.ts"),
   ]);
   return createMcpHandler(
-    ({ authInfo }) => orchestratorServer(authInfo?.extra?.["orchestrator"] as Orchestrator, stateKey),
+    ({ authInfo }) => orchestratorServer(authInfo?.extra?.["orchestrator"] as Orchestrator),
     { maxRequestBodySize: BODY_BYTES },
   );
 }
@@ -76,6 +79,7 @@ async function orchestratorFor(
     runners: createClient(RunnerService, transport),
     explained: (thrown) => Promise.resolve(toHoldfastError(thrown)),
     caller: caller.tokenId,
+    stateKey: stateKeyOf(authorization ?? ""),
     demands: demandsIn(request.headers),
     ...(parentSessionId === undefined ? {} : { parentSessionId }),
   };

@@ -4,6 +4,7 @@
 //   orchestrator-tools-2. A question of a session is put to the person at the client, where the client can ask. Otherwise the result names
 //       the question and the way to answer it. No question is answered without a person.
 //   orchestrator-tools-3. An error is a result that a model can act on.
+//   orchestrator-tools-4. A client that knows tasks gets one for a call that takes long (`session-tasks.ts`).
 
 import { toHoldfastError, UsageError } from "@holdfast/core";
 import { VERSION } from "@holdfast/core/internal";
@@ -19,14 +20,20 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
+import { answerOf, questionForm, type GivenAnswer } from "./client-questions.ts";
 import type { Orchestrator } from "./orchestrator.ts";
 import { SessionCalls } from "./session-calls.ts";
+import { SessionTasks, TASKS_EXTENSION } from "./session-tasks.ts";
 import { turnOf, type SessionTurn } from "./session-turn.ts";
 import { failure, result, statusOf, turnResult } from "./tool-results.ts";
 
 const INPUT_CHARS = 100_000;
 const PROGRESS_MS = 10_000;
 const TOOL_NAME_CHARS = 64;
+/** A person may answer a question so long after it was asked. */
+const ANSWER_SECONDS = 30 * 86_400;
+/** A call of a client that knows tasks becomes one after so long. */
+const TASK_AFTER_MS = 2_000;
 
 const parameters = z
   .record(z.string(), z.unknown())
@@ -58,12 +65,12 @@ interface Asked {
 
 type Outcome = CallToolResult | InputRequiredResult;
 
-/** @param stateKey signs the state that a client carries between the question and its answer; at least 32 bytes. */
-export async function orchestratorServer(
-  orchestrator: Orchestrator,
-  stateKey: Uint8Array,
-): Promise<McpServer> {
-  const codec = createRequestStateCodec<Asked>({ key: stateKey, bind: () => orchestrator.caller });
+export async function orchestratorServer(orchestrator: Orchestrator): Promise<McpServer> {
+  const codec = createRequestStateCodec<Asked>({
+    key: orchestrator.stateKey,
+    bind: () => orchestrator.caller,
+    ttlSeconds: ANSWER_SECONDS,
+  });
   const server = new McpServer(
     { name: "holdfast", version: VERSION },
     { capabilities: { tools: {} }, requestState: { verify: codec.verify } },
@@ -79,15 +86,18 @@ class OrchestratorTools {
   readonly #orchestrator: Orchestrator;
   readonly #calls: SessionCalls;
   readonly #codec: RequestStateCodec<Asked>;
+  readonly #tasks: SessionTasks;
 
   constructor(server: McpServer, orchestrator: Orchestrator, codec: RequestStateCodec<Asked>) {
     this.#server = server;
     this.#orchestrator = orchestrator;
     this.#calls = new SessionCalls(orchestrator);
     this.#codec = codec;
+    this.#tasks = new SessionTasks({ orchestrator, calls: this.#calls, canAsk: (ctx) => this.#canAsk(ctx) });
   }
 
   register(): void {
+    this.#tasks.register(this.#server);
     this.#registerReads();
     this.#server.registerTool(
       "start_agent_session",
@@ -283,7 +293,11 @@ class OrchestratorTools {
   async #awaitTurn(id: string, ctx: ServerContext, after?: bigint): Promise<Outcome> {
     const stop = sendProgress(ctx, id);
     try {
-      const turn = await this.#calls.turn(id, ctx.mcpReq.signal, after);
+      const knowsTasks = this.#declared(ctx, "extensions")?.[TASKS_EXTENSION] !== undefined;
+      const wait = { after, ...(knowsTasks ? { waitMs: TASK_AFTER_MS } : {}) };
+      const turn = await this.#calls.turn(id, ctx.mcpReq.signal, wait);
+      // orchestrator-tools-4.
+      if (turn.type !== "finished" && knowsTasks) return await this.#tasks.created(id, after, ctx);
       if (turn.type === "blocked" && this.#canAsk(ctx) && turn.question?.name !== undefined)
         return await this.#ask(id, turn, ctx, after);
       if (turn.type === "finished") this.#orchestrator.memory.answer(id);
@@ -302,12 +316,12 @@ class OrchestratorTools {
   ): Promise<Outcome> {
     const isApproval = question?.answer === "approval";
     const asked: Asked = { sessionId: id, question: question?.name ?? "", isApproval, after: String(after) };
-    const requestedSchema = isApproval
-      ? z.object({ approved: z.boolean(), reason: z.string().optional() })
-      : z.object({ answer: z.string() });
     return inputRequired({
       inputRequests: {
-        answer: inputRequired.elicit({ message: `Session ${id}: ${reason}`, requestedSchema }),
+        answer: inputRequired.elicit({
+          message: `Session ${id}: ${reason}`,
+          requestedSchema: questionForm(isApproval),
+        }),
       },
       requestState: await this.#codec.mint(asked, ctx),
     });
@@ -317,24 +331,27 @@ class OrchestratorTools {
     { sessionId: id, question, isApproval, after }: Asked,
     ctx: ServerContext,
   ): Promise<Outcome> {
-    const given = ctx.mcpReq.inputResponses?.["answer"] as
-      | { readonly action?: unknown; readonly content?: Readonly<Record<string, unknown>> }
-      | undefined;
+    const given = ctx.mcpReq.inputResponses?.["answer"] as GivenAnswer | undefined;
     const session = await this.#calls.get(id);
     if (given?.action !== "accept")
       return session === undefined ? failure(`there is no session ${id}`) : turnResult(id, turnOf(session));
-    const { approved, reason, answer } = given.content ?? {};
-    const value = isApproval
-      ? { approved: approved === true, ...(typeof reason === "string" && reason !== "" ? { reason } : {}) }
-      : answer;
-    await this.#calls.answer(id, question, value);
+    await this.#calls.answer(id, question, answerOf(given, isApproval));
     return this.#awaitTurn(id, ctx, BigInt(after));
   }
 
-  #canAsk({ mcpReq }: ServerContext): boolean {
+  #canAsk(ctx: ServerContext): boolean {
+    return this.#declared(ctx, "elicitation") !== undefined;
+  }
+
+  /** A capability that the client declares: with each request, or before 2026-07-28 once. */
+  #declared({ mcpReq }: ServerContext, name: string): Readonly<Record<string, unknown>> | undefined {
     const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope;
     const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? this.#server.server.getClientCapabilities();
-    return typeof declared === "object" && declared !== null && "elicitation" in declared;
+    if (typeof declared !== "object" || declared === null) return undefined;
+    const value = (declared as Readonly<Record<string, unknown>>)[name];
+    return typeof value === "object" && value !== null
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
   }
 
   /** orchestrator-tools-3. */

@@ -2,6 +2,7 @@
 //
 // There are two: the coordinator's own endpoint `/mcp`, within its process, and `holdfast mcp`, over a connection.
 
+import { createHmac } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import type { HoldfastError } from "@holdfast/core";
 import type { RunnerService, SessionService } from "@holdfast/proto";
@@ -13,6 +14,8 @@ export interface Orchestrator {
   readonly explained: (thrown: unknown) => Promise<HoldfastError>;
   /** Identifies the caller's token without revealing it. */
   readonly caller: string;
+  /** Signs what a client carries between a question and its answer. It is made of the caller's token, so every process has the same. */
+  readonly stateKey: Uint8Array;
   /** The session on whose behalf the tools are called. */
   readonly parentSessionId?: string;
   /** Labels that a runner must have for each session that is started. */
@@ -26,6 +29,11 @@ export interface OrchestratorSettings {
   readonly mayDelete: boolean;
   /** Whether each agent is a tool of its own, too. */
   readonly offersAgents: boolean;
+}
+
+/** The `stateKey` of the bearer of a token. */
+export function stateKeyOf(token: string): Uint8Array {
+  return createHmac("sha256", token).update("holdfast mcp state").digest();
 }
 
 /** The sessions about whose end a caller was told. The oldest are forgotten. */

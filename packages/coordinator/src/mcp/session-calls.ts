@@ -10,7 +10,7 @@ import { HoldfastError, UsageError } from "@holdfast/core";
 import type { Session } from "@holdfast/proto";
 
 import type { Orchestrator } from "./orchestrator.ts";
-import { NEXT_INPUT, turnOf, type SessionTurn } from "./session-turn.ts";
+import { NEXT_INPUT, turnAfter, turnOf, type SessionTurn } from "./session-turn.ts";
 import { idPrefix, startId } from "./start-id.ts";
 
 /** The longest wait of one call. */
@@ -111,13 +111,26 @@ export class SessionCalls {
     await this.#ask(() => this.#orchestrator.sessions.answer({ sessionId, question, answer: given }));
   }
 
+  async cancel(sessionId: string): Promise<void> {
+    await this.#ask(() =>
+      this.#orchestrator.sessions.cancel({
+        sessionId,
+        reason: "a client of the orchestrator's tools cancelled it",
+      }),
+    );
+  }
+
   /**
    * session-calls-2.
    *
    * @param after the length of the journal that the turn has to exceed.
    */
-  async turn(sessionId: string, signal: AbortSignal, after = -1n): Promise<SessionTurn> {
-    const deadline = AbortSignal.timeout(WAIT_MS);
+  async turn(
+    sessionId: string,
+    signal: AbortSignal,
+    { after = -1n, waitMs = WAIT_MS }: { readonly after?: bigint | undefined; readonly waitMs?: number } = {},
+  ): Promise<SessionTurn> {
+    const deadline = AbortSignal.timeout(waitMs);
     for (;;) {
       try {
         return await this.#follow(sessionId, AbortSignal.any([signal, deadline]), after);
@@ -195,9 +208,8 @@ export class SessionCalls {
     const events = this.#orchestrator.sessions.watch({ sessionId, afterSeq }, { signal, timeoutMs: 0 });
     for await (const { event } of events) {
       if (event.case !== "session") continue;
-      const turn = turnOf(event.value);
-      const isEarlier = turn.type === "finished" && event.value.nextSeq <= after;
-      if (turn.type !== "running" && !isEarlier) return turn;
+      const turn = turnAfter(event.value, after);
+      if (turn.type !== "running") return turn;
     }
     // The stream of a session that has ended before is empty.
     return turnOf((await this.get(sessionId)) ?? session);

@@ -30,6 +30,13 @@ export function turnOf(session: Session): SessionTurn {
   return { type: "running" };
 }
 
+/** The turn that follows the first `after` records of the journal. */
+export function turnAfter(session: Session, after: bigint): SessionTurn {
+  const turn = turnOf(session);
+  const isEarlier = turn.type === "finished" && session.nextSeq <= after;
+  return isEarlier ? { type: "running" } : turn;
+}
+
 function ended({ status, output, error }: Session): SessionTurn {
   if (status === "completed") return { type: "finished", isError: false, result: answerIn(output) };
   const { message = "", fix } = error ?? {};

@@ -310,3 +310,103 @@ test("holdfast mcp serves the same tools over standard input and output, and end
   await client.close();
   expect(() => process.kill(pid!, 0)).toThrow("ESRCH");
 });
+
+// ---- tasks of the extension ------------------------------------------------------------------------------------------
+
+const TASKS = "io.modelcontextprotocol/tasks";
+const anyResult = z.looseObject({ resultType: z.string().optional() });
+
+/** A client that knows tasks, over HTTP or over the standard streams of `holdfast mcp`. The SDK decodes no result of type "task". */
+async function taskClient(over: "http" | "stdio") {
+  const created: Record<string, unknown>[] = [];
+  const client = new Client(
+    { name: "test", version: "1" },
+    { capabilities: { elicitation: {}, extensions: { [TASKS]: {} } }, versionNegotiation: { mode: "auto" } },
+  );
+  clients.push(client);
+  const env = { HOME: project.folder, HOLDFAST_URL: fleet.url, HOLDFAST_TOKEN: fleet.adminToken };
+  const requestInit = { headers: { authorization: `Bearer ${fleet.adminToken}` } };
+  const transport =
+    over === "http"
+      ? new StreamableHTTPClientTransport(new URL(`${fleet.url}/mcp`), { requestInit })
+      : new StdioClientTransport({ command: process.execPath, args: [LAUNCHER, "mcp"], env });
+  await client.connect(transport);
+  const deliver = transport.onmessage!;
+  const receive: typeof deliver = (message) => {
+    if (!("result" in message) || message.result["resultType"] !== "task") return deliver(message);
+    created.push({ ...message.result });
+    return deliver({ ...message, result: { resultType: "complete", content: [] } });
+  };
+  Object.assign(transport, { onmessage: receive });
+  const ask = (method: string, params: Record<string, unknown>) =>
+    client.request({ method, params }, anyResult) as Promise<Record<string, any>>; // oxlint-disable-line typescript/no-explicit-any -- results of any method.
+  const begin = async (agent: string, idempotency_key: string): Promise<string> => {
+    await client.callTool({ name: "start_agent_session", arguments: start(agent, { idempotency_key }) });
+    return created.at(-1)?.["taskId"] as string;
+  };
+  const get = (taskId: string) => ask("tasks/get", { taskId });
+  return { client, created, ask, begin, get };
+}
+
+test.each(["http", "stdio"] as const)(
+  "over %s a long call is a task that is polled, asks its question by a signed key, and has the result of the call",
+  async (over) => {
+    const { client, ask, begin, get, created } = await taskClient(over);
+    expect(client.getServerCapabilities()?.extensions).toHaveProperty([TASKS]);
+    const taskId = await begin("deploy", `task-${over}`);
+    expect(created.at(-1)).toMatchObject({ status: "input_required", ttlMs: null });
+    expect(created.at(-1)).not.toHaveProperty("inputRequests");
+    const asked = await get(taskId);
+    expect(asked).toMatchObject({ taskId, status: "input_required" });
+    const [[key, request]] = Object.entries(asked["inputRequests"]) as [[string, { params: object }]];
+    expect(request.params).toMatchObject({ message: expect.stringContaining("Deploy?") });
+    const yes = { action: "accept", content: { approved: true } };
+    await ask("tasks/update", { taskId, inputResponses: { deploy: yes, ["0".repeat(32)]: yes } });
+    expect(await get(taskId)).toMatchObject({ status: "input_required", inputRequests: { [key]: request } });
+    await ask("tasks/update", { taskId, inputResponses: { [key]: yes } });
+    await ask("tasks/update", { taskId, inputResponses: { [key]: yes } });
+    await expect.poll(async () => (await get(taskId))["status"], { timeout: 30_000 }).toBe("completed");
+    expect((await get(taskId))["result"]).toMatchObject({
+      resultType: "complete",
+      structuredContent: { session_id: taskId, status: "finished", result: "deployed" },
+    });
+  },
+);
+
+test("a task is cancelled with its session, and an unknown one is an error", async () => {
+  const { ask, begin, get, created } = await taskClient("http");
+  const taskId = await begin("hold", "task-cancel");
+  expect(created.at(-1)).toMatchObject({ status: "working" });
+  expect(await begin("hold", "task-cancel")).toBe(taskId);
+  await ask("tasks/cancel", { taskId });
+  await expect.poll(async () => (await get(taskId))["status"], { timeout: 30_000 }).toBe("cancelled");
+  await ask("tasks/cancel", { taskId });
+  await expect(get("none")).rejects.toThrow("there is no task none");
+});
+
+test("a question is answered by the key of the caller to whom it was given", async () => {
+  const other = await taskClient("http");
+  const taskId = await other.begin("deploy", "task-keys");
+  const keyOf = async (token: string): Promise<string> => {
+    const client = new Client(
+      { name: "test", version: "1" },
+      {
+        capabilities: { elicitation: {}, extensions: { [TASKS]: {} } },
+        versionNegotiation: { mode: "auto" },
+      },
+    );
+    clients.push(client);
+    const requestInit = { headers: { authorization: `Bearer ${token}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${fleet.url}/mcp`), { requestInit }));
+    const task = (await client.request({ method: "tasks/get", params: { taskId } }, anyResult)) as {
+      readonly inputRequests?: object;
+    };
+    return Object.keys(task.inputRequests ?? {})[0] ?? "";
+  };
+  const ops = await keyOf(await fleet.token("admin", "ops-2"));
+  expect(ops).not.toBe("");
+  expect(ops).not.toBe(await keyOf(fleet.adminToken));
+  const yes = { action: "accept", content: { approved: true } };
+  await other.ask("tasks/update", { taskId, inputResponses: { [ops]: yes } });
+  expect(await other.get(taskId)).toMatchObject({ status: "input_required" });
+});

@@ -3,10 +3,15 @@
 //   serve-mcp-1. Standard output carries the protocol and nothing else.
 //   serve-mcp-2. The server ends with its client. Sessions that it has started continue.
 
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { once } from "node:events";
-import { orchestratorServer, OrchestratorMemory, type Orchestrator } from "@holdfast/coordinator/mcp";
+import {
+  orchestratorServer,
+  OrchestratorMemory,
+  stateKeyOf,
+  type Orchestrator,
+} from "@holdfast/coordinator/mcp";
 import { UsageError } from "@holdfast/core";
 import { RunnerService, SessionService } from "@holdfast/proto";
 import { CoordinatorConnection } from "@holdfast/storage/remote";
@@ -26,6 +31,7 @@ export async function serveMcp(args: Arguments, io: Io): Promise<number> {
     sessions: connection.client(SessionService),
     runners: connection.client(RunnerService),
     explained: (thrown) => connection.explained(thrown),
+    stateKey: stateKeyOf(token),
     caller: createHash("sha256").update(token).digest("hex"),
     demands,
     settings: { mayDelete: args.has("allow-delete"), offersAgents: args.has("agent-tools") },
@@ -35,12 +41,11 @@ export async function serveMcp(args: Arguments, io: Io): Promise<number> {
   const output = new PassThrough({ encoding: "utf8" });
   const written = io.stream(output);
   const transport = new StdioServerTransport(io.stdin, output);
-  const stateKey = randomBytes(32);
   const stopped = Promise.withResolvers<number>();
   const release = io.onStop(
     stopper(io, "sessions that were started continue", (signal) => stopped.resolve(STOP_EXIT[signal])),
   );
-  const server = serveStdio(() => orchestratorServer(orchestrator, stateKey), {
+  const server = serveStdio(() => orchestratorServer(orchestrator), {
     transport,
     onerror: (error) => io.note(error.message),
   });

@@ -1,10 +1,19 @@
 // `signInStore`: the sign-ins of the user to MCP servers, in the keychain or the encrypted file of the secrets.
 //
-// The secrets are opened for each call, because another process may have changed them.
+// The secrets are opened for each call, because another process may have changed them. A lock of the operating system keeps two processes from
+// renewing one token at once.
 
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { SignInStore } from "@holdfast/agents";
+import { ConflictError } from "@holdfast/core";
+import { makePrivateFolder } from "@holdfast/runtime/internal";
 import { openKeychain, SecretPlaces, type SecretPlacesOptions } from "@holdfast/runner/secrets";
+import { lockFile } from "@holdfast/storage/lock-file";
+
+/** A renewal asks an issuer, which answers within seconds. */
+const LOCK_MS = 60_000;
+const LOCK_RETRY_MS = 50;
 
 /** @param folder the data folder. */
 export function signInStore(
@@ -24,6 +33,26 @@ export function signInStore(
   return {
     read: async (key) => (await open()).value(key),
     write: async (key, value) => void (await (await open()).store(key, value)),
+    exclusively: async (work) => {
+      makePrivateFolder(folder);
+      const path = join(folder, "sign-ins.lock");
+      for (const since = performance.now(); ;) {
+        const lock = lockFile(path);
+        if (lock !== undefined)
+          try {
+            return await work();
+          } finally {
+            lock.close();
+          }
+        if (performance.now() - since > LOCK_MS)
+          throw new ConflictError("locked", "another process renews a sign-in and does not end", {
+            at: path,
+            expected: `the end of its work within ${LOCK_MS / 1_000} s`,
+            fix: "end the other process, or try again later",
+          });
+        await delay(LOCK_RETRY_MS);
+      }
+    },
     names: async () => (await open()).stored().map(({ name }) => name),
     delete: async (key) => (await open()).delete(key).length > 0,
   };

@@ -4,7 +4,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-interface Message {
+export interface McpMessage {
   readonly id?: number;
   readonly method: string;
   readonly params: {
@@ -12,6 +12,8 @@ interface Message {
     readonly arguments?: Readonly<Record<string, unknown>>;
     readonly inputResponses?: Readonly<Record<string, unknown>>;
     readonly requestState?: string;
+    readonly taskId?: string;
+    readonly _meta?: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -31,8 +33,10 @@ export interface McpHttpOptions {
   readonly issuer?: string;
   /** Takes every request away from the server. */
   readonly intercept?: (response: ServerResponse, url: string) => boolean;
+  /** Answers a request about a task, such as "tasks/get", in the place of the server. */
+  readonly task?: (message: McpMessage) => object | undefined;
   /** Answers a call in the place of the server. */
-  readonly call?: (message: Message) => object | undefined;
+  readonly call?: (message: McpMessage) => object | undefined;
 }
 
 const NAMES: readonly (readonly [name: string, annotations: object])[] = [
@@ -52,7 +56,7 @@ const NAMES: readonly (readonly [name: string, annotations: object])[] = [
 ];
 
 export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<McpHttpServer> {
-  const { version = "2026-07-28", authorization, issuer, intercept, call } = options;
+  const { version = "2026-07-28", authorization, issuer, intercept, call, task } = options;
   const log: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
   let busy = 0;
@@ -72,7 +76,7 @@ export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
-      const message = JSON.parse(body) as Message;
+      const message = JSON.parse(body) as McpMessage;
       const { id, method, params } = message;
       log.push(method === "tools/call" ? `${method} ${params.name}` : method);
       const json = (answer: object): void => {
@@ -104,6 +108,8 @@ export async function startMcpHttpServer(options: McpHttpOptions = {}): Promise<
           ttlMs: 0,
           cacheScope: "private",
         });
+      const ofTask = method.startsWith("tasks/") ? task?.(message) : undefined;
+      if (ofTask !== undefined) return json(ofTask);
       if (method !== "tools/call") return json({ error: { code: -32_601, message: "no such method" } });
       const own = call?.(message);
       if (own !== undefined) return json(own);

@@ -135,6 +135,11 @@ async function talk(
       emit({ type: "text", text });
       return { type: "answered", text };
     }
+    if (step.type === "task")
+      throw new HoldfastError(
+        "external_agent_failed",
+        `the MCP server goes on with ${name} as a task, which agents behind a tool do not support`,
+      );
     if (asked >= MCP_LIMITS.questions)
       throw new HoldfastError(
         "external_agent_failed",

@@ -15,16 +15,20 @@ import {
   type Tool,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { z } from "zod";
 
 import { CallLostError, ENDED, ServerFailedError, signInAdvice, SignInNeededError } from "../call-errors.ts";
 import { MCP_LIMITS } from "../limits.ts";
 import { OpenCall, type CallStep, type StepContext } from "../open-call.ts";
+import { readTask, TASKS_EXTENSION, type TaskState } from "../server-tasks.ts";
 import { questionOf, type Elicitation, type ServerAnswer } from "../server-questions.ts";
 import { classOf } from "./sdk-errors.ts";
 
 /** A transport that can say why it is closed. */
 export interface ServerTransport extends Transport {
   readonly isClosed: boolean;
+  /** The server is a process of ours, which may keep its tasks in its memory. */
+  readonly isProcess: boolean;
   /** Completes "the server did not answer: …". */
   whyClosed(): string | undefined;
   /** The output of the server beside its messages. */
@@ -62,6 +66,8 @@ export class McpConnection {
   readonly #transport: ServerTransport;
   /** Calls that have no result yet, by their ids. */
   readonly #calls = new Map<string, OpenCall>();
+  /** Tasks that a process of ours may have in its memory. */
+  readonly #tasks = new Set<string>();
   #hasNewTools = false;
 
   private constructor({ name, callMs }: NewConnection, client: Client, transport: ServerTransport) {
@@ -128,9 +134,9 @@ export class McpConnection {
     }
   }
 
-  /** A call waits for an answer. */
+  /** A call waits for an answer, or a task of a process of ours is not over. */
   get hasOpenCalls(): boolean {
-    return this.#calls.size > 0;
+    return this.#calls.size > 0 || this.#tasks.size > 0;
   }
 
   hasOpenCall(id: string): boolean {
@@ -147,7 +153,9 @@ export class McpConnection {
     const open = this.#calls.get(id) ?? this.#begin(wanted);
     this.#calls.set(id, open);
     try {
-      return await open.next(wanted.answers, wanted);
+      const step = await open.next(wanted.answers, wanted);
+      if (step.type === "task" && this.#transport.isProcess) this.#tasks.add(step.task.taskId);
+      return step;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UrlElicitationRequiredError) return asksToOpen(error);
@@ -159,6 +167,50 @@ export class McpConnection {
       throw new kind(advised(this.#name, kind, why));
     } finally {
       if (open.isOver || signal.aborted) this.#calls.delete(id);
+    }
+  }
+
+  /**
+   * The state of a task of the server.
+   *
+   * @throws an error of `call-errors.ts`, or the reason of the signal. A `ServerFailedError` says that the server does not know the task.
+   */
+  async task(taskId: string, signal: AbortSignal): Promise<TaskState> {
+    const found = await this.#ofTask("tasks/get", { taskId }, signal);
+    const task = readTask(found);
+    if (task.status === "completed" || task.status === "failed" || task.status === "cancelled")
+      this.#tasks.delete(taskId);
+    return task;
+  }
+
+  /** @param answers by the keys of the questions. @throws as `task` */
+  async answerTask(
+    taskId: string,
+    answers: Readonly<Record<string, ServerAnswer>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#ofTask("tasks/update", { taskId, inputResponses: answers }, signal);
+  }
+
+  /** @throws as `task` */
+  async cancelTask(taskId: string, signal: AbortSignal): Promise<void> {
+    this.#tasks.delete(taskId);
+    await this.#ofTask("tasks/cancel", { taskId }, signal);
+  }
+
+  async #ofTask(method: string, params: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#client.request({ method, params }, z.looseObject({}), {
+        signal,
+        timeout: MCP_LIMITS.startMs,
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      const kind = classOf(error);
+      const why = this.#explain(error, `did not take ${method}`);
+      if (kind === ServerFailedError) this.#tasks.delete(String(params["taskId"]));
+      else await this.close(); // connection-1.
+      throw new kind(advised(this.#name, kind, why));
     }
   }
 
@@ -190,6 +242,7 @@ export class McpConnection {
   async close(): Promise<void> {
     for (const call of this.#calls.values()) call.end(new CallLostError("the connection was closed"));
     this.#calls.clear();
+    this.#tasks.clear();
     await this.#client.close().catch(() => {});
     await this.#transport.close().catch(() => {});
   }
@@ -215,7 +268,7 @@ async function connect(wanted: NewConnection, mode: "auto" | "legacy"): Promise<
   const client = new Client(
     { name: "holdfast", version: "1" },
     {
-      capabilities: { elicitation: { form: {}, url: {} } },
+      capabilities: { elicitation: { form: {}, url: {} }, extensions: { [TASKS_EXTENSION]: {} } },
       inputRequired: { autoFulfill: false },
       versionNegotiation: { mode, probe: { timeoutMs: MCP_LIMITS.probeMs } },
       listMaxPages: MCP_LIMITS.pages,

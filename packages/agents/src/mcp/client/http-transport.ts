@@ -18,6 +18,7 @@ import {
 import { STREAM_LOST } from "../call-errors.ts";
 import type { ServerTransport } from "./connection.ts";
 import { MCP_LIMITS } from "../limits.ts";
+import { withTaskNoted } from "../server-tasks.ts";
 import { serverFetch } from "./server-fetch.ts";
 
 export interface HttpAddress {
@@ -38,6 +39,7 @@ export class HttpTransport implements ServerTransport {
   onmessage?: NonNullable<Transport["onmessage"]>;
   /** The SDK then ends the stream of a request that is cancelled. */
   readonly hasPerRequestStream = true;
+  readonly isProcess = false;
   readonly #inner: StreamableHTTPClientTransport;
   /** Requests of ours without an answer. */
   readonly #open = new Set<RequestId>();
@@ -57,7 +59,7 @@ export class HttpTransport implements ServerTransport {
       onerror: (error: Error) => this.onerror?.(error),
       onmessage: (message: JSONRPCMessage) => {
         if (isJSONRPCResponse(message) && message.id !== undefined) this.#open.delete(message.id);
-        this.onmessage?.(message);
+        this.onmessage?.(withTaskNoted(message));
       },
     });
   }

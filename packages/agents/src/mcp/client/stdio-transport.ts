@@ -18,6 +18,7 @@ import {
 } from "@holdfast/runtime/internal";
 
 import { MCP_LIMITS } from "../limits.ts";
+import { withTaskNoted } from "../server-tasks.ts";
 import { ENDED } from "../call-errors.ts";
 
 export interface StdioProgram {
@@ -39,6 +40,7 @@ export class StdioTransport implements Transport {
   /** The SDK knows by these two names that a silent server is an older one, and not a network that is away. */
   readonly pid = null;
   readonly stderr = null;
+  readonly isProcess = true;
   readonly #supervisor: ProcessSupervisor;
   readonly #program: StdioProgram;
   readonly #lines = new OutputLines(MCP_LIMITS.messageChars);
@@ -142,7 +144,7 @@ export class StdioTransport implements Transport {
     } catch {
       return this.#dropStray(line);
     }
-    this.onmessage?.(message);
+    this.onmessage?.(withTaskNoted(message));
   }
 
   /** stdio-transport-2. */

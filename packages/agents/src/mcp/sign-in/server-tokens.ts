@@ -1,11 +1,12 @@
 // `serverTokens`: the tokens of one MCP server for its requests, renewed before they expire.
 //
-//   server-tokens-1. A token is renewed some time before its end, and once when the server refuses it. One renewal runs at a time.
-//   server-tokens-2. Another process may have renewed the token: the record is read again before each renewal.
+//   server-tokens-1. A token is renewed some time before its end, and once when the server refuses it.
+//   server-tokens-2. One renewal runs at a time on this machine, because an issuer that changes its refresh tokens takes each of them once. A process that waited
+//       for the renewal of another one reads the record again.
 //   server-tokens-3. A renewal that the issuer refuses asks for another sign-in. When the issuer cannot be reached, a token that is still valid is
 //       used, and otherwise the call has not begun.
 
-import { toError } from "@holdfast/core";
+import { HoldfastError, toError } from "@holdfast/core";
 import {
   OAuthError,
   refreshAuthorization,
@@ -34,9 +35,20 @@ export function serverTokens({ store, key, fetch, renewals, hide }: ServerTokens
   /** @param refused the token that the server did not take. */
   const renew = async (refused: string | undefined): Promise<SignInRecord | undefined> => {
     const found = await readRecord(store, key);
-    if (found === undefined) return undefined;
-    const { access_token: token, refresh_token: refresh } = found.tokens;
-    if (refused === undefined ? !isExpiring(found) : token !== refused) return found; // server-tokens-2.
+    if (found === undefined || isGood(found, refused)) return found;
+    try {
+      return await store.exclusively(() => renewAlone(refused));
+    } catch (error) {
+      if (!HoldfastError.is(error) || error.code !== "locked") throw error;
+      if (refused === undefined && !isOver(found)) return found;
+      throw new NotConnectedError(`its sign-in cannot be renewed now: ${error.message}`);
+    }
+  };
+  /** server-tokens-2. */
+  const renewAlone = async (refused: string | undefined): Promise<SignInRecord | undefined> => {
+    const found = await readRecord(store, key);
+    if (found === undefined || isGood(found, refused)) return found;
+    const { refresh_token: refresh } = found.tokens;
     if (refresh === undefined) return isOver(found) ? undefined : found;
     let renewed: SignInRecord;
     try {
@@ -68,6 +80,11 @@ export function serverTokens({ store, key, fetch, renewals, hide }: ServerTokens
       if (token === undefined || token === refused) throw new UnauthorizedError("nobody has signed in");
     },
   };
+}
+
+/** Whether the token needs no renewal. */
+function isGood(found: SignInRecord, refused: string | undefined): boolean {
+  return refused === undefined ? !isExpiring(found) : found.tokens.access_token !== refused;
 }
 
 /** A place of secrets that cannot be opened fails the request before it is sent. */

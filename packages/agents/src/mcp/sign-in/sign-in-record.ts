@@ -11,6 +11,8 @@ export interface SignInStore {
   /** @throws HoldfastError when the place of secrets cannot be opened. */
   read(key: string): Promise<string | undefined>;
   write(key: string, value: string): Promise<void>;
+  /** Does the work while no other process does work under this lock. @throws HoldfastError `locked` when another one does not end. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** The name of the secret: a name as variables have. */

@@ -20,7 +20,14 @@ const kept = new Map<string, string>();
 const store = {
   read: async (key: string) => kept.get(key),
   write: async (key: string, value: string) => void kept.set(key, value),
+  exclusively: <T>(work: () => Promise<T>): Promise<T> => {
+    const done = lock.then(work);
+    lock = done.catch(() => {});
+    return done;
+  },
 };
+/** Ends with the work that has the lock. */
+let lock: Promise<unknown> = Promise.resolve();
 
 async function start(options: OauthOptions = {}): Promise<void> {
   kept.clear();
@@ -72,6 +79,19 @@ test("a person signs in, and the token is used and renewed before its end", asyn
   expect(await tools()).toBeGreaterThan(0);
   expect(oauth.token()).toBe("access-2");
   expect(kept.get(signInKey("test", http.url))).toContain("refresh-2");
+});
+
+test("two processes that find an expiring token renew it once", async () => {
+  await start();
+  await signInToServer(request());
+  rewrite({ expiresAt: Date.now() - 1 });
+  const processes = [1, 2].map(() => new McpServers({ variable: () => undefined, signIns: store }));
+  const server = { type: "http", url: http.url, headers: {} } as const;
+  const wanted = { sessionId: "s", name: "test", server, folder: "/" };
+  const found = processes.map((one) => one.with(wanted, async ({ connection }) => connection.tools()));
+  expect((await Promise.all(found)).every((listed) => listed.length > 0)).toBe(true);
+  expect(oauth.log.filter((path) => path === "/token")).toHaveLength(2);
+  await Promise.all(processes.map((one) => one.close()));
 });
 
 test("a token that the server refuses is renewed once", async () => {
