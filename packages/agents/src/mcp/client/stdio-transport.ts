@@ -40,7 +40,6 @@ export class StdioTransport implements Transport {
   /** The SDK knows by these two names that a silent server is an older one, and not a network that is away. */
   readonly pid = null;
   readonly stderr = null;
-  readonly isProcess = true;
   readonly #supervisor: ProcessSupervisor;
   readonly #program: StdioProgram;
   readonly #lines = new OutputLines(MCP_LIMITS.messageChars);
@@ -53,6 +52,10 @@ export class StdioTransport implements Transport {
   /** Lines that are no messages. */
   readonly #stray = { count: 0, text: "" };
   #errors = "";
+
+  get isProcess(): boolean {
+    return true;
+  }
 
   constructor(supervisor: ProcessSupervisor, program: StdioProgram) {
     this.#supervisor = supervisor;
