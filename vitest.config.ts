@@ -24,6 +24,7 @@ export default defineConfig({
       // Bundles the command, which many tests start.
       "scripts/installed-command.ts",
     ],
+    setupFiles: ["scripts/processor-time-setup.ts"],
     // The cache must mix no file with a mutant in it and the same file without one.
     fsModuleCache: planted === undefined,
     include: [

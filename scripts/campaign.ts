@@ -3,7 +3,9 @@
 //
 //   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp,
-//                             external-agents, page, bench, mutants
+//                             external-agents, page, bench, mutants, samples
+//   -- samples                 every test file that plays a part of its repetitions in `npm test`, if no other campaign has it. They
+//                             are the files that read `HOLDFAST_CAMPAIGN`, and the files that call the command
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -27,8 +29,9 @@
 //                              Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { arch, cpus, platform } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
@@ -39,6 +42,8 @@ import type { SeedsReport } from "./sim.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const EVIDENCE = `${root}/RELIABILITY.md`;
 const REGRESSION_SEEDS = `${root}/packages/simulator/src/regression-seeds.json`;
+/** A test file that samples, or one that calls the command (`packages/holdfast/src/testing/command-calls.ts`). */
+const SAMPLED = /HOLDFAST_CAMPAIGN|testing\/[a-z-]*(process|project|stack|fleet)\.ts"/;
 /** Seeds of campaigns begin above those of the tests, each time somewhere else. */
 const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
@@ -77,6 +82,8 @@ interface Outcome {
 
 interface Campaign {
   readonly name: string;
+  /** Its test files, or parts of their paths, where it is one run of tests. */
+  readonly tests?: readonly string[];
   run(): Outcome | Promise<Outcome>;
 }
 
@@ -88,74 +95,59 @@ if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres
 if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== undefined)
   askedFor.add("simulation");
 
+const POSTGRES_TESTS = "packages/storage/src/postgres";
+
 const CAMPAIGNS: readonly Campaign[] = [
-  {
-    name: "kills",
-    run: () =>
-      runTests(
-        `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
-        [
-          "packages/holdfast/src/behaviour/local-give-up.test.ts",
-          "packages/holdfast/src/behaviour/kill.test.ts",
-          "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
-          "examples/01-coding-agent/kill.test.ts",
-          "packages/holdfast/src/behaviour/external-tree.test.ts",
-        ],
-        { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
-      ),
-  },
-  {
-    name: "external-kills",
-    run: () =>
-      runTests(
-        `${externalKills} kills of the supervising process for each of Claude Code, Codex, Pi, ACP and JSON lines, as fakes`,
-        ["packages/holdfast/src/behaviour/external-kills.test.ts"],
-        { HOLDFAST_KILLS: String(externalKills) },
-      ),
-  },
-  {
-    name: "worktree-kills",
-    run: () =>
-      runTests(
-        `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
-        ["packages/agents/src/worktrees/worktrees-kill.test.ts"],
-        { HOLDFAST_KILLS: String(worktreeKills) },
-      ),
-  },
+  ofTests(
+    "kills",
+    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
+    [
+      "packages/holdfast/src/behaviour/local-give-up.test.ts",
+      "packages/holdfast/src/behaviour/kill.test.ts",
+      "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
+      "examples/01-coding-agent/kill.test.ts",
+      "packages/holdfast/src/behaviour/external-tree.test.ts",
+    ],
+    { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
+  ),
+  ofTests(
+    "external-kills",
+    `${externalKills} kills of the supervising process for each of Claude Code, Codex, Pi, ACP and JSON lines, as fakes`,
+    ["packages/holdfast/src/behaviour/external-kills.test.ts"],
+    { HOLDFAST_KILLS: String(externalKills) },
+  ),
+  ofTests(
+    "worktree-kills",
+    `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
+    ["packages/agents/src/worktrees/worktrees-kill.test.ts"],
+    { HOLDFAST_KILLS: String(worktreeKills) },
+  ),
   { name: "stack-kills", run: killStack },
-  {
-    name: "orphans",
-    run: () =>
-      runTests(
-        `${runs} runs of executors that leave a daemon, half of them cancelled: 0 processes, 0 zombies and no descriptor, timer or listener are left`,
-        ["packages/runner/src/executors/executor-leftovers.test.ts"],
-        { HOLDFAST_RUNS: String(runs) },
-      ),
-  },
-  {
-    name: "streams",
-    run: () =>
-      runTests(
-        `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
-        ["packages/holdfast/src/fleet/streams.test.ts"],
-        { HOLDFAST_RECONNECTS: String(reconnects) },
-      ),
-  },
-  {
-    name: "crash-points",
-    run: () =>
-      runTests(
-        "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included; every scenario over every combination of ports; 300 simulated seeds over SQL",
-        [
-          "crash-everywhere",
-          "examples/01-coding-agent/crash.test.ts",
-          "scripts/compositions.test.ts",
-          "packages/storage/src/sqlite/behaviour/simulator.test.ts",
-        ],
-      ),
-  },
+  ofTests(
+    "orphans",
+    `${runs} runs of executors that leave a daemon, half of them cancelled: 0 processes, 0 zombies and no descriptor, timer or listener are left`,
+    ["packages/runner/src/executors/executor-leftovers.test.ts"],
+    { HOLDFAST_RUNS: String(runs) },
+  ),
+  ofTests(
+    "streams",
+    `${reconnects} reconnects of readers of event streams, the coordinator killed or ended every 250`,
+    ["packages/holdfast/src/fleet/streams.test.ts"],
+    { HOLDFAST_RECONNECTS: String(reconnects) },
+  ),
+  ofTests(
+    "crash-points",
+    "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included; every scenario over every combination of ports; 300 simulated seeds over SQL",
+    [
+      "crash-everywhere",
+      "examples/01-coding-agent/crash.test.ts",
+      "scripts/compositions.test.ts",
+      "packages/storage/src/sqlite/behaviour/simulator.test.ts",
+    ],
+  ),
   {
     name: "postgres",
+    tests: [POSTGRES_TESTS],
     run: runPostgres,
   },
   {
@@ -179,66 +171,46 @@ const CAMPAIGNS: readonly Campaign[] = [
         isPoisoned: false,
       }),
   },
+  ofTests("conformance", "every clause of storage over HTTP/1.1, and on SQLite with no row at hand", [
+    "packages/storage/src/remote/remote-storage.test.ts",
+    "packages/storage/src/sqlite/behaviour/cold.test.ts",
+  ]),
+  ofTests(
+    "command-lines",
+    "every wrong command line in both forms of its error, and help asked for in every way",
+    ["packages/holdfast/src/behaviour/bad-input.test.ts", "packages/holdfast/src/behaviour/help.test.ts"],
+  ),
+  ofTests("boundaries", "a crash at every point of a long session with context boundaries", [
+    "packages/agents/src/model-loop/compaction/compaction.test.ts",
+  ]),
+  ofTests("mcp", "MCP servers that others wrote, over standard input and HTTP", [
+    "packages/agents/src/capabilities/mcp-others.test.ts",
+  ]),
+  ofTests(
+    "external-agents",
+    "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",
+    [
+      "packages/agents/src/external-agents/adapters.test.ts",
+      "packages/holdfast/src/behaviour/external-agents.test.ts",
+    ],
+    { HOLDFAST_KILLS: "50" },
+  ),
+  ofTests(
+    "page",
+    "the page in a real browser: local sessions, a coordinator's users, keyboard, accessibility",
+    ["packages/holdfast/src/behaviour/page.test.ts", "packages/holdfast/src/behaviour/page-system.test.ts"],
+  ),
+  ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
+    "bench/bench.test.ts",
+  ]),
+  ofTests("mutants", "planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
   {
-    name: "conformance",
-    run: () =>
-      runTests("every clause of storage over HTTP/1.1, and on SQLite with no row at hand", [
-        "packages/storage/src/remote/remote-storage.test.ts",
-        "packages/storage/src/sqlite/behaviour/cold.test.ts",
-      ]),
-  },
-  {
-    name: "command-lines",
-    run: () =>
-      runTests("every wrong command line in both forms of its error, and help asked for in every way", [
-        "packages/holdfast/src/behaviour/bad-input.test.ts",
-        "packages/holdfast/src/behaviour/help.test.ts",
-      ]),
-  },
-  {
-    name: "boundaries",
-    run: () =>
-      runTests("a crash at every point of a long session with context boundaries", [
-        "packages/agents/src/model-loop/compaction/compaction.test.ts",
-      ]),
-  },
-  {
-    name: "mcp",
-    run: () =>
-      runTests("MCP servers that others wrote, over standard input and HTTP", [
-        "packages/agents/src/capabilities/mcp-others.test.ts",
-      ]),
-  },
-  {
-    name: "external-agents",
+    name: "samples",
     run: () =>
       runTests(
-        "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",
-        [
-          "packages/agents/src/external-agents/adapters.test.ts",
-          "packages/holdfast/src/behaviour/external-agents.test.ts",
-        ],
-        { HOLDFAST_KILLS: "50" },
+        "every repetition that `npm test` samples and no other campaign plays; each call of the command in a process of its own",
+        filesWithSamples(),
       ),
-  },
-  {
-    name: "page",
-    run: () =>
-      runTests("the page in a real browser: local sessions, a coordinator's users, keyboard, accessibility", [
-        "packages/holdfast/src/behaviour/page.test.ts",
-        "packages/holdfast/src/behaviour/page-system.test.ts",
-      ]),
-  },
-  {
-    name: "bench",
-    run: () =>
-      runTests("every workload is measured in memory and on SQLite, and on installed packages", [
-        "bench/bench.test.ts",
-      ]),
-  },
-  {
-    name: "mutants",
-    run: () => runTests("planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
   },
 ];
 
@@ -260,6 +232,26 @@ for (const { name, run } of CAMPAIGNS) {
   rows.set(name, `| ${name} | ${what} | ${passed ? "passed" : "FAILED"} | ${seconds} | ${where} |`);
   writeRows();
   if (!passed) process.exitCode = 1;
+}
+
+/** A campaign that is one run of these tests. */
+function ofTests(
+  name: string,
+  what: string,
+  tests: readonly string[],
+  env?: Readonly<Record<string, string>>,
+): Campaign {
+  return { name, tests, run: () => runTests(what, tests, env) };
+}
+
+/** The test files of which `npm test` plays samples, without those of the other campaigns. */
+function filesWithSamples(): readonly string[] {
+  const others = CAMPAIGNS.flatMap(({ tests = [] }) => tests);
+  return ["packages", "scripts", "examples", "bench"]
+    .flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ["**/node_modules/**"] }))
+    .filter((file) => SAMPLED.test(readFileSync(join(root, file), "utf8")))
+    .filter((file) => !others.some((other) => file.includes(other)))
+    .toSorted();
 }
 
 function runTests(
@@ -339,7 +331,7 @@ async function killStack(): Promise<Outcome> {
 }
 
 function runPostgres(): Outcome {
-  const tests = ["packages/storage/src/postgres"];
+  const tests = [POSTGRES_TESTS];
   const parts = [
     runTests(
       `${restarts} deaths of the server (SIGKILL, fsync on) under 10,000 sessions, 0 lost`,

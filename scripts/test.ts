@@ -5,6 +5,7 @@
 //                              It also checks types and tidy, and lint and format of the changed files. A change is the
 //                              difference from the merge base with `main`, and on `main` from the commit before. The
 //                              first line of the output says what is left out.
+//   -- --expensive             runs nothing: the test files with the most processor time, as they were last measured in this checkout
 //
 //   test-1. The last line is `N passed, N failed`, and `, N skipped` when there are any. A check counts as one test.
 //   test-2. Nothing is skipped silently: each skipped test is named, with the reason from `skip("…")` or from the
@@ -13,6 +14,7 @@
 //   test-4. The run ends. A test that never yields cannot be timed out from inside its worker. When nothing has finished
 //       for STALL_MS, the tests that were running are named and have failed.
 //   test-5. The checks run one after another, beside the tests: many tests wait for the programs that they started.
+//   test-6. Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -22,6 +24,7 @@ import { fileURLToPath } from "node:url";
 import { createVitest, parseCLI, type Reporter, type TestCase, type TestModule } from "vitest/node";
 import { printHelp } from "./arguments.ts";
 import { changedFiles, choose, lastTimes } from "./changed-tests.ts";
+import { keepTimes, knownTimes } from "./processor-time.ts";
 import { readTree } from "./tidy/tree.ts";
 
 interface Counts {
@@ -48,6 +51,9 @@ const PROGRAMS = [
 ] as const;
 
 const STALL_MS = 5 * 60_000;
+/** The processor time of a test file, with the processes that it starts. CONTRIBUTING.md says what belongs to a campaign instead. */
+const BUDGET_MS = 10_000;
+const EXPENSIVE_FILES = 40;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const env = {
@@ -59,6 +65,10 @@ process.chdir(root);
 const args = process.argv.slice(2);
 const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
 if (args.includes("--help") || args.includes("-h")) printHelp(import.meta.filename);
+if (args.includes("--expensive")) {
+  printExpensive();
+  process.exit(0);
+}
 if (args.length === 0) {
   installPrograms();
   await Promise.all([runChecks(CHECKS, counts), runTests([], counts)]);
@@ -128,12 +138,50 @@ async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> 
   const isStalled = await Promise.race([run, watch.stalled]);
 
   for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
+  reportTimes(timesOf(vitest.state.getTestModules())); // test-6.
   sum.failed += vitest.state.getUnhandledErrors().length; // test-3.
   if (sum.passed + sum.failed + sum.skipped === 0) {
     console.log("no test matches");
     sum.failed++; // test-3.
   }
   if (isStalled !== true) await vitest.close(); // which waits for the workers
+}
+
+function timesOf(modules: readonly TestModule[]): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const testModule of modules) {
+    const { processorMs } = testModule.meta() as { processorMs?: number };
+    if (processorMs !== undefined) times.set(relative(root, testModule.moduleId), Math.round(processorMs));
+  }
+  return times;
+}
+
+/** test-6. */
+function reportTimes(times: ReadonlyMap<string, number>): void {
+  keepTimes(root, times);
+  const tooMuch = mostExpensive(times).filter(([, ms]) => ms > BUDGET_MS);
+  console.log(`processor time of ${times.size} test files: ${inSeconds(sumOf(times))} s`);
+  for (const [file, ms] of tooMuch)
+    console.log(`more than ${inSeconds(BUDGET_MS)} s of processor time: ${file} (${inSeconds(ms)} s)`);
+}
+
+function printExpensive(): void {
+  const times = new Map([...knownTimes(root)].filter(([file]) => existsSync(join(root, file))));
+  for (const [file, ms] of mostExpensive(times).slice(0, EXPENSIVE_FILES))
+    console.log(`${inSeconds(ms).padStart(7)} s  ${file}`);
+  console.log(`${inSeconds(sumOf(times)).padStart(7)} s  all ${times.size} test files that were measured`);
+}
+
+function mostExpensive(times: ReadonlyMap<string, number>): (readonly [file: string, ms: number])[] {
+  return [...times].toSorted(([, one], [, other]) => other - one);
+}
+
+function sumOf(times: ReadonlyMap<string, number>): number {
+  return [...times.values()].reduce((sum, ms) => sum + ms, 0);
+}
+
+function inSeconds(ms: number): string {
+  return (ms / 1_000).toFixed(1);
 }
 
 /** test-4. Knows what is running, and when something last finished. */

@@ -1,6 +1,6 @@
 // Real kills of the real command while the coding agent works.
 //
-// HOLDFAST_KILLS sets how many: 500 in the kills campaign, 10 without it. Sessions run one after the other until the
+// HOLDFAST_KILLS sets how many: 500 in the kills campaign, 3 without it. Sessions run one after the other until the
 // kills are used up; each must end as an undisturbed one does.
 
 import { existsSync } from "node:fs";
@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 import { copyFixture, git } from "./fixture.ts";
 
-const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 10);
+const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 3);
 const AGENT = fileURLToPath(new URL("./agent.ts", import.meta.url));
 
 describe("KILL", () => {

@@ -48,6 +48,8 @@ export interface ExternalAgentSubject {
 }
 
 const SLOW_MS = 60_000;
+/** `npm test` lets a program die after its first message and every third one, the external-agents campaign after each. */
+const DEATHS_EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 3 : 1;
 
 export function externalAgentConformance({ make, prompts, faults, unfit = {} }: ExternalAgentSubject): void {
   const fits = (clause: number): boolean => unfit[clause] === undefined;
@@ -242,7 +244,7 @@ export function externalAgentConformance({ make, prompts, faults, unfit = {} }: 
       skip,
     }) => {
       skip(faults === undefined, "this program has no faults to switch on");
-      for (let messages = 1; ; messages++) {
+      for (let messages = 1; ; messages += DEATHS_EVERY) {
         boundId = null;
         intent = { ...intent, agentSessionId: randomUUID() };
         faults?.dieAfter(base, messages);

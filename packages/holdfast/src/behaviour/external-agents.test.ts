@@ -7,7 +7,7 @@ import { ANTHROPIC_KEY, ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
 
 /** The external-agents campaign makes more of them. */
-const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 2);
+const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 1);
 
 let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));

@@ -7,7 +7,7 @@ import { startScriptedModelServer } from "@holdfast/testkit";
 import { expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";
 
-const KILLS = Number(process.env["HOLDFAST_TREE_KILLS"] ?? 2);
+const KILLS = Number(process.env["HOLDFAST_TREE_KILLS"] ?? 1);
 
 test(
   `a lead with Claude Code and Codex ends under its budget after ${KILLS} kills of any process`,

@@ -4,7 +4,9 @@
 //       at once starts one of them.
 //   command-calls-2. Node loads the code of a user once in a process. When a file with code has changed since an earlier call, the
 //       next call is made in a new process.
-//   command-calls-3. A command that continues a session has a new process, so that it has nothing but what is stored.
+//   command-calls-3. A command that continues a session has a new process, so that it has nothing but what is stored. A new process
+//       costs as much as five calls, so `npm test` starts one for the first such command of each test file. A campaign starts one for
+//       each (`HOLDFAST_CAMPAIGN`).
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -12,6 +14,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { entriesBelow } from "@holdfast/testkit";
+import { expect } from "vitest";
 import type { Answer, Call } from "./command-server.ts";
 
 /** The end of a command. */
@@ -25,6 +28,10 @@ export interface Finished {
 const SERVER = fileURLToPath(new URL("command-server.ts", import.meta.url));
 const CODE = /\.[cm]?[jt]s$/;
 
+const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
+
+/** The test files in which a session was continued by a new process. */
+const continuedIn = new Set<string | undefined>();
 let server: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
@@ -37,7 +44,7 @@ export function callCommand(
 ): Promise<Finished> {
   // command-calls-1.
   const finished = last.then(() => {
-    if (hasChangedCode(project, code) || continues(call.args)) stop();
+    if (hasChangedCode(project, code) || needsNewProcess(call.args)) stop();
     server ??= start(main);
     return finish(server, call);
   });
@@ -64,6 +71,13 @@ async function finish(by: ChildProcess, call: Call): Promise<Finished> {
 }
 
 /** command-calls-3. */
+function needsNewProcess(args: readonly string[]): boolean {
+  const { testPath } = expect.getState();
+  if (!continues(args) || (!isCampaign && continuedIn.has(testPath))) return false;
+  continuedIn.add(testPath);
+  return true;
+}
+
 function continues([command = "", ...rest]: readonly string[]): boolean {
   if (command === "chat") return rest.includes("--session");
   return ["replay", "resume"].includes(command) || rest.includes("--continue");

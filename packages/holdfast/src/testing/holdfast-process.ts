@@ -6,8 +6,9 @@
 //   holdfast-process-1. Each process has a secret in its environment. After each test the outputs of all processes and all files of the
 //       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
 //   holdfast-process-2. `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
-//       (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others (`STARTING`), commands that
-//       wait for others, and all commands of a project with `eachAsProcess`.
+//       (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others (`STARTING`) and
+//       commands that wait for others. In a project with `eachAsProcess` all commands have one that do more than look or send (`PASSING`). A campaign
+//       starts a process for these, too (`HOLDFAST_CAMPAIGN`).
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -28,8 +29,16 @@ const MAIN = join(PACKAGES, "holdfast/dist/main.js");
 
 /** Commands that start processes which outlive them, or stay until they are stopped. */
 const STARTING = new Set(["coordinator", "down", "local", "runner", "ui", "up"]);
+/** Commands that ask a database or a coordinator, or send it something, and end. */
+const PASSING = new Set(
+  "answer approve budget cancel doctor inbox list logs pause result runners runs show signal token unpause".split(
+    " ",
+  ),
+);
 /** Options with which a command waits for others. */
 const WAITING = /^(-f|--follow|--watch|--wait)$/;
+
+const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** Files that may hold the hash of a token, and never a token. */
 const TOKENLESS = /\.(db|db-wal|log)(\.\d+)?$/;
@@ -41,7 +50,7 @@ export interface ProjectOptions {
    * command share their modules.
    */
   readonly fromSources?: boolean;
-  /** Whether `run` starts a process for every command: where processes are what the tests are about. */
+  /** Whether `run` starts a process for every command that does work: where processes are what the tests are about. */
   readonly eachAsProcess?: boolean;
   /** Variables of every command. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -71,8 +80,7 @@ export class Project {
   constructor({ fromSources = false, eachAsProcess = false, env = {} }: ProjectOptions = {}) {
     this.#env = env;
     this.#bin = fromSources ? SOURCES_BIN : INSTALLED_BIN;
-    // The process that calls commands has the bundled ones.
-    this.#eachAsProcess = eachAsProcess || this.#bin === SOURCES_BIN;
+    this.#eachAsProcess = eachAsProcess;
   }
 
   /** Start `holdfast` with these arguments. */
@@ -142,8 +150,7 @@ export class Project {
   /** Run `holdfast` to its end (holdfast-process-2). */
   async finish(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
     const { env = {}, stdin = "", folder = "." } = options;
-    const needsProcess = STARTING.has(args[0] ?? "") || args.some((arg) => WAITING.test(arg));
-    if (needsProcess || this.#eachAsProcess) return this.start(args, { ...options, stdin }).finished;
+    if (this.#needsProcess(args)) return this.start(args, { ...options, stdin }).finished;
     const finished = await callCommand(MAIN, this.folder, this.#code, {
       launcher: this.#launcher,
       args,
@@ -153,6 +160,17 @@ export class Project {
     });
     this.#started.push(finished);
     return finished;
+  }
+
+  /** holdfast-process-2. */
+  #needsProcess(args: readonly string[]): boolean {
+    const [command = "", action] = args;
+    // The process that calls commands has the bundled ones.
+    if (this.#bin === SOURCES_BIN) return true;
+    if (args.some((arg) => WAITING.test(arg))) return true;
+    const isPassing = PASSING.has(command) || (command === "local" && action === "status");
+    if (isPassing) return this.#eachAsProcess && isCampaign;
+    return this.#eachAsProcess || STARTING.has(command);
   }
 
   /** Run a line that the command has printed, as a person who copies it does. */

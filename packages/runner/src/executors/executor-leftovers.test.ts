@@ -8,7 +8,7 @@ import { openWorld, type World } from "../testing/executor-world.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
 /** Runs of each kind: those that end, and those that are cancelled. */
-const RUNS = Number(process.env["HOLDFAST_RUNS"] ?? 8) / 2;
+const RUNS = Number(process.env["HOLDFAST_RUNS"] ?? 4) / 2;
 const LOOKS_MAX = 500;
 
 let world: World;

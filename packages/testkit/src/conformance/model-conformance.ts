@@ -49,7 +49,7 @@ export function modelConformance(fixture: Fixture): void {
         for (const step of steps) await model.take(step, (clock += step.pauseMs));
         await model.compareAll();
       }),
-      { numRuns: 300 },
+      { numRuns: fixture.subject.sequences ?? 300 },
     );
   }, 60_000);
 }

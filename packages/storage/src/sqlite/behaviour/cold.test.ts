@@ -26,6 +26,7 @@ const READING_ROWS =
 const subject: StorageSubject = {
   name: "sqlite that keeps no unclaimed session at hand",
   follows: true,
+  sequences: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 60 : 300,
   open: async () => {
     const path = `${newFolder()}/test.db`;
     return new SqliteStorage({ driver: openForWriting(path, true), path, headsMax: 0 });

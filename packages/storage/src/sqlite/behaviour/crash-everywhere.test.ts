@@ -1,7 +1,7 @@
 // H9 on a real file: every scenario, a fault at commit and task boundaries, the file as a dead process left
 // it.
 //
-// `npm test` plays every sixth point of each scenario; the scenarios begin at different points, so together
+// `npm test` plays every twelfth point of each scenario; the scenarios begin at different points, so together
 // they meet every kind. The crash-points campaign plays all points (`HOLDFAST_CAMPAIGN`).
 
 import { copyFileSync, existsSync, statSync, truncateSync } from "node:fs";
@@ -11,7 +11,7 @@ import { describe, expect, test } from "vitest";
 import { openSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
 
-const EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 6 : 1;
+const EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 12 : 1;
 
 /** Cuts into the last frame of the log, which is the commit of the last transaction. */
 const TORN_BYTES = 1_000;

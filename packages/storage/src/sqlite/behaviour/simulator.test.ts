@@ -7,7 +7,7 @@ import { openDriver } from "../file/driver.ts";
 import { migrate } from "../file/migrations.ts";
 import { SqliteStorage } from "../engine/sqlite-storage.ts";
 
-const SEEDS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 30 : 300;
+const SEEDS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 10 : 300;
 
 function openStorage(): SqliteStorage {
   const path = ":memory:";

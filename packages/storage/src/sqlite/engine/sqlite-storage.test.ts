@@ -1,3 +1,5 @@
+// Every part of the suite. `npm test` plays fewer random sequences than the samples campaign does (`HOLDFAST_CAMPAIGN`).
+
 import { storageConformance } from "@holdfast/testkit/storage-conformance";
 import { expect, test } from "vitest";
 import { openForWriting } from "../file/database.ts";
@@ -8,6 +10,7 @@ import { newFolder } from "../testing/folder.ts";
 storageConformance({
   name: "sqlite",
   follows: true,
+  sequences: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 100 : 300,
   open: () => open(`${newFolder()}/test.db`),
   reopen: async (storage) => {
     const { path } = storage as SqliteStorage;
