@@ -53,8 +53,7 @@ import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
-import { EXTERNAL_AGENT_NAMES } from "./external-agent-names.ts";
-import { externalAgentOf } from "./external-agents.ts";
+import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -208,6 +207,7 @@ class AgentTree {
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: LoadOptions["loadTasks"];
   #records: ReadonlyMap<string, AgentRecord> | undefined;
+  #externals: readonly string[] | undefined;
 
   constructor(
     places: AgentPlaces,
@@ -310,13 +310,15 @@ class AgentTree {
   /** The external agents among these names. An agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
     const { env } = this.#places;
-    return EXTERNAL_AGENT_NAMES.filter((name) => agents.includes(name) && this.#isExternal(name)).map(
-      (name) => externalAgentOf(name, { cwd: root, env }),
-    );
+    return [...new Set(agents)]
+      .filter((name) => this.#isExternal(name))
+      .map((name) => externalAgentOf(name, { cwd: root, env }));
   }
 
   #isExternal(name: string): boolean {
-    return EXTERNAL_AGENT_NAMES.some((one) => one === name) && this.#records?.has(name) !== true;
+    const { project, env } = this.#places;
+    this.#externals ??= externalNames({ cwd: project, env });
+    return this.#externals.includes(name) && this.#records?.has(name) !== true;
   }
 }
 
