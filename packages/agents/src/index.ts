@@ -102,6 +102,7 @@ export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks
 export { CODEX } from "./external-agents/codex/codex-agent.ts";
 export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.ts";
 export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
+export { profileAgent } from "./external-agents/profile-agent.ts";
 export { recordText } from "./external-agents/record-text.ts";
 export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
 export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
@@ -160,7 +161,14 @@ export { withMcpServers } from "./capabilities/session-servers.ts";
 export { McpServers } from "./mcp/mcp-servers.ts";
 export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
-export { findProfile, readProfiles, type ProfileFile } from "./agent-files/profiles.ts";
+export {
+  findProfile,
+  findProfileAgent,
+  readProfileAgents,
+  readProfiles,
+  type NamedProfile,
+  type ProfileFile,
+} from "./agent-files/profiles.ts";
 export { mcpPlace, readMcpFiles, type McpFile, type McpPlace } from "./agent-files/servers/mcp-files.ts";
 export { addMcpServer, checkServerName, removeMcpServer } from "./agent-files/servers/mcp-registry.ts";
 export { describeServer, type DescribedServer } from "./capabilities/describe-server.ts";

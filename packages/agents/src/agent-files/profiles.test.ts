@@ -59,13 +59,17 @@ test.each([
   ["allowedTools", "allowedTools: [shell]"],
   ["settings", "settings: {permissions: {allow: [Bash]}}"],
   ["mcpServers", "mcpServers: {s: {command: sh}}"],
+  ["a2a", "a2a: {url: 'https://agent.example'}"],
+  ["mcp", "mcp: {command: [sh], tool: t}"],
+  ["custom", "custom: {command: [sh], protocol: lines, resumes: true}"],
 ])("a profile of a trusted project that permits something is refused: %s", (field, text) => {
   write("project", "p.yaml", `model: m\n${text}\n`);
   trustFolder(places.trustFile, places.project);
   expect(() => findProfile("p", places)).toThrow("cannot be used");
   const [file] = readProfiles(places);
   expect(file).toMatchObject({ status: "refused", profile: null });
-  expect(file?.verdicts.find((one) => one.verdict === "refused")?.field).toBe(field);
+  const refused = file?.verdicts.filter(({ verdict }) => verdict === "refused").map((one) => one.field);
+  expect(refused).toContain(field);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 // Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
+// A profile with `a2a`, `mcp` or `custom` is an agent of its own (`findProfileAgent`).
 //
 //   profiles-1. A profile of a project counts only where the user trusts the project, and can only restrict. The fields that permit
 //       something or start a program are refused in it.
@@ -15,14 +16,21 @@ import { realPath, type AgentPlaces } from "./agent-places.ts";
 import type { AgentProfile, PermissionRule } from "./agent-record.ts";
 import { FieldReport, type FieldVerdict } from "./format/field-report.ts";
 import { FileProblem, readFrontMatter, readText } from "./format/front-matter.ts";
+import { isProgram, PROGRAM_FIELDS, whyNotBeside, type ProfileProgram } from "./profile-programs.ts";
 import { isTrusted } from "./trust/trusted-folders.ts";
+
+/** A profile as its file says it: for sessions of an external agent, or an agent of its own. */
+export interface NamedProfile extends AgentProfile, ProfileProgram {
+  /** Says what the agent is for, where the profile is an agent of its own. */
+  readonly description?: string | undefined;
+}
 
 export interface ProfileFile {
   readonly path: string;
   readonly scope: "project" | "user";
   readonly name: string;
   readonly status: "loaded" | "refused" | "untrusted";
-  readonly profile: AgentProfile | null;
+  readonly profile: NamedProfile | null;
   readonly problem: string | null;
   readonly verdicts: readonly FieldVerdict[];
 }
@@ -30,7 +38,7 @@ export interface ProfileFile {
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const RULE = /^([\w*-]+)(?:\(([^]+)\))?$/;
 /** profiles-1. */
-const OF_THE_USER = ["allowedTools", "settings", "mcpServers"];
+const OF_THE_USER = ["allowedTools", "settings", "mcpServers", ...Object.keys(PROGRAM_FIELDS)];
 const HARMLESS_MODES = ["default", "plan"];
 
 const text = z.string().trim().min(1).max(200);
@@ -41,6 +49,8 @@ const PROFILE = z.strictObject({
   allowedTools: z.array(z.string().regex(RULE, "expected TOOL or TOOL(PATTERN)")).max(200).optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
   mcpServers: z.record(z.string().regex(NAME), z.record(z.string(), z.unknown())).optional(),
+  description: text.optional(),
+  ...PROGRAM_FIELDS,
 });
 
 /** All profiles of the user and of the project, those of the user first. */
@@ -51,8 +61,34 @@ export function readProfiles(places: AgentPlaces): readonly ProfileFile[] {
   return [...own, ...(isHome ? [] : filesIn(join(project, ".holdfast", "profiles"), "project", places))];
 }
 
+/** The profiles of the user that are agents of their own, also those that cannot be used. */
+export function readProfileAgents(places: Pick<AgentPlaces, "home">): readonly ProfileFile[] {
+  const { home } = places;
+  if (home === undefined) return [];
+  const own = { project: home, home, env: {}, trustFile: "" };
+  return filesIn(join(home, ".holdfast", "profiles"), "user", own).filter(
+    ({ profile, verdicts }) =>
+      (profile !== null && isProgram(profile)) ||
+      verdicts.some(({ field }) => Object.keys(PROGRAM_FIELDS).includes(field.split(".")[0] ?? "")),
+  );
+}
+
+/** @throws HoldfastError as `findProfile`, also for a profile that is no agent of its own. */
+export function findProfileAgent(name: string, places: AgentPlaces): NamedProfile {
+  return usable(name, places);
+}
+
 /** @throws NotFoundError `file_not_found`, HoldfastError `config_invalid` or `policy_denied` */
-export function findProfile(name: string, places: AgentPlaces): AgentProfile {
+export function findProfile(name: string, places: AgentPlaces): NamedProfile {
+  const profile = usable(name, places);
+  if (!isProgram(profile)) return profile;
+  throw new HoldfastError("config_invalid", `the profile "${name}" is an agent of its own`, {
+    expected: "a profile without a2a, mcp and custom",
+    fix: `start a session of it: \`holdfast run ${name} "…"\``,
+  });
+}
+
+function usable(name: string, places: AgentPlaces): NamedProfile {
   const found = readProfiles(places).find((file) => file.name === name); // profiles-2.
   if (found === undefined)
     throw new NotFoundError("file_not_found", `there is no profile "${name}"`, {
@@ -74,7 +110,8 @@ export function findProfile(name: string, places: AgentPlaces): AgentProfile {
   throw new HoldfastError("config_invalid", `the profile "${name}" cannot be used: ${problem ?? ""}`, {
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
-    expected: "agent, model, permissionMode, allowedTools, settings and mcpServers, each once or not at all",
+    expected:
+      "agent, model, permissionMode, allowedTools, settings and mcpServers, each once or not at all; or one of a2a, mcp and custom, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }
@@ -127,9 +164,11 @@ function judged(
       file.scope === "project" &&
       (OF_THE_USER.includes(field) ||
         (field === "permissionMode" && !(typeof mode === "string" && HARMLESS_MODES.includes(mode))));
+    const beside = whyNotBeside(field, fields);
     if (issue !== undefined)
       report.add([field], "refused", issue.code === "unrecognized_keys" ? "not known" : issue.message);
     else if (widens) report.add([field], "refused", "only a profile in ~/.holdfast/profiles may permit this");
+    else if (beside !== undefined) report.add([field], "refused", beside);
     else report.add([field], "honoured");
   }
   const { verdicts } = report;

@@ -189,4 +189,6 @@ export interface ExternalAgentProtocol {
   traces?(session: Pick<ExternalTurn, "intent" | "boundId">): AgentTraces | undefined;
   /** Ends what an earlier process of ours has left running under this tag. */
   endLost(tag: string): Promise<void>;
+  /** Ends the work that a cancelled session has at another place, which outlives our processes. May be called twice. */
+  endRemote?(session: Pick<ExternalTurn, "intent" | "boundId">): Promise<void>;
 }

@@ -2,7 +2,7 @@
 // request. The rules are in `external-agent.ts`.
 
 import { realpathSync } from "node:fs";
-import { HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
+import { CancelledError, HoldfastError, type RetryPolicy, type TokenUsage } from "@holdfast/core";
 import type { Agent, AgentContext, TaskContext, TurnResult } from "@holdfast/runtime";
 
 import { modelPrices } from "../models/prices.ts";
@@ -60,6 +60,8 @@ export class ExternalAgentTurn {
   readonly #ctx: Context;
   readonly #state: ExternalState;
   readonly #parts: ExternalParts;
+  /** The entries of the program's present run. */
+  #entries: EventEntries | undefined;
 
   constructor(ctx: Context, state: ExternalState, parts: ExternalParts) {
     this.#ctx = ctx;
@@ -68,6 +70,29 @@ export class ExternalAgentTurn {
   }
 
   async take(): Promise<Turn> {
+    try {
+      return await this.#take();
+    } catch (error) {
+      if (CancelledError.is(error)) await this.#endRemote();
+      throw error;
+    }
+  }
+
+  /** The session is cancelled, and its work at another place with it. */
+  async #endRemote(): Promise<void> {
+    const { protocol } = this.#parts;
+    const { intent } = this.#state;
+    const boundId = this.#entries?.boundId ?? this.#state.boundId;
+    if (intent === null || protocol.endRemote === undefined || boundId === null) return;
+    const session = { intent, boundId };
+    await this.#ctx
+      .cleanup((ctx) => ctx.run("end_remote", () => protocol.endRemote?.(session)))
+      .catch((error: unknown) => {
+        if (!HoldfastError.is(error)) throw error; // The remote work may have ended.
+      });
+  }
+
+  async #take(): Promise<Turn> {
     const { intent, isWaiting, owner } = this.#state;
     if (intent === null) return this.#prepare();
     // external-agent-5.
@@ -139,6 +164,7 @@ export class ExternalAgentTurn {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),
     });
+    this.#entries = entries;
     const messages = new Messages(ctx, this.#parts.live);
     const work: Work = { intent, entries, messages, questions, calls };
     const ended = ctx

@@ -213,6 +213,24 @@ describe("permissions", () => {
       "new.txt: written, 4 bytes",
     ]);
   });
+
+  test("an agent that plans first starts no other agent before its plan is approved", async () => {
+    const delegate = { calls: [["delegate", { agent: "other", input: "x" }]] } as const;
+    const model = fakeModel((request, number) => {
+      if (request.system.includes("You help.")) return { text: "helped" };
+      if (number === 1) return { calls: [["propose_plan", { plan: "let other help" }]] };
+      return number > 2 ? { text: "Done." } : delegate;
+    });
+    const { handle } = await start({ planFirst: true }, model, {
+      agents: [{ ...RECORD, name: "other", prompt: "You help." }],
+    });
+    await handle.result();
+    expect(await results(handle.sessionId)).toEqual([
+      expect.stringContaining("delegate is not possible yet"),
+      "The plan was approved. Carry it out.",
+      "helped",
+    ]);
+  });
 });
 
 describe("tool calls", () => {

@@ -1,19 +1,39 @@
 // The names of the external agents (`externalAgentName`), apart from their code, which loads slowly.
 
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Io } from "../frame/command.ts";
 
 export const EXTERNAL_AGENT_NAMES = ["claude-code", "codex", "opencode", "gemini", "pi"] as const;
-
-export type ExternalAgentName = (typeof EXTERNAL_AGENT_NAMES)[number];
 
 /** Before the name, it stands for the file of the agent in a session. */
 export const EXTERNAL = "external:";
 
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
 /** The external agent that an argument of `run` names. A file of this name in the folder counts more. */
-export function externalAgentName(nameOrPath: string, cwd: string): ExternalAgentName | undefined {
+export function externalAgentName(
+  nameOrPath: string,
+  { cwd, env }: Pick<Io, "cwd" | "env">,
+): string | undefined {
   const isExact = nameOrPath.startsWith(EXTERNAL);
   const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
-  const found = EXTERNAL_AGENT_NAMES.find((one) => one === name);
-  return isExact || found === undefined || !existsSync(resolve(cwd, name)) ? found : undefined;
+  const isKnown = isIncluded(name) || isOfProfile(name, env["HOME"]);
+  return isKnown && (isExact || !existsSync(resolve(cwd, name))) ? name : undefined;
+}
+
+export function isIncluded(name: string): name is (typeof EXTERNAL_AGENT_NAMES)[number] {
+  return EXTERNAL_AGENT_NAMES.some((one) => one === name);
+}
+
+/** A look at the file alone. Its content is checked when the agent is made. */
+function isOfProfile(name: string, home: string | undefined): boolean {
+  if (home === undefined || !NAME.test(name)) return false;
+  try {
+    return /^(a2a|mcp|custom)[ \t]*:/m.test(
+      readFileSync(join(home, ".holdfast", "profiles", `${name}.yaml`), "utf8"),
+    );
+  } catch {
+    return false; // There is none that can be read.
+  }
 }

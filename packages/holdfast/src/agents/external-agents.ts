@@ -8,8 +8,11 @@ import {
   CODEX,
   externalAgent,
   findProfile,
+  findProfileAgent,
   LineAgent,
   PI,
+  profileAgent,
+  readProfileAgents,
   takeProfile,
   type AgentPlaces,
   type ExternalAgentProtocol,
@@ -18,12 +21,12 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
-import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
+import { EXTERNAL_AGENT_NAMES, isIncluded } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
 /** The permission modes besides those of every program, which has `default`. */
-const MODES: Readonly<Partial<Record<ExternalAgentName, readonly [string, ...string[]]>>> = {
+const MODES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   "claude-code": ["default", "acceptEdits", "plan"],
   codex: ["default", "acceptEdits", "plan"],
   pi: ["default", "acceptEdits"],
@@ -38,17 +41,13 @@ const known = new Map<string, Agent>();
  * @param isContinued the session has begun, and checks the program itself.
  * @throws HoldfastError when the program is missing or too old.
  */
-export async function loadExternalAgent(
-  name: ExternalAgentName,
-  io: AgentSearch,
-  isContinued: boolean,
-): Promise<Agent> {
+export async function loadExternalAgent(name: string, io: AgentSearch, isContinued: boolean): Promise<Agent> {
   if (!isContinued) await protocolOf(name, io).find();
   return externalAgentOf(name, io);
 }
 
 /** The agent of an external program. Its sessions look for the program, and work in the current folder or in that of their parent. */
-export function externalAgentOf(name: ExternalAgentName, io: AgentSearch): Agent {
+export function externalAgentOf(name: string, io: AgentSearch): Agent {
   const protocol = protocolOf(name, io);
   const key = `${name} ${io.cwd} ${io.servesOthers === true}`;
   const places = agentPlaces(io);
@@ -71,12 +70,11 @@ export function externalAgentOf(name: ExternalAgentName, io: AgentSearch): Agent
 
 /** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
 export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
-  const name = EXTERNAL_AGENT_NAMES.find((one) => one === agent)!;
   const places = agentPlaces(io);
-  takeProfile(findProfile(profile, places), protocolOf(name, io), modesOf(name), mirrorsOf(places));
+  takeProfile(findProfile(profile, places), protocolOf(agent, io), modesOf(agent), mirrorsOf(places));
 }
 
-function modesOf(name: ExternalAgentName): readonly [string, ...string[]] {
+function modesOf(name: string): readonly [string, ...string[]] {
   return MODES[name] ?? ["default"];
 }
 
@@ -95,12 +93,18 @@ export interface ExternalProgram {
 
 /** The programs that Holdfast can run as agents, whether they are there, and their abilities. */
 export function findExternalPrograms(io: Pick<Io, "cwd" | "env">): Promise<readonly ExternalProgram[]> {
-  return Promise.all(EXTERNAL_AGENT_NAMES.map((name) => findProgram(protocolOf(name, io))));
+  return Promise.all(externalNames(io).map((name) => findProgram(name, io)));
 }
 
-async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalProgram> {
-  const { name } = protocol;
+/** The agents that profiles of the user describe, and the programs that Holdfast knows. */
+export function externalNames(io: Pick<Io, "cwd" | "env">): readonly string[] {
+  const own = readProfileAgents(agentPlaces(io)).map(({ name }) => name);
+  return [...own.filter((name) => !isIncluded(name)), ...EXTERNAL_AGENT_NAMES];
+}
+
+async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<ExternalProgram> {
   try {
+    const protocol = protocolOf(name, io);
     const { version } = await protocol.find();
     const { resume, steer, usage } = protocol.capabilities();
     const abilities = [
@@ -112,14 +116,16 @@ async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalPro
   } catch (error) {
     if (!HoldfastError.is(error)) throw error;
     const { code, message, got, fix } = error;
-    if (code === "program_missing") return { name, status: "missing", found: `${name} is not installed` };
+    if (code === "program_missing" && isIncluded(name))
+      return { name, status: "missing", found: `${name} is not installed` };
     const found = got === undefined ? message : `${message}: ${got}`;
     return { name, status: "refused", found, ...(fix === undefined ? {} : { fix }) };
   }
 }
 
-function protocolOf(name: ExternalAgentName, { cwd, env }: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
-  const place = { environment: env, folder: cwd };
+function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
+  const place = { environment: io.env, folder: io.cwd };
+  if (!isIncluded(name)) return profileAgent(findProfileAgent(name, agentPlaces(io)), place);
   const lines = [CODEX, PI].find((one) => one.name === name);
   if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
   const facts = ACP_AGENTS.find((one) => one.name === name);

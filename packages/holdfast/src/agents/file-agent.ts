@@ -55,8 +55,7 @@ import { environmentsBeside } from "../environments/given-environment.ts";
 
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
-import { EXTERNAL_AGENT_NAMES } from "./external-agent-names.ts";
-import { externalAgentOf } from "./external-agents.ts";
+import { externalAgentOf, externalNames } from "./external-agents.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -221,6 +220,7 @@ class AgentTree {
   readonly #resumesAtReset: boolean;
   readonly #loadTasks: LoadOptions["loadTasks"];
   #records: ReadonlyMap<string, AgentRecord> | undefined;
+  #externals: readonly string[] | undefined;
 
   constructor(
     places: AgentPlaces,
@@ -323,13 +323,15 @@ class AgentTree {
   /** The external agents among these names. An agent file of the same name counts more. */
   externalsOf(agents: readonly string[], root: string): readonly Agent[] {
     const { env, servesOthers = false } = this.#places;
-    return EXTERNAL_AGENT_NAMES.filter((name) => agents.includes(name) && this.#isExternal(name)).map(
-      (name) => externalAgentOf(name, { cwd: root, env, servesOthers }),
-    );
+    return [...new Set(agents)]
+      .filter((name) => this.#isExternal(name))
+      .map((name) => externalAgentOf(name, { cwd: root, env, servesOthers }));
   }
 
   #isExternal(name: string): boolean {
-    return EXTERNAL_AGENT_NAMES.some((one) => one === name) && this.#records?.has(name) !== true;
+    const { project, env } = this.#places;
+    this.#externals ??= externalNames({ cwd: project, env });
+    return this.#externals.includes(name) && this.#records?.has(name) !== true;
   }
 }
 
@@ -367,7 +369,24 @@ async function makeAgent(
     ...tree.overrides,
   };
   const ownTools = await tree.taskToolsOf(record);
+  checkTaskNames(record, ownTools);
   return loop.agent(named, children, { hookAgents, ownTools, ...(version === undefined ? {} : { version }) });
+}
+
+/** A name that stands in `when` or `effects` means a task of the files in `tasks`. */
+function checkTaskNames({ when, effects, tasks, source }: AgentRecord, tools: readonly Tool[]): void {
+  const known = tools.map(({ offered }) => offered.name);
+  const waits = Object.entries(when).flatMap(([tool, { after }]) => [tool, ...after]);
+  const missing = [...waits, ...Object.keys(effects)].find(
+    (name) => name.startsWith("task__") && !known.includes(name),
+  );
+  if (missing === undefined) return;
+  throw new HoldfastError("agent_invalid", `the agent file names ${missing}, and no such task is its tool`, {
+    at: source.path,
+    got: tasks.length === 0 ? "no `tasks`" : `the tasks of ${tasks.join(", ")}: ${known.join(", ")}`,
+    expected: "task__NAME of a task that a file of `tasks` exports",
+    fix: "correct the name in `when` or `effects`, or add the file to `tasks`",
+  });
 }
 
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */

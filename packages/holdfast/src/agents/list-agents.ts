@@ -8,6 +8,7 @@ import {
   findAgentFiles,
   listAgents,
   pushScriptsOf,
+  readProfileAgents,
   readProjectInstructions,
   trustFolder,
   type AgentRecord,
@@ -23,13 +24,26 @@ import { agentPlaces, shownPath } from "./agent-places.ts";
 const DESCRIPTION_CHARS = 60;
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
-  const listed = listAgents(agentPlaces(io, { trustsProject: args.has("trust") }));
+  const places = agentPlaces(io, { trustsProject: args.has("trust") });
+  const listed = [
+    ...listAgents(places).map(({ record, ...agent }) => ({
+      ...agent,
+      description: record?.description ?? null,
+    })),
+    ...readProfileAgents(places).map(({ profile, problem, ...file }) => ({
+      ...file,
+      dialect: "external",
+      others: [],
+      problem: problem === null ? null : { message: problem },
+      description: profile?.description ?? null,
+    })),
+  ];
   const rows = listed.map((agent) => [
     plainLine(agent.name, 40),
     agent.status,
     agent.dialect,
     shownPath(agent.path, io),
-    plainLine(agent.record?.description ?? reasonOf(agent, io), DESCRIPTION_CHARS, io.results.symbols.cut),
+    plainLine(agent.description ?? reasonOf(agent, io), DESCRIPTION_CHARS, io.results.symbols.cut),
   ]);
   const lines = table([["NAME", "STATUS", "FORMAT", "FILE", ""], ...rows]);
   const text =
@@ -37,14 +51,14 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       ? "no agent files: `holdfast agents new NAME` writes one"
       : lines.map((line) => cutTo(line, io.results.columns, io.results.symbols.cut)).join("\n");
   io.show(
-    listed.map(({ name, status, dialect, scope, path, others, record }) => ({
+    listed.map(({ name, status, dialect, scope, path, others, description }) => ({
       name,
       status,
       dialect,
       scope,
       path,
       others,
-      description: record?.description ?? null,
+      description,
     })),
     text,
   );
@@ -56,7 +70,18 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
   return 0;
 }
 
-function reasonOf({ status, problem, verdicts, others }: ListedAgent, io: Io): string {
+function reasonOf(
+  {
+    status,
+    problem,
+    verdicts,
+    others,
+  }: Pick<ListedAgent, "verdicts" | "others"> & {
+    readonly status: string;
+    readonly problem: { readonly message: string } | null;
+  },
+  io: Io,
+): string {
   if (status === "hidden" || status === "doubled")
     return `also in ${others.map((path) => shownPath(path, io)).join(", ")}`;
   if (problem !== null) return problem.message;

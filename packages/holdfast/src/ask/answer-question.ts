@@ -4,6 +4,7 @@ import { encodeJson, HoldfastError, UsageError, type Session, type StorageReader
 import type { Arguments, Io } from "../frame/command.ts";
 import { CommandError } from "../frame/command-error.ts";
 import { answerCommands, openQuestions, statusText, type QuestionWait } from "../view/describe-session.ts";
+import { questionRecords } from "../inbox/read-inbox.ts";
 import { JournalTail } from "../view/journal-events.ts";
 import { plainLine } from "../frame/plain-text.ts";
 import { sendSignal, type PendingSignals } from "./send-signal.ts";
@@ -15,6 +16,8 @@ export interface Answering {
   readonly payload: unknown;
   /** Whether it is yes or no, which only some questions ask for. */
   readonly isApproval: boolean;
+  /** Whether it has another input for a call, which only some questions take. */
+  readonly hasInput?: boolean;
   /** "approved": stands before the question. */
   readonly said: string;
   /** The oldest open one by default. */
@@ -24,7 +27,7 @@ export interface Answering {
 export async function answerQuestion(
   args: Arguments,
   io: Io,
-  { id, payload, isApproval, said, question }: Answering,
+  { id, payload, isApproval, hasInput = false, said, question }: Answering,
 ): Promise<number> {
   return sendSignal(args, io, {
     id,
@@ -32,6 +35,7 @@ export async function answerQuestion(
       const found = findQuestion(session, pending, question);
       if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
       if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
+      if (hasInput && !(await takesInput(session, found, reader))) throw takesNoInput(session, found, io);
       const { name, prompt } = found;
       const repeated = `the question already has an answer, which is kept: ${plainLine(prompt, TEXT_CHARS)}`;
       return {
@@ -51,6 +55,23 @@ export async function answerQuestion(
         },
       };
     },
+  });
+}
+
+/** Whether the question is for a call whose input can be changed. */
+async function takesInput(session: Session, found: QuestionWait, reader: StorageReader): Promise<boolean> {
+  const asked = (await questionRecords(session, [found], reader)).get(found.id);
+  const details = asked?.question.details;
+  return (
+    typeof details === "object" && details !== null && "takesInput" in details && details.takesInput === true
+  );
+}
+
+function takesNoInput({ sessionId }: Session, { prompt }: QuestionWait, io: Io): UsageError {
+  return new UsageError(`the question takes no input for a call: ${plainLine(prompt, TEXT_CHARS)}`, {
+    got: "--input",
+    expected: "a question with `takesInput`, which is for a call of Claude Code",
+    fix: `answer without it: ${io.call(`approve ${sessionId}`)}, or ${io.call(`approve ${sessionId} --no --reason "…"`)} with the input that you want`,
   });
 }
 

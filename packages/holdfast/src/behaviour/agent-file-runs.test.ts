@@ -167,6 +167,22 @@ test("tasks of the project are tools of an agent file once the project is truste
   expect(stdout).toBe("hello Ada\n");
 });
 
+test.each([
+  ["when", "when: { shell: { after: [task__gret] } }"],
+  ["effects", "effects: { task__gret: read }"],
+])("a task that no file of the agent exports is refused where %s names it", async (_, text) => {
+  write("clerk", `holdfast:\n  tasks: [tasks.ts]\n  ${text}\n`);
+  writeFileSync(
+    project.path("tasks.ts"),
+    'import { defineTask } from "holdfast";\nexport const greet = defineTask({ name: "greet", run: () => "hello" });\n',
+  );
+  await run("agents", "trust");
+  const { code, stderr } = await run("run", ".holdfast/agents/clerk.md", "Greet.");
+  expect(code).toBe(3);
+  expect(stderr).toContain("names task__gret, and no such task is its tool");
+  expect(stderr).toContain("task__greet");
+});
+
 test("AGENTS.md reaches the model once the project is trusted, and is reported until then", async () => {
   write("reader", "tools: Read\n");
   writeFileSync(project.path("AGENTS.md"), "Answer in French.\n");

@@ -74,6 +74,10 @@ export default externalAgent(tool, { folder, permissionModes: ["default"] });
   );
   const running = project.startHere(["run", "tool.ts", "ask:a.txt", "--session", "s"]);
   await running.says("May I write?");
+  // The question is for no call whose input a person could change.
+  const withInput = await run("approve", "s", "--input", "{}");
+  expect(withInput.code).toBe(2);
+  expect(withInput.stderr).toContain("takes no input for a call: May I write?");
   expect((await run("approve", "s")).code).toBe(0);
   const { code, stdout, stderr } = await running.finished;
   expect(code, stderr).toBe(0);

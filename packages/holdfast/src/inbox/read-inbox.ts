@@ -84,7 +84,7 @@ interface Asked {
 }
 
 /** The questions as they were asked. They stand behind the last checkpoint, which withdraws earlier ones. */
-async function questionRecords(
+export async function questionRecords(
   { sessionId, checkpointSeq = 0, nextSeq }: Session,
   open: readonly QuestionWait[],
   reader: StorageReader,

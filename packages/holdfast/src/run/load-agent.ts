@@ -61,7 +61,7 @@ export async function loadAgent(
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
-  const external = externalAgentName(path, cwd);
+  const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
     const agent = await loadExternalAgent(external, { cwd, env, servesOthers }, name !== undefined);
@@ -114,7 +114,7 @@ function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
 export async function loadAgents(path: string, options: LoadOptions): Promise<readonly Agent[]> {
   const { cwd, onSlow } = options;
-  if (externalAgentName(path, cwd) !== undefined) return [(await loadAgent(path, options)).agent];
+  if (externalAgentName(path, options) !== undefined) return [(await loadAgent(path, options)).agent];
   const fileAgent = await asFileAgent(path, options);
   if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);

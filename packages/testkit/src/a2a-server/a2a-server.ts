@@ -16,6 +16,8 @@ export interface A2aServer {
   readonly url: string;
   /** The texts of all messages, in order. */
   readonly messages: readonly string[];
+  /** The states of all tasks, in the order of their messages. */
+  states(): readonly string[];
   /** Completes every task at work. */
   complete(text: string): void;
   close(): Promise<void>;
@@ -94,6 +96,7 @@ export async function startA2aServer(token: string): Promise<A2aServer> {
   return {
     url,
     messages,
+    states: () => [...tasks.values()].map(({ state }) => state),
     complete(text) {
       for (const task of tasks.values())
         if (task.state === "TASK_STATE_WORKING") Object.assign(task, { state: "TASK_STATE_COMPLETED", text });

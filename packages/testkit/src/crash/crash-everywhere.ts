@@ -290,10 +290,10 @@ class Run<Input, Output> {
     for (let life = 1; ; life++) {
       const storage = this.#faulty(inner, life);
       const queue = await this.#composition.queue?.(inner, tasksOf(this.#scenario.agent as Agent));
-      const runtime = createRuntime({
+      const runtime: Runtime = createRuntime({
         storage,
         ...(queue === undefined ? {} : { queue: queue.executor }),
-        tasks: this.#countingExecutor(storage, life),
+        tasks: this.#countingExecutor(storage, life, (...asked) => runtime.signal(...asked)),
         owner: `incarnation ${life}`, // Given, so that the runtime's first draw is the seed of the session.
         random: incarnationRandom(life),
         signals: this.#sources(),
@@ -314,14 +314,13 @@ class Run<Input, Output> {
       else await Promise.race([runtime.close(), dies]);
       await queue?.close();
       await inner.close();
-      const { commits, starts, ends } = { commits: this.#commits, starts: this.#starts, ends: this.#ends };
       return {
         snapshot,
         hung: typeof settled === "string",
         unfinished,
-        commits,
-        starts,
-        ends,
+        commits: this.#commits,
+        starts: this.#starts,
+        ends: this.#ends,
         violations: this.#violations,
       };
     }
@@ -517,10 +516,11 @@ class Run<Input, Output> {
     }
   }
 
-  #countingExecutor(storage: FaultyStorage, life: number): TaskExecutor {
+  #countingExecutor(storage: FaultyStorage, life: number, signal: Runtime["signal"]): TaskExecutor {
     const local = new LocalTaskExecutor({
       tasks: this.#composition.queue === undefined ? tasksOf(this.#scenario.agent as Agent) : [],
       clock: systemClock,
+      signal,
     });
     const dies = (kind: CrashKind, number: number): boolean =>
       life === 1 && this.#point?.kind === kind && this.#point.number === number;

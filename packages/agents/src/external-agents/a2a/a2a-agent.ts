@@ -5,10 +5,10 @@
 //   a2a-agent-2. A question of the agent (`INPUT_REQUIRED`) is a durable question of the session, and its answer continues the same task.
 //   a2a-agent-3. The id of a message is made of the session and the text. A server that knows ids takes a repeated message once.
 //   a2a-agent-4. The key is sent to the origin of the card alone, over HTTPS or loopback. No redirect is followed.
-//   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer.
+//   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer. A cancelled session also cancels that one.
 
 import { createHash, randomUUID } from "node:crypto";
-import { HoldfastError } from "@holdfast/core";
+import { HoldfastError, toError } from "@holdfast/core";
 import { addressKind, Redactor } from "@holdfast/runtime/internal";
 
 import type {
@@ -34,6 +34,7 @@ export interface A2aAgentOptions {
 }
 
 const QUESTION_CHARS = 8_000;
+const CARD_MS = 10_000;
 
 export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
   const { name, url, token, pollMs = 1_000 } = options;
@@ -52,14 +53,33 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
     capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
     find: async () => {
       checkAddress(name, url);
-      const { version } = await new A2aClient({ url, token }).card();
-      return { program: url, version };
+      try {
+        const { version } = await new A2aClient({ url, token }).card(AbortSignal.timeout(CARD_MS));
+        return { program: url, version };
+      } catch (error) {
+        throw new HoldfastError("unavailable", `the remote agent ${name} cannot be reached`, {
+          at: url,
+          got: redactor.text(reasonOf(toError(error))),
+          expected: "its card at /.well-known/agent-card.json",
+          fix: "check the address, the token, and that the agent runs",
+          cause: error,
+        });
+      }
     },
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
     resume: (turn) => Promise.resolve(turn.boundId === null ? unknownSession() : begin(turn)),
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),
     endLost: () => Promise.resolve(), // a2a-agent-1.
+    endRemote: async ({ boundId }) => {
+      const { kind, id } = readBound(boundId ?? "");
+      if (kind === "task") await new A2aClient({ url, token }).cancel(id); // a2a-agent-5.
+    },
   };
+}
+
+/** `fetch` says why in the cause. */
+function reasonOf({ message, cause }: Error): string {
+  return cause instanceof Error && cause.message !== "" ? `${message}: ${cause.message}` : message;
 }
 
 /** a2a-agent-4. */
@@ -147,7 +167,7 @@ async function findTask(
   boundId: string | null,
 ): Promise<{ readonly task: A2aTask } | { readonly ids: Ids } | undefined> {
   if (boundId === null) return { ids: {} };
-  const [, kind = "task", id = boundId] = /^(task|done|context):(.*)$/s.exec(boundId) ?? [];
+  const { kind, id } = readBound(boundId);
   if (kind === "context") return { ids: { contextId: id } };
   try {
     const task = await client.task(id);
@@ -158,6 +178,11 @@ async function findTask(
     if (error instanceof TaskUnknownError) return undefined;
     throw error;
   }
+}
+
+function readBound(boundId: string): { readonly kind: string; readonly id: string } {
+  const [, kind = "task", id = boundId] = /^(task|done|context):(.*)$/s.exec(boundId) ?? [];
+  return { kind, id };
 }
 
 /** a2a-agent-3. */

@@ -104,7 +104,7 @@ export class A2aClient {
       await delay(pollMs, undefined, { signal: this.#signal });
       return await this.task(id);
     } catch (error) {
-      if (this.#signal?.aborted === true) await this.#cancel(id);
+      if (this.#signal?.aborted === true) await this.cancel(id).catch(() => {}); // It may have ended.
       throw error;
     }
   }
@@ -118,9 +118,9 @@ export class A2aClient {
     return late.signal;
   }
 
-  async #cancel(id: string): Promise<void> {
-    const unhurried = AbortSignal.timeout(LIMITS.cancelMs);
-    await this.#call("CancelTask", { id }, unhurried).catch(() => {}); // It may have ended.
+  /** Also after an abort. @throws where the task has ended, or is not known. */
+  async cancel(id: string): Promise<void> {
+    await this.#call("CancelTask", { id }, AbortSignal.timeout(LIMITS.cancelMs));
   }
 
   async #call(method: string, params: Fields, signal?: AbortSignal): Promise<Fields> {

@@ -3,12 +3,14 @@
 //
 //   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
 //       never over a file that is there.
+//   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
+//       No link leads a copy out of that folder. The name of a copy is that of no other file.
 //   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
-import { readdir, readFile, rm, stat } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { readdir, readFile, realpath, rm, stat } from "node:fs/promises";
+import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
 import { parseStatus } from "../../tasks/git.ts";
@@ -32,6 +34,8 @@ const MIRROR_BYTES_MAX = 32 * 1024 * 1024;
 const HASHED_BYTES_MAX = 4 * 1024 * 1024;
 const MIRROR_DAYS = 180;
 const UNCOMMITTED_MAX = 500;
+/** The id that a session gets from us. */
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 /** Codex sorts its sessions by year, month and day. */
 const DEPTH_MAX = 4;
 
@@ -56,7 +60,7 @@ export async function takeReceipt(
   const path = traces && (await findSessionFile(traces, last?.sessionFile?.path));
   if (last === null && mirrors !== undefined) await prune(mirrors);
   const [sessionFile, workspace, program] = await Promise.all([
-    path === undefined ? null : mirrored(path, mirrors && join(mirrors, intent.agentSessionId)),
+    path === undefined ? null : mirrored(path, mirrorOf(mirrors, intent)),
     readWorkspace(intent.folder),
     readProgram(protocol, intent, last?.program ?? null),
   ]);
@@ -78,7 +82,7 @@ export async function checkReceipt(
   const { intent } = session;
   const traces = protocol.traces?.(session);
   const { sessionFile } = receipt;
-  const mirror = mirrors && join(mirrors, intent.agentSessionId);
+  const mirror = mirrorOf(mirrors, intent);
   const putBack =
     traces && sessionFile && mirror ? await restoreFile(traces, sessionFile, mirror) : undefined;
   const path = traces && (await findSessionFile(traces, sessionFile?.path));
@@ -106,8 +110,8 @@ async function prune(mirrors: string): Promise<void> {
 }
 
 async function findSessionFile(traces: AgentTraces, known: string | undefined): Promise<string | undefined> {
-  if (known !== undefined && existsSync(known)) return known;
   const { folder, ending } = traces.sessions;
+  if (known !== undefined && isOfSession(traces, known) && existsSync(known)) return known;
   return findBelow(folder, ending, DEPTH_MAX);
 }
 
@@ -122,6 +126,17 @@ async function findBelow(folder: string, ending: string, depth: number): Promise
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** read-receipt-3. */
+function isOfSession({ sessions: { folder, ending } }: AgentTraces, path: string): boolean {
+  const inside = relative(folder, path);
+  return inside !== "" && inside.split(sep)[0] !== ".." && !isAbsolute(inside) && path.endsWith(ending);
+}
+
+/** read-receipt-3. */
+function mirrorOf(mirrors: string | undefined, { agentSessionId }: ExternalIntent): string | undefined {
+  return mirrors === undefined || !UUID.test(agentSessionId) ? undefined : join(mirrors, agentSessionId);
 }
 
 /** read-receipt-1. */
@@ -157,8 +172,8 @@ async function restoreFile(
 ): Promise<string | undefined> {
   if (!isMirrored || (await findSessionFile(traces, path)) !== undefined) return undefined;
   // The program's folder may be another one than at the time of the receipt.
-  const inside = relative(traces.sessions.folder, path);
-  if (inside === "" || inside.split(sep)[0] === "..") return undefined;
+  if (!isOfSession(traces, path) || !(await isWithoutLinks(traces.sessions.folder, dirname(path))))
+    return undefined;
   const content = await readFile(mirror).catch(() => undefined);
   if (content === undefined || sha256(content) !== wanted) return undefined;
   try {
@@ -168,6 +183,17 @@ async function restoreFile(
   } catch {
     return undefined;
   }
+}
+
+/** Whether no link leads from the outer folder to another place than the inner one, as far as folders are there. */
+async function isWithoutLinks(outer: string, inner: string): Promise<boolean> {
+  const there = await realpath(outer).catch(() => undefined);
+  if (there === undefined) return true;
+  for (let folder = inner; folder.startsWith(outer); folder = dirname(folder)) {
+    const real = await realpath(folder).catch(() => undefined);
+    if (real !== undefined) return real === join(there, relative(outer, folder));
+  }
+  return true;
 }
 
 /** The hash of the first bytes of a file, or of all of it. */

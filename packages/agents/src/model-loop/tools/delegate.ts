@@ -57,6 +57,7 @@ export function delegate(agents: readonly Delegate[], finish: FinishChild | unde
       input: z.unknown().describe("What it is to do: a text, or what its input schema asks for"),
     }),
     isReading: true,
+    startsWork: true,
     subject: ({ agent }) => agent,
     run: async (ctx, { agent: name, input }, facts) => {
       const found = agents.find((one) => one.agent.name === name);

@@ -39,6 +39,8 @@ export interface Tool {
   readonly offered: ModelTool;
   /** The tool changes nothing. Calls of such tools are allowed by default, and run beside each other. */
   readonly isReading: boolean;
+  /** The tool starts work that may change something. Before an approved plan it is refused. */
+  readonly startsWork?: boolean;
   /** How a pattern of a permission rule is compared with the subject. */
   readonly subjectKind: "command" | "path" | "text";
   /** The task that the tool schedules, where it is no task of the loop or of a capability. */
@@ -61,6 +63,7 @@ interface ToolDefinition<Schema extends z.ZodObject> {
   readonly description: string;
   readonly input: Schema;
   readonly isReading: boolean;
+  readonly startsWork?: boolean;
   readonly subjectKind?: Tool["subjectKind"];
   readonly subject?: (input: z.output<Schema>) => string;
   /** Schedules in the same turn of the event loop in which it is called, and waits for the result. */
@@ -74,12 +77,22 @@ interface ToolDefinition<Schema extends z.ZodObject> {
 
 /** Makes a tool. A task that fails becomes a result that the model reads; a cancel or a fault is thrown. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
-  const { name, description, input, isReading, subject, subjectKind = "text", run } = definition;
+  const {
+    name,
+    description,
+    input,
+    isReading,
+    startsWork = false,
+    subject,
+    subjectKind = "text",
+    run,
+  } = definition;
   // The model does not choose the workspace: what it says of it is an unknown argument.
   const offeredSchema = "workspace" in input.shape ? input.omit({ workspace: true }) : input;
   return {
     offered: offer(name, description, offeredSchema),
     isReading,
+    startsWork,
     subjectKind,
     prepare: (given) => {
       const parsed = parseArguments(name, offeredSchema, given) as z.output<Schema>;

@@ -101,7 +101,8 @@ export class ToolCalls {
     call: ModelToolCall,
     isAskedByHook: boolean,
   ): Promise<string | undefined> {
-    if (this.#agent.planFirst && this.#draft.state.plan === null && !tool.isReading)
+    const changes = !tool.isReading || tool.startsWork === true;
+    if (this.#agent.planFirst && this.#draft.state.plan === null && changes)
       return `${call.name} is not possible yet: call propose_plan, and wait until the plan is approved.`;
     const notYet = whyNotYet(call.name, this.#agent, this.#draft.state.succeeded);
     if (notYet !== undefined) return notYet;

@@ -56,6 +56,7 @@ export const approve: Command = {
       id,
       payload: approval,
       isApproval: true,
+      hasInput: given !== undefined,
       said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
     });
   },

@@ -1,0 +1,66 @@
+// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, or a program.
+//
+//   profile-programs-1. A profile has at most one of them, and then no field that belongs to the program of another agent.
+
+import { z } from "zod";
+
+const text = z.string().trim().min(1).max(1_000);
+const variable = z.string().regex(/^[A-Za-z_]\w{0,127}$/, "expected the name of a variable");
+const command = z.tuple([text], text);
+const variables = z.array(variable).max(50).optional();
+
+/** The fields, by their names in the file. */
+export const PROGRAM_FIELDS = {
+  a2a: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }),
+      /** The variable that holds the bearer token. */
+      tokenVariable: variable.optional(),
+    })
+    .optional(),
+  mcp: z
+    .strictObject({
+      command,
+      tool: text,
+      prompt: text.optional(),
+      arguments: z.record(z.string(), z.unknown()).optional(),
+      reply: z.strictObject({ tool: text, argument: text, field: text }).optional(),
+      variables,
+      keys: variables,
+    })
+    .optional(),
+  custom: z
+    .strictObject({
+      command,
+      protocol: z.enum(["acp", "lines"]),
+      resumes: z.boolean(),
+      variables,
+      keys: variables,
+    })
+    .optional(),
+};
+
+export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
+
+/** profile-programs-1. The fields that stand beside them. */
+const BESIDE = ["description", ...Object.keys(PROGRAM_FIELDS)];
+
+/** Whether the fields of a profile make it an agent of its own. */
+export function isProgram(fields: object): boolean {
+  return programsOf(fields).length > 0;
+}
+
+/** profile-programs-1. @returns why a field cannot stand in a profile that is an agent of its own. */
+export function whyNotBeside(field: string, fields: Readonly<Record<string, unknown>>): string | undefined {
+  if (!isProgram(fields))
+    return field === "description" ? "only for a profile with a2a, mcp or custom" : undefined;
+  if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
+  const [first] = programsOf(fields);
+  return field === "description" || field === first ? undefined : `not beside ${first}`;
+}
+
+function programsOf(fields: object): readonly string[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    Object.hasOwn(PROGRAM_FIELDS, name) && value !== undefined ? [name] : [],
+  );
+}
