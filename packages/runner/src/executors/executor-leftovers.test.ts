@@ -1,14 +1,17 @@
 // P1, P6: what runs of executors leave on the machine, and in the process that supervises them. The orphans campaign makes more runs.
 
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openWorld, type World } from "../testing/executor-world.ts";
 
-const WAIT = { timeout: 20_000, interval: 20 };
-/** Runs of each kind: those that end, and those that are cancelled. */
-const RUNS = Number(process.env["HOLDFAST_RUNS"] ?? 4) / 2;
+const WAIT = { timeout: 30_000, interval: 20 };
+/** Counted runs; the even ones fail, and the odd ones are cancelled. */
+const RUNS = Number(process.env["HOLDFAST_RUNS"] ?? 8);
+/** Runs at a time. Each run has processes and sessions of its own. */
+const WIDTH = 8;
 const LOOKS_MAX = 500;
 
 let world: World;
@@ -18,29 +21,36 @@ afterEach(() => world.close());
 // The counts come from /proc, which only Linux has.
 test.runIf(process.platform === "linux")(
   "P1, P6: runs that fail or are cancelled leave no process, descriptor, timer, listener or zombie behind",
-  { timeout: 60_000 + RUNS * 10_000 },
+  { timeout: 60_000 + RUNS * 5_000 },
   async () => {
     const script = `test "$1" = --schema && exit 1
       setsid sleep 1000 > /dev/null 2>&1 &
-      case "$(cat)" in *stay*) exec sleep 1000;; esac
+      read -r input
+      case "$input" in *stay-*) name=\${input#*stay-}; : > "ready-\${name%%.*}"; exec sleep 1000;; esac
       exit 3`;
     const others = childrenOf(process.pid).length; // Tests that ran before in this worker may have left one for later tests.
     const { runtime, agent, host } = world.open(await world.shell(script));
-    const runs = async (): Promise<void> => {
-      for (let run = 0; run < RUNS; run++) {
-        await expect((await runtime.start(agent, "end")).result()).rejects.toThrow("code 3");
-        const stays = await runtime.start(agent, "stay");
-        await vi.waitUntil(() => childrenOf(process.pid).length > others, WAIT);
-        await stays.cancel({ hard: true });
-        expect((await stays.settled()).status).toBe("cancelled");
+    const run = async (name: string): Promise<void> => {
+      const isCancelled = Number(name) % 2 === 1;
+      const handle = await runtime.start(agent, isCancelled ? `stay-${name}.` : "end");
+      if (!isCancelled) return expect(handle.result()).rejects.toThrow("code 3");
+      await vi.waitUntil(() => existsSync(join(world.folder, `ready-${name}`)), WAIT);
+      await handle.cancel({ hard: true });
+      expect((await handle.settled()).status).toBe("cancelled");
+    };
+    const runs = async (count: number): Promise<void> => {
+      for (let first = 0; first < count; first += WIDTH) {
+        const names = Array.from({ length: Math.min(WIDTH, count - first) }, (_, n) => String(first + n));
+        await Promise.all(names.map(run));
         await vi.waitUntil(() => childrenOf(process.pid).length === others, WAIT);
+        expect(workingIn(world.folder)).toEqual([]);
+        for (const name of names) rmSync(join(world.folder, `ready-${name}`), { force: true });
       }
     };
-    await runs(); // The first runs open what is kept on purpose, as the pool of threads.
+    await runs(WIDTH); // The first runs open what is kept on purpose, as the pool of threads.
     const before = await heldAtRest();
-    await runs();
+    await runs(RUNS);
     expect(await heldAtRest()).toEqual(before);
-    expect(workingIn(world.folder)).toEqual([]);
     await host.close();
     await runtime.close();
   },

@@ -5,9 +5,10 @@
 // Leaky: a process that leaves its group AND clears its environment is not found. Without /proc only the
 // group is found.
 
-import { readdir, readFile, readlink } from "node:fs/promises";
-import { setTimeout as delay } from "node:timers/promises";
+import { readdir, readlink } from "node:fs/promises";
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 
+import { procText } from "./proc-text.ts";
 import { isMarkedBy } from "./process-marker.ts";
 
 /**
@@ -22,6 +23,8 @@ export interface ProcessTree {
 }
 
 const POLL_MS = 20;
+/** Processes that are looked at in one turn of the event loop: about a millisecond. */
+const LOOKS_PER_TURN = 32;
 /** A killed process that is still there after this long hangs in the kernel; nobody can end it. */
 const KILLED_WAIT_MS = 2_000;
 
@@ -92,27 +95,26 @@ async function findTree({ group, marker, except }: ProcessTree): Promise<readonl
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
   // One file per process, and a second one only while the group is not empty: this runs after every command.
   const members = group !== undefined && send(-group, 0) ? group : undefined;
-  const found = await Promise.all(
-    pids.map(async (pid): Promise<FoundProcess | undefined> => {
-      if (pid === process.pid || pid === except) return undefined;
-      if (members !== undefined && (await livesInGroup(pid, members))) return { pid, isInGroup: true };
-      return (await isMarked(pid, marker)) ? { pid, isInGroup: false } : undefined;
-    }),
-  );
-  return found.filter((entry) => entry !== undefined);
+  const found: FoundProcess[] = [];
+  for (const [looks, pid] of pids.entries()) {
+    if (looks % LOOKS_PER_TURN === LOOKS_PER_TURN - 1) await turn();
+    if (pid === process.pid || pid === except) continue;
+    if (members !== undefined && livesInGroup(pid, members)) found.push({ pid, isInGroup: true });
+    else if (isMarked(pid, marker)) found.push({ pid, isInGroup: false });
+  }
+  return found;
 }
 
-async function livesInGroup(pid: number, group: number): Promise<boolean> {
-  const status = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+function livesInGroup(pid: number, group: number): boolean {
+  const status = procText(`/proc/${pid}/stat`);
   // pid (name) state parent group …, and the name may hold spaces and parentheses.
   const [state, , groupOf] = status.slice(status.lastIndexOf(")") + 2).split(" ");
   return Number(groupOf) === group && state !== "Z" && state !== "X";
 }
 
 /** The environment of a zombie is empty, that of another user's process cannot be read. */
-async function isMarked(pid: number, marker: string): Promise<boolean> {
-  const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-  return isMarkedBy(environment, marker);
+function isMarked(pid: number, marker: string): boolean {
+  return isMarkedBy(procText(`/proc/${pid}/environ`), marker);
 }
 
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {

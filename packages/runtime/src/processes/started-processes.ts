@@ -6,8 +6,9 @@
 //
 // It knows no tasks and no sessions. It is synchronous, as it may be the last call of a process.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 
+import { procText } from "./proc-text.ts";
 import { isMarkedBy, markersIn } from "./process-marker.ts";
 
 /** How often to look: a process that was just being started is found by the next look. */
@@ -53,7 +54,7 @@ function startedBy(root: number, markers: Set<string>): readonly Found[] {
   if (markers.size === 0) return [...found.values()];
   for (const each of all) {
     if (found.has(each.pid) || each.pid === root) continue;
-    const environment = textOf(`/proc/${each.pid}/environ`);
+    const environment = procText(`/proc/${each.pid}/environ`);
     if ([...markers].some((marker) => isMarkedBy(environment, marker))) found.set(each.pid, each);
   }
   return [...found.values()];
@@ -63,7 +64,7 @@ function startedBy(root: number, markers: Set<string>): readonly Found[] {
 function processes(): readonly Found[] {
   return namesIn("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
-    const status = textOf(`/proc/${name}/stat`);
+    const status = procText(`/proc/${name}/stat`);
     // pid (name) state parent group …, and the name may hold spaces and parentheses.
     const [state = "", parent, group] = status.slice(status.lastIndexOf(")") + 2).split(" ");
     if ("ZX".includes(state)) return [];
@@ -72,7 +73,7 @@ function processes(): readonly Found[] {
 }
 
 function markersOf(pid: number): readonly string[] {
-  return markersIn(textOf(`/proc/${pid}/environ`));
+  return markersIn(procText(`/proc/${pid}/environ`));
 }
 
 function namesIn(folder: string): readonly string[] {
@@ -80,15 +81,6 @@ function namesIn(folder: string): readonly string[] {
     return readdirSync(folder);
   } catch {
     return [];
-  }
-}
-
-/** The text of a file; empty for a process that has ended or belongs to another user. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
   }
 }
 
