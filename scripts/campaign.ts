@@ -27,8 +27,9 @@
 //                              Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { arch, cpus, platform } from "node:os";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { arch, cpus, platform, tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
@@ -223,11 +224,7 @@ const CAMPAIGNS: readonly Campaign[] = [
   },
   {
     name: "page",
-    run: () =>
-      runTests("the page in a real browser: local sessions, a coordinator's users, keyboard, accessibility", [
-        "packages/holdfast/src/behaviour/page.test.ts",
-        "packages/holdfast/src/behaviour/page-system.test.ts",
-      ]),
+    run: runPage,
   },
   {
     name: "bench",
@@ -273,6 +270,24 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+/** The screens, and how soon the page shows a change. */
+function runPage(): Outcome {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-page-figures-"));
+  const file = join(folder, "figures");
+  const { passed, what } = runTests(
+    "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
+    [
+      "packages/holdfast/src/behaviour/page.test.ts",
+      "packages/holdfast/src/behaviour/page-system.test.ts",
+      "packages/holdfast/src/behaviour/page-update.test.ts",
+    ],
+    { HOLDFAST_PAGE_FIGURES: file },
+  );
+  const figures = existsSync(file) ? readFileSync(file, "utf8").trim() : "no update was measured";
+  rmSync(folder, { recursive: true });
+  return { passed, what: `${what}; ${figures}` };
 }
 
 /** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */
