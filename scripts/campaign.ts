@@ -29,8 +29,8 @@
 //                              Their numbers are 500, 200 and 300 by default
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
-import { arch, cpus, platform } from "node:os";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { arch, cpus, platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
@@ -96,6 +96,9 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
+const PAGE_TESTS = ["page", "page-system", "page-update"].map(
+  (name) => `packages/holdfast/src/behaviour/${name}.test.ts`,
+);
 
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
@@ -196,11 +199,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     ],
     { HOLDFAST_KILLS: "50" },
   ),
-  ofTests(
-    "page",
-    "the page in a real browser: local sessions, a coordinator's users, keyboard, accessibility",
-    ["packages/holdfast/src/behaviour/page.test.ts", "packages/holdfast/src/behaviour/page-system.test.ts"],
-  ),
+  { name: "page", tests: PAGE_TESTS, run: runPage },
   ofTests("bench", "every workload is measured in memory and on SQLite, and on installed packages", [
     "bench/bench.test.ts",
   ]),
@@ -266,6 +265,20 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+/** The screens, and how soon the page shows a change. */
+function runPage(): Outcome {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-page-figures-"));
+  const file = join(folder, "figures");
+  const { passed, what } = runTests(
+    "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
+    PAGE_TESTS,
+    { HOLDFAST_PAGE_FIGURES: file },
+  );
+  const figures = existsSync(file) ? readFileSync(file, "utf8").trim() : "no update was measured";
+  rmSync(folder, { recursive: true });
+  return { passed, what: `${what}; ${figures}` };
 }
 
 /** Two coordinators and five runners over one PostgreSQL, each in its own network namespace where that can be had. */

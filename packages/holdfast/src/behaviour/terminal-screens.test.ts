@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
 const ASKS = `
@@ -75,23 +76,35 @@ test(
 );
 
 test(
-  "a key in the inbox denies with a reason, and Ctrl-C restores the terminal",
+  "a key in the inbox denies with a reason, and the inbox closes when nothing waits any more",
   { timeout: 90_000 },
   async () => {
     expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
+    expect(await onTerminal("inbox", [["1 waits for a person", "\u0003"]])).toContain("code 130");
     const shown = await onTerminal("inbox", [
       ["q leaves", "d"],
       ["deny, with a reason", "no\r"],
-      ["denied: Allow shell?", "\u0003"],
     ]);
+    expect(shown).toContain("denied: Allow shell?");
+    expect(shown).toContain("nothing waits for a person in");
     expect(shown).toContain("rm -rf build");
     expect(shown).not.toContain("\u001b[2K");
-    expect(shown).toContain("code 130");
+    expect(shown).toContain("code 0");
+    expect(await onTerminal("inbox", [])).toContain("nothing waits for a person in"); // It is answered, and nobody took the answer yet.
     const resumed = await project.run("resume", "one", "--json");
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(resumed.stdout).toContain('{"approved":false,"reason":"no"}');
   },
 );
+
+test("top names the reason why a coordinator's session is not taken", { timeout: 90_000 }, async () => {
+  const coordinator = await startCoordinator(project);
+  await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "nobody-offers-it" });
+  const where = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+  expect(await project.json("top", ...where)).toMatchObject({
+    sessions: [{ status: "submitted", why: 'no registered runner offers the agent "nobody-offers-it"' }],
+  });
+});
 
 test.each([
   ["an argument", ["one"], "is one argument too many"],

@@ -68,6 +68,12 @@ test("an item that is gone is not shown, and does not count as seen", () => {
   expect(picture.lines.join("\n")).not.toContain("/srv/app");
 });
 
+test("an item that is answered is not counted among those that wait", () => {
+  const answered: InboxItem = { ...item("b", "ls"), kind: "answered" };
+  const [head] = inboxPicture(state({ items: [item("a", "ls"), answered] }), LOOK, SIZE, 1_000).lines;
+  expect(head).toContain("1 waits for a person, 1 answered");
+});
+
 test("text of agents does not steer the terminal", () => {
   const picture = inboxPicture(
     state({ items: [item("a", "rm \u001b[2Ksafe \u202etxt")], selected: "a-1" }),

@@ -50,7 +50,10 @@ export function inboxPicture(
     const line = `${mark} ${plainLine(`${item.kind.replace("_", " ")}  ${agent}  ${age}  ${item.action ?? item.what}`, columns - 4, symbols.cut)}`;
     return item.id === selected ? paint.bold(line) : line;
   });
-  const head = `${paint.bold(`${items.length} wait for a person`)}  ${at < 0 ? "" : `${at + 1} of ${items.length}`}`;
+  const waiting = waitingIn(items).length;
+  const answered = items.length - waiting;
+  const count = `${waiting} ${waiting === 1 ? "waits" : "wait"} for a person`;
+  const head = `${paint.bold(count)}${answered === 0 ? "" : `, ${answered} answered`}  ${at < 0 ? "" : `${at + 1} of ${items.length}`}`;
   const above = [head, ...list, paint.dim("-".repeat(columns))];
   const last = typing === undefined ? message : `${typing.label}: ${typing.text}_`;
   const below = [...wrap(last, columns), paint.dim(KEYS)];
@@ -65,6 +68,11 @@ export function inboxPicture(
     isSeen: item !== undefined && left <= 0,
     page,
   };
+}
+
+/** The items that nobody has answered. */
+export function waitingIn(items: readonly InboxItem[]): readonly InboxItem[] {
+  return items.filter(({ kind }) => kind !== "answered");
 }
 
 /** A line in pieces of the terminal's width. A line that is too long loses its colours, and no character. */

@@ -3,6 +3,7 @@
 //   inbox-screen-1. A key answers the item that was on the screen when it was pressed. When that item has gone, nothing is selected until
 //       a person chooses again.
 //   inbox-screen-2. An item whose last line was never shown cannot be approved.
+//   inbox-screen-3. The screen closes when nothing waits any more, and the effect of the last key stays on the terminal.
 
 import { HoldfastError } from "@holdfast/core";
 import type { InboxItem } from "@holdfast/proto/view";
@@ -10,34 +11,59 @@ import { answerQuestion } from "../ask/answer-question.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { errorText, shownError } from "../frame/command-error.ts";
 import { plainLine } from "../frame/plain-text.ts";
-import { inboxPicture, type InboxState } from "./inbox-picture.ts";
+import { inboxPicture, waitingIn, type InboxState } from "./inbox-picture.ts";
 import { typed, withScreen, type Key, type TerminalScreen } from "./terminal-screen.ts";
 
 const LOOK_MS = 1_000;
 const MESSAGE_CHARS = 400;
 
-export async function answerInbox(
-  read: () => Promise<readonly InboxItem[]>,
-  args: Arguments,
-  io: Io,
-): Promise<number> {
-  return withScreen(io, (screen) => new InboxScreen(screen, read, args, io).run());
+/** @param where the places whose inbox it is, for people. */
+export async function answerInbox(read: ReadInbox, where: string, args: Arguments, io: Io): Promise<number> {
+  const nothing = `nothing waits for a person in ${where}`;
+  if (isAnswered(await read())) {
+    io.note(nothing);
+    return 0;
+  }
+  const { code, message, isOver } = await withScreen(io, async (screen) => {
+    const shown = new InboxScreen(screen, read, args, io);
+    return { code: await shown.run(), message: shown.message, isOver: shown.isOver };
+  });
+  if (isOver) for (const line of [message, nothing]) if (line !== "") io.note(line); // inbox-screen-3.
+  return code;
+}
+
+/** The first items, and whether there are sessions behind them. */
+export type ReadInbox = () => Promise<{ readonly items: readonly InboxItem[]; readonly hasMore: boolean }>;
+
+function isAnswered({ items, hasMore }: Awaited<ReturnType<ReadInbox>>): boolean {
+  return !hasMore && waitingIn(items).length === 0;
 }
 
 class InboxScreen {
   readonly #screen: TerminalScreen;
-  readonly #read: () => Promise<readonly InboxItem[]>;
+  readonly #read: ReadInbox;
   readonly #args: Arguments;
   readonly #io: Io;
   #state: InboxState = { items: [], selected: undefined, top: 0, message: "" };
   #seen: string | undefined;
   #page = 1;
+  #isOver = false;
 
-  constructor(screen: TerminalScreen, read: () => Promise<readonly InboxItem[]>, args: Arguments, io: Io) {
+  constructor(screen: TerminalScreen, read: ReadInbox, args: Arguments, io: Io) {
     this.#screen = screen;
     this.#read = read;
     this.#args = args;
     this.#io = io;
+  }
+
+  /** Whether nothing waits any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The effect of the last key. */
+  get message(): string {
+    return this.#state.message;
   }
 
   /** @returns the exit code. */
@@ -45,6 +71,7 @@ class InboxScreen {
     await this.#refresh();
     this.#set({ selected: this.#state.items[0]?.id });
     for (;;) {
+      if (this.#isOver) return 0; // inbox-screen-3.
       this.#draw();
       const key = await this.#screen.key(LOOK_MS);
       if (this.#screen.stopExit !== undefined) return this.#screen.stopExit;
@@ -67,12 +94,13 @@ class InboxScreen {
 
   async #refresh(): Promise<void> {
     try {
-      const items = await this.#read();
+      const page = await this.#read();
+      const { items } = page;
       const { selected } = this.#state;
       const isGone = selected !== undefined && !items.some(({ id }) => id === selected);
+      this.#isOver = isAnswered(page);
       this.#set({
         items,
-        ...(items.length === 0 ? { message: "nothing waits for a person" } : {}),
         // inbox-screen-1.
         ...(isGone ? { selected: undefined, top: 0 } : {}),
         ...(isGone && this.#state.message === "" ? { message: "the item is gone: choose with j or k" } : {}),

@@ -56,6 +56,7 @@ export async function readLive(
   const ordered = inLiveOrder(found.map(({ session }) => session)).map((session) => bySession.get(session)!);
   const shown = ordered.slice(0, limit);
   const driven = await drivenPlaces(readers, shown);
+  const blocked = await blockedIn(shown);
   const spent = await costs.costs(shown);
   return {
     isCut: ordered.length > limit,
@@ -63,7 +64,7 @@ export async function readLive(
       session,
       place,
       cost: spent[at],
-      why: whyText(plainSession(session), {
+      why: whyText(plainSession(session, blocked.get(session.sessionId)), {
         isElsewhere: place.coordinator !== undefined,
         isDriven: driven.has(place),
         when: (time) => moment(time, now),
@@ -72,13 +73,28 @@ export async function readLive(
   };
 }
 
+/** Why sessions of coordinators are not taken. Only sessions that should be running make it worth a question. */
+async function blockedIn(
+  shown: readonly { readonly session: Session; readonly place: Database }[],
+): Promise<ReadonlyMap<string, string>> {
+  const asked = new Set(
+    shown.flatMap(({ session, place }) => (isOnRun(session) ? (place.coordinator ?? []) : [])),
+  );
+  if (asked.size === 0) return new Map();
+  const { blockedSessions } = await import("./blocked-sessions.ts");
+  const found = await Promise.all([...asked].map(blockedSessions));
+  return new Map(found.flatMap((each) => [...each]));
+}
+
+function isOnRun({ status }: Session): boolean {
+  return status === "submitted" || status === "working" || status === "cancelling";
+}
+
 /** The places in which a process can run sessions. Only sessions that should be running make it worth a question. */
 async function drivenPlaces(
   readers: Readers,
   shown: readonly { readonly session: Session; readonly place: Database }[],
 ): Promise<ReadonlySet<Database>> {
-  const isOnRun = ({ status }: Session): boolean =>
-    status === "submitted" || status === "working" || status === "cancelling";
   const places = await Promise.all(
     readers.map(async ({ place }) => {
       if (place.coordinator !== undefined) return place;
@@ -90,7 +106,7 @@ async function drivenPlaces(
 }
 
 /** A row of storage as the view reads it. */
-function plainSession(session: Session): PlainSession {
+function plainSession(session: Session, blocked: string | undefined): PlainSession {
   const { sessionId, status, pauseReason, waits, error, progress, output, move } = session;
   return {
     sessionId,
@@ -98,6 +114,7 @@ function plainSession(session: Session): PlainSession {
     waits,
     ...(pauseReason === undefined ? {} : { pauseReason }),
     ...(error === undefined ? {} : { error }),
+    ...(blocked === undefined ? {} : { blocked }),
     ...(progress === undefined ? {} : { progress: decodeJson(progress) }),
     ...(output === undefined ? {} : { output: decodeJson(output) }),
     ...(move === undefined ? {} : { movedTo: move.to }),

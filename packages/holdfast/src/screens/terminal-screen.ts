@@ -70,7 +70,7 @@ export class TerminalScreen {
     this.#io.write(text);
   }
 
-  /** The next key; `undefined` when none came in time, or a signal asked for the end. */
+  /** The next key; `undefined` when none came in time, or after `wake`, or when a signal asked for the end. */
   async key(withinMs?: number): Promise<Key | undefined> {
     if (this.#keys.length === 0 && this.#stopped === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,6 +82,9 @@ export class TerminalScreen {
     }
     return this.#stopped === undefined ? this.#keys.shift() : undefined;
   }
+
+  /** Ends a wait for a key, because there is something else to show. */
+  readonly wake = (): void => this.#isAwaited?.();
 
   /** terminal-screen-1. */
   close(): void {

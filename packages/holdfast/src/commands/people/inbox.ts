@@ -15,7 +15,7 @@ export const inbox: Command = {
   description:
     "Shows for each the exact command or question in full, the folder, the agents from the root of the tree down, the age, and the " +
     "command that answers it. Uncertain effects come first. A failed session whose effect is uncertain is listed for 7 days after its end. " +
-    "On a terminal it stays open and is answered by keys: j and k choose, a approves, d denies with a reason, e writes an answer, q leaves.",
+    "On a terminal it is answered by keys until nothing waits: j and k choose, a approves, d denies with a reason, e writes an answer, q leaves.",
   options: {
     limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" },
     after: { help: "the next page: the text that the page before has shown", value: "TEXT" },
@@ -36,7 +36,12 @@ export const inbox: Command = {
     return withReaders(places, async (readers) => {
       if (isAtTerminal(io)) {
         const { answerInbox } = await import("../../screens/inbox-screen.ts");
-        return answerInbox(async () => (await readPage(readers, limit, args, io)).items, args, io);
+        const where = places.map(({ path }) => path).join(" and ");
+        const read = async () => {
+          const { items, next } = await readPage(readers, limit, args, io);
+          return { items, hasMore: next !== undefined };
+        };
+        return answerInbox(read, where, args, io);
       }
       const { items, next } = await readPage(readers, limit, args, io);
       if (io.isJson) io.result({ items, ...(next === undefined ? {} : { next }) }, "");

@@ -4,14 +4,17 @@ import type { Readers } from "../../screens/all-readers.ts";
 
 const LIMIT = 50;
 const LIMIT_MAX = 1_000;
-const LOOK_MS = 500;
+/** The ages in the table go on without a change. */
+const AGES_MS = 5_000;
+/** Changes that come together are read together. */
+const REST_MS = 100;
 
 export const top: Command = {
   name: "top",
   summary: "Show the live sessions: what each waits for and why, and what it costs",
   usage: "top [--limit N]",
   description:
-    "On a terminal the list is drawn again on each change, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
+    "On a terminal the list follows the changes of the place, until q. Elsewhere, and with --json, the command shows the list once and ends. " +
     "Sessions that need a person come first. The cost is that of the session's own calls of models, by its journal. A call without a " +
     "known price has an unknown cost.",
   options: { limit: { help: `how many sessions (default: ${LIMIT})`, value: "N" } },
@@ -58,31 +61,53 @@ async function watch(readers: Readers, limit: number, where: string, io: Io): Pr
   const { HoldfastError } = await import("@holdfast/core");
   const { paint, symbols } = io.results;
   const costs = new CostReader();
+  const { followPlaces } = await import("../../screens/place-changes.ts");
   return withScreen(io, async (screen) => {
-    let lines: readonly string[] = [];
-    for (;;) {
-      let last = paint.dim("q leaves");
-      try {
-        const page = await readLive(readers, limit, costs, Date.now());
-        lines = [
-          `${paint.bold(liveSummary(page))}  ${paint.dim(where)}`,
-          "",
-          ...topLines(page, io.results, Date.now()),
-        ];
-      } catch (error) {
-        if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
-        last = `${paint.yellow(`${symbols.warn} ${error.message}; tried again`)}  ${last}`;
+    let isBehind = false;
+    let isResting = false;
+    const end = followPlaces(
+      readers.map(({ place }) => place),
+      () => {
+        isBehind = true;
+        if (!isResting) screen.wake();
+      },
+    );
+    try {
+      return await draw();
+    } finally {
+      end();
+    }
+
+    async function draw(): Promise<number> {
+      let lines: readonly string[] = [];
+      for (;;) {
+        let last = paint.dim("q leaves");
+        isBehind = false;
+        try {
+          const page = await readLive(readers, limit, costs, Date.now());
+          lines = [
+            `${paint.bold(liveSummary(page))}  ${paint.dim(where)}`,
+            "",
+            ...topLines(page, io.results, Date.now()),
+          ];
+        } catch (error) {
+          if (!HoldfastError.is(error) || error.code !== "storage_unavailable") throw error;
+          last = `${paint.yellow(`${symbols.warn} ${error.message}; tried again`)}  ${last}`;
+        }
+        const room = screen.size.rows - 2;
+        const hidden = lines.length - room;
+        screen.draw([
+          ...lines.slice(0, room),
+          hidden > 0 ? paint.dim(`${hidden} more lines: make the terminal higher`) : "",
+          last,
+        ]);
+        isResting = true;
+        let key = await screen.key(REST_MS);
+        isResting = false;
+        if (key === undefined && !isBehind && screen.stopExit === undefined) key = await screen.key(AGES_MS);
+        if (screen.stopExit !== undefined) return screen.stopExit;
+        if (key?.name === "q" || key?.name === "escape") return 0;
       }
-      const room = screen.size.rows - 2;
-      const hidden = lines.length - room;
-      screen.draw([
-        ...lines.slice(0, room),
-        hidden > 0 ? paint.dim(`${hidden} more lines: make the terminal higher`) : "",
-        last,
-      ]);
-      const key = await screen.key(LOOK_MS);
-      if (screen.stopExit !== undefined) return screen.stopExit;
-      if (key?.name === "q" || key?.name === "escape") return 0;
     }
   });
 }
