@@ -226,6 +226,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     run: () =>
       runTests("the page in a real browser: local sessions, a coordinator's users, keyboard, accessibility", [
         "packages/holdfast/src/behaviour/page.test.ts",
+        "packages/holdfast/src/behaviour/page-session.test.ts",
       ]),
   },
   {

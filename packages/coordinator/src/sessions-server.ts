@@ -2,7 +2,8 @@
 //
 //   sessions-server-1. It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and commits the
 //       changes that a person asks for.
-//   sessions-server-2. It starts no session, because no process here would run it.
+//   sessions-server-2. It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does, and the fork
+//       runs when a person resumes it.
 
 import type { AgentStorage, Clock, Random } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
@@ -60,7 +61,6 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const tokens = new Tokens({ storage, clock, random });
   const {
     start: _start,
-    fork: _fork,
     import: _import,
     ...sessions
   } = sessionService({

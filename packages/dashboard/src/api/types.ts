@@ -32,6 +32,9 @@ export interface Session {
     readonly reserved?: Amount;
   };
   readonly parentSessionId?: string;
+  /** The session that it was forked from. */
+  readonly originSessionId?: string;
+  readonly persistence?: "full" | "minimal" | "ephemeral";
   readonly depth: number;
   readonly children: number;
   readonly handedOffTo?: string;

@@ -1,7 +1,7 @@
 // One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
 
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useRef } from "react";
+import { lazy, Suspense, useRef } from "react";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
@@ -10,24 +10,46 @@ import { useKeys } from "../parts/shell.tsx";
 import { brief, costText, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
-import { Tail, Timeline } from "./timeline.tsx";
+import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
 const TABS = ["timeline", "conversation", "journal", "tree"] as const;
 type Tab = (typeof TABS)[number];
 
-export function readTab(search: Readonly<Record<string, unknown>>): { readonly tab?: Tab } {
-  const tab = TABS.find((each) => each === search["tab"]);
-  return tab === undefined || tab === "timeline" ? {} : { tab };
+export interface SessionSearch {
+  readonly tab?: Tab;
+  /** The record of the journal that is shown, and the session beside this one. */
+  readonly at?: number;
+  readonly beside?: string;
 }
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+export function readSessionSearch(search: Readonly<Record<string, unknown>>): SessionSearch {
+  const tab = TABS.find((each) => each === search["tab"]);
+  if (tab === undefined || tab === "timeline") return {};
+  if (tab !== "journal") return { tab };
+  const { at, beside } = search;
+  // An id of digits alone is a number in an address.
+  const id = typeof beside === "number" ? String(beside) : beside;
+  return {
+    tab,
+    ...(Number.isSafeInteger(at) && Number(at) >= 0 ? { at: Number(at) } : {}),
+    ...(typeof id === "string" && SESSION_ID.test(id) ? { beside: id } : {}),
+  };
+}
+
+/** Loaded when it is looked at. */
+const Journal = lazy(() => import("./journal/journal.tsx"));
 
 export function SessionScreen() {
   const { id } = useParams({ from: "/sessions/$id" });
-  const { tab = "timeline" } = useSearch({ from: "/sessions/$id" });
+  const { tab = "timeline", at, beside } = useSearch({ from: "/sessions/$id" });
   const navigate = useNavigate({ from: "/sessions/$id" });
   const live = useLiveSession(id);
   const { session, error } = live;
-  const show = (next: Tab): void => void navigate({ search: readTab({ tab: next }), replace: true });
+  const go = (next: object): void => void navigate({ search: readSessionSearch({ ...next }), replace: true });
+  const show = (next: Tab): void => go({ tab: next });
   useKeys({
     t: () => show("timeline"),
     c: () => show("conversation"),
@@ -69,7 +91,18 @@ export function SessionScreen() {
       <div role="tabpanel" aria-label={tab} className="min-h-0 flex-1">
         {tab === "timeline" ? <Timeline live={live} /> : null}
         {tab === "conversation" ? <Conversation live={live} /> : null}
-        {tab === "journal" ? <Tail live={live} /> : null}
+        <Suspense fallback={<p className="p-3 text-soft">Loading…</p>}>
+          {tab === "journal" ? (
+            <Journal
+              live={live}
+              session={session}
+              at={at}
+              beside={beside}
+              onGo={(place) => go({ tab, ...place })}
+              key={id}
+            />
+          ) : null}
+        </Suspense>
         {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>
     </div>
@@ -108,6 +141,16 @@ function Head({ session }: { readonly session: Session }) {
         {parentSessionId === undefined ? null : (
           <Link to="/sessions/$id" params={{ id: parentSessionId }} className="text-accent underline">
             its parent
+          </Link>
+        )}
+        {session.originSessionId === undefined ? null : (
+          <Link
+            to="/sessions/$id"
+            params={{ id: session.originSessionId }}
+            search={{ tab: "journal", beside: sessionId }}
+            className="text-accent underline"
+          >
+            forked from another session
           </Link>
         )}
         {session.children > 0 ? (

@@ -6,7 +6,7 @@ import { useMemo, useRef, useState } from "react";
 import type { LiveState } from "../api/live-session.ts";
 import { isEnded } from "../api/types.ts";
 import { Empty, RecordedErrorView, useNow } from "../parts/parts.tsx";
-import { brief, costText, dateText, duration, shown } from "../parts/text.ts";
+import { brief, costText, dateText, duration } from "../parts/text.ts";
 import { timeScale, type TimeScale } from "../parts/time-scale.ts";
 
 type Row =
@@ -214,25 +214,4 @@ function scaleOf(turns: readonly TimelineTurn[], until: number): TimeScale {
   const tasks = turns.flatMap(({ items }) => items.filter(({ type }) => type === "task"));
   const busy = tasks.map(({ startedAt, endedAt }) => ({ from: startedAt, to: endedAt ?? until }));
   return timeScale(busy, { from: turns[0]?.startedAt ?? until, to: until });
-}
-
-/** The journal as it grows, the newest event first. */
-export function Tail({ live }: { readonly live: LiveState }) {
-  return (
-    <ol className="h-full overflow-auto p-3 font-mono text-xs" aria-label="Journal" tabIndex={0}>
-      {live.tail.toReversed().map((event) => {
-        const { seq, type, kind, name, prompt, error, at } = event;
-        return (
-          <li key={seq} className="flex gap-3 border-b border-line/50 py-0.5">
-            <span className="w-12 shrink-0 text-right text-soft">{seq}</span>
-            <span className="w-40 shrink-0">{type.replaceAll("_", " ")}</span>
-            <span className="min-w-0 flex-1 truncate text-soft">
-              {shown(brief([kind, name, prompt, error?.message].filter(Boolean).join("  "), 300))}
-            </span>
-            <span className="shrink-0 text-soft">{at === undefined ? "" : dateText(at)}</span>
-          </li>
-        );
-      })}
-    </ol>
-  );
 }

@@ -18,6 +18,9 @@ export {
   type TimelineTurn,
   type Usage,
 } from "./timeline.ts";
+export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
+export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
+export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
 export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
 export {
