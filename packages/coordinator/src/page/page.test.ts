@@ -19,7 +19,8 @@ beforeEach(async () => {
   writeFileSync(join(folder, "assets", "index-1.js"), "0");
   writeFileSync(join(folder, "key"), "not served");
   const agents = () => Promise.resolve({ agents: [] });
-  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents });
+  const workspace = (sessionId: string) => Promise.resolve({ of: sessionId });
+  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents, workspace });
   api = await startStubApi(undefined, { page });
 });
 afterEach(async () => {
@@ -93,6 +94,18 @@ test("a report on agent files is for admins alone", async () => {
   expect((await get("/ui/agent-files", { cookie: user, ...header })).status).toBe(404);
   const answer = await get("/ui/agent-files", { cookie: await signedIn(), ...header });
   expect([answer.status, await answer.json()]).toEqual([200, { agents: [] }]);
+});
+
+test("the workspace of a session is for admins alone, and only an id of a session names one", async () => {
+  const header = { "x-holdfast-page": "1" };
+  expect((await get("/ui/workspaces/ses_1", header)).status).toBe(401);
+  const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
+  expect((await get("/ui/workspaces/ses_1", { cookie: user, ...header })).status).toBe(404);
+  const admin = { cookie: await signedIn(), ...header };
+  const answer = await get("/ui/workspaces/ses_1", admin);
+  expect([answer.status, await answer.json()]).toEqual([200, { of: "ses_1" }]);
+  for (const id of ["", "..%2f..%2fetc", ".hidden", "a/b"])
+    expect((await get(`/ui/workspaces/${id}`, admin)).status).toBe(404);
 });
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {

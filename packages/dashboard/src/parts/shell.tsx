@@ -46,7 +46,7 @@ const KEYS = [
   ["d", "deny"],
   ["e", "write an answer or a reason"],
   ["x", "select for an answer to several at once"],
-  ["t  c  l  b", "timeline, conversation, journal, tree of a session"],
+  ["t  c  l  w  b", "timeline, conversation, journal, workspace, tree of a session"],
   ["[  ]  f", "checkpoint before, checkpoint after, fork from a record"],
   ["/", "search"],
   ["Ctrl K", "go to anything"],

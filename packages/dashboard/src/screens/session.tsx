@@ -13,7 +13,7 @@ import { Conversation } from "./conversation.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
-const TABS = ["timeline", "conversation", "journal", "tree"] as const;
+const TABS = ["timeline", "conversation", "journal", "workspace", "tree"] as const;
 type Tab = (typeof TABS)[number];
 
 export interface SessionSearch {
@@ -40,6 +40,7 @@ export function readSessionSearch(search: Readonly<Record<string, unknown>>): Se
 }
 
 /** Loaded when it is looked at. */
+const Workspace = lazy(() => import("./workspace/workspace.tsx"));
 const Journal = lazy(() => import("./journal/journal.tsx"));
 
 export function SessionScreen() {
@@ -54,6 +55,7 @@ export function SessionScreen() {
     t: () => show("timeline"),
     c: () => show("conversation"),
     l: () => show("journal"),
+    w: () => show("workspace"),
     b: () => show("tree"),
   });
   if (session === undefined)
@@ -74,7 +76,7 @@ export function SessionScreen() {
           <Problem error={error} />
         </div>
       )}
-      <div role="tablist" aria-label="Views of the session" className="flex gap-1 border-b border-line px-3">
+      <div role="tablist" aria-label="Views of the session" className="flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden border-b border-line px-3">
         {TABS.map((each) => (
           <button
             key={each}
@@ -82,7 +84,7 @@ export function SessionScreen() {
             role="tab"
             aria-selected={each === tab}
             onClick={() => show(each)}
-            className={`-mb-px border-b-2 px-3 py-1.5 capitalize ${each === tab ? "border-accent font-semibold text-accent" : "border-transparent text-soft hover:text-text"}`}
+            className={`-mb-px shrink-0 border-b-2 px-3 py-1.5 capitalize ${each === tab ? "border-accent font-semibold text-accent" : "border-transparent text-soft hover:text-text"}`}
           >
             {each}
           </button>
@@ -102,6 +104,7 @@ export function SessionScreen() {
               key={id}
             />
           ) : null}
+          {tab === "workspace" ? <Workspace session={session} key={id} /> : null}
         </Suspense>
         {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>

@@ -32,6 +32,8 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     isLocal: true,
     monotonic: () => systemClock.monotonic(),
     agents: () => agentFiles(io),
+    workspace: async (sessionId) =>
+      (await import("../agents/workspaces/session-work.ts")).sessionWork(sessionId, io),
   });
   const server = serveSessions({
     storage,

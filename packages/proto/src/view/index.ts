@@ -31,6 +31,8 @@ export {
   type QuestionView,
   viewQuestion,
 } from "./question.ts";
+export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.ts";
+export { type PlainWorktree, workText } from "./worktree/work.ts";
 export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
 export { inLiveOrder, LIVE_STATUSES, type PlainSession, whyText, type WhyContext } from "./why.ts";
