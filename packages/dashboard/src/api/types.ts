@@ -27,7 +27,12 @@ export interface Session {
   readonly error?: PlainError;
   readonly waits: readonly Wait[];
   readonly account?: {
-    readonly limits?: { readonly maxCostMicroUsd?: number; readonly maxTokens?: number };
+    readonly limits?: {
+      readonly maxCostMicroUsd?: number;
+      readonly maxTokens?: number;
+      readonly maxSteps?: number;
+      readonly maxTurns?: number;
+    };
     readonly spent?: Amount;
     readonly reserved?: Amount;
   };

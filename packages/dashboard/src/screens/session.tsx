@@ -2,12 +2,13 @@
 
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useRef } from "react";
+import { budgetUses, costText, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
-import { brief, costText, dateText, duration, json, whyText } from "../parts/text.ts";
+import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -70,13 +71,17 @@ export function SessionScreen() {
     );
   return (
     <div className="flex h-full flex-col">
-      <Head session={session} />
+      <Head session={session} timeline={live.timeline} />
       {error === undefined ? null : (
         <div className="px-3 pb-2">
           <Problem error={error} />
         </div>
       )}
-      <div role="tablist" aria-label="Views of the session" className="flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden border-b border-line px-3">
+      <div
+        role="tablist"
+        aria-label="Views of the session"
+        className="flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden border-b border-line px-3"
+      >
         {TABS.map((each) => (
           <button
             key={each}
@@ -112,18 +117,31 @@ export function SessionScreen() {
   );
 }
 
-function Head({ session }: { readonly session: Session }) {
-  const { sessionId, agent, parentSessionId, createdAt, endedAt, account, error, input, output, status } =
-    session;
+function Head({ session, timeline }: { readonly session: Session; readonly timeline: TimelineBuilder }) {
+  const {
+    sessionId,
+    agent,
+    parentSessionId,
+    createdAt,
+    endedAt,
+    account,
+    persistence,
+    error,
+    input,
+    output,
+    status,
+  } = session;
   const isLocal = useAbout()?.isLocal ?? true;
   const why = whyText(session, isLocal);
-  const cost = costText(account?.spent?.costMicroUsd);
+  const hasJournal = persistence === undefined || persistence === "full";
+  const cost = hasJournal && timeline.usage === undefined ? "" : `cost ${costText(timeline.usage)}`;
   const hasError =
     error !== undefined && (status === "failed" || status === "paused" || status === "cancelled");
   const facts = [
     `started ${dateText(createdAt)}`,
     endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
     cost,
+    ...(account === undefined ? [] : budgetUses(account).map(({ text }) => text)),
     session.runnerId === undefined ? "" : `on ${session.runnerId}`,
     session.owner === undefined ? "" : `of ${session.owner}`,
   ].filter((fact) => fact !== "");

@@ -10,14 +10,14 @@ export {
   type RecordType,
 } from "./journal-event.ts";
 export {
-  sumUsage,
   TimelineBuilder,
   type TimelineAttempt,
   type TimelineItem,
   type TimelineMark,
   type TimelineTurn,
-  type Usage,
 } from "./timeline.ts";
+export { itemFacts, itemName, timelineFacts, turnFacts, usageFacts } from "./timeline-words.ts";
+export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount } from "./tree.ts";
 export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
 export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
