@@ -230,7 +230,9 @@ export {
   type OpenWorktree,
   type Worktree,
   type WorktreesOptions,
+  type WorktreeWork,
 } from "./worktrees/worktrees.ts";
+export { type WorktreeCommit } from "./worktrees/list-commits.ts";
 export { type WorktreeSummary } from "./worktrees/compare-worktree.ts";
 export { type WorktreeFacts } from "./worktrees/worktree-facts.ts";
 export { type WorktreeRecord } from "./worktrees/worktree-record.ts";

@@ -2,7 +2,8 @@
 //
 //   sessions-server-1. It dispatches nothing, fires no schedule, claims nothing and ends no session. It answers reads, and commits the
 //       changes that a person asks for.
-//   sessions-server-2. It starts no session, because no process here would run it.
+//   sessions-server-2. It starts no session, because no process here would run it. It stores a fork, as `holdfast fork` does, and the fork
+//       runs when a person resumes it.
 
 import type { AgentStorage, Clock, Random } from "@holdfast/core";
 import { SteadyClock } from "@holdfast/core/internal";
@@ -79,7 +80,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     leaseMs: LEASE_MS,
     renewMs: LEASE_MS,
   };
-  const { start: _start, fork: _fork, import: _import, ...sessions } = sessionService(host);
+  const { start: _start, import: _import, ...sessions } = sessionService(host);
   const { put: _put, ...schedules } = scheduleService(host, neverFires);
   const api = serveApi({
     services: { sessions, schedules, audit: auditService(host) },

@@ -25,7 +25,7 @@ import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
 import { useNotifications } from "./screens/inbox/notifications.tsx";
 import { AgentsScreen } from "./screens/agents/agents.tsx";
 import { readStartSearch, StartScreen } from "./screens/agents/start.tsx";
-import { readTab, SessionScreen } from "./screens/session.tsx";
+import { readSessionSearch, SessionScreen } from "./screens/session.tsx";
 import { readSessionsSearch, Sessions } from "./screens/sessions.tsx";
 import { SignIn, takeCode } from "./screens/sign-in.tsx";
 // oxlint-disable-next-line import/no-unassigned-import -- styles have no name.
@@ -123,7 +123,7 @@ const router = createRouter({
       getParentRoute: () => root,
       path: "/sessions/$id",
       component: SessionScreen,
-      validateSearch: readTab,
+      validateSearch: readSessionSearch,
     }),
   ]),
 });

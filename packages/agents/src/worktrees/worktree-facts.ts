@@ -33,11 +33,12 @@ export async function readFacts(record: WorktreeRecord, settings: GitSettings): 
   const head = isThere ? await commitOf("HEAD", path, settings) : undefined;
   const tip = await commitOf(`refs/heads/${branch}`, folder, settings);
   const own = [head, tip].filter((id) => id !== undefined);
-  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes", "--tags"];
   const unpushed =
     own.length === 0
       ? 0
-      : Number((await gitIn(folder, ["rev-list", "--count", ...own, ...others], settings)).stdout);
+      : Number(
+          (await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(branch)], settings)).stdout,
+        );
   if (head === undefined) return { ...ABSENT, isThere, unpushed, processes };
   const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"];
   const changes = parseStatus((await gitIn(path, selection, settings)).stdout);
@@ -50,6 +51,11 @@ export async function readFacts(record: WorktreeRecord, settings: GitSettings): 
     unpushed,
     processes,
   };
+}
+
+/** The arguments of `git rev-list` that leave out what another branch, a tag or a remote has. */
+export function nowhereElse(branch: string): readonly string[] {
+  return ["--not", `--exclude=${branch}`, "--branches", "--remotes", "--tags"];
 }
 
 /** The processes with their working folder or an open file below a folder, apart from this one. `null` without /proc. */

@@ -12,6 +12,7 @@ import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@hol
 import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/runtime/internal";
 
 import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
+import { listCommits, type WorktreeCommit } from "./list-commits.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
 import { mergeWorktree, type MergedWorktree } from "./merge-worktree.ts";
 import { removeWorktree } from "./remove-worktree.ts";
@@ -61,6 +62,14 @@ export interface ListedWorktree extends Worktree, WorktreeFacts {
   readonly createdAt: number;
   /** The ref of its rescue commit, when there is one. */
   readonly rescue: string | null;
+}
+
+/** Everything that a session has done in its worktree. */
+export interface WorktreeWork extends ListedWorktree {
+  /** The commits since the base, the newest first. */
+  readonly commits: readonly WorktreeCommit[];
+  /** The whole change since the base, as `diff` gives it. */
+  readonly diff: string;
 }
 
 export class Worktrees {
@@ -156,6 +165,28 @@ export class Worktrees {
     const end =
       record.state === "removed" ? await commitOf(rescue, record.project, this.#settings) : undefined;
     return diffWork(record, end, options.stat === true, this.#settings);
+  }
+
+  /** The worktree of exactly this session with its commits and its change, also when its folder is gone. @throws NotFoundError `not_found`. */
+  async work(project: string, session: string): Promise<WorktreeWork> {
+    const record = await this.find(project, session);
+    if (record.session !== session)
+      throw new NotFoundError("not_found", `session ${session} has no worktree of this project`);
+    const repository = await this.#repository(project);
+    const listed = await this.#listed(record, repository);
+    const { path, branch } = record;
+    const tip = `refs/heads/${branch}`;
+    if (listed.head !== null && record.state !== "removed") {
+      const commits = await listCommits(record, listed.head, path, this.#settings);
+      return { ...listed, commits, diff: await diffWork(record, undefined, false, this.#settings) };
+    }
+    const root = record.project;
+    const end = await commitOf(tip, root, this.#settings);
+    const whole =
+      (listed.rescue === null ? undefined : await commitOf(listed.rescue, root, this.#settings)) ?? end;
+    const commits = end === undefined ? [] : await listCommits(record, end, root, this.#settings);
+    const diff = whole === undefined ? "" : await diffWork(record, whole, false, this.#settings);
+    return { ...listed, commits, diff };
   }
 
   /** Merges the branch into the current branch of the project. */

@@ -20,7 +20,9 @@ beforeEach(async () => {
   writeFileSync(join(folder, "key"), "not served");
   const agents = () => Promise.resolve({ agents: [] });
   const secrets = () => Promise.resolve({ secrets: [{ name: "KEY", place: "file" }] });
-  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, agents, secrets });
+  const workspace = (sessionId: string) => Promise.resolve({ of: sessionId });
+  const reports = { agents, secrets, workspace };
+  page = createPage({ place: "a place", isLocal: false, monotonic: () => now, folder, ...reports });
   api = await startStubApi(undefined, { page });
 });
 afterEach(async () => {
@@ -97,6 +99,18 @@ test.each([
   expect((await get(`/ui/${path}`, { cookie: user, ...header })).status).toBe(404);
   const answer = await get(`/ui/${path}`, { cookie: await signedIn(), ...header });
   expect([answer.status, await answer.json()]).toEqual([200, report]);
+});
+
+test("the workspace of a session is for admins alone, and only an id of a session names one", async () => {
+  const header = { "x-holdfast-page": "1" };
+  expect((await get("/ui/workspaces/ses_1", header)).status).toBe(401);
+  const user = (await post("/ui/sign-in", { token: "user" })).headers.get("set-cookie")!.split(";")[0]!;
+  expect((await get("/ui/workspaces/ses_1", { cookie: user, ...header })).status).toBe(404);
+  const admin = { cookie: await signedIn(), ...header };
+  const answer = await get("/ui/workspaces/ses_1", admin);
+  expect([answer.status, await answer.json()]).toEqual([200, { of: "ses_1" }]);
+  for (const id of ["", "..%2f..%2fetc", ".hidden", "a/b"])
+    expect((await get(`/ui/workspaces/${id}`, admin)).status).toBe(404);
 });
 
 test("the cookie is out of reach of scripts and of other sites, and ends with the sign-out", async () => {

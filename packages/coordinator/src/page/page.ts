@@ -24,6 +24,8 @@ export interface PageOptions {
   readonly agents?: () => Promise<object>;
   /** The names of this user's secrets and their places, for admins. Never a value. */
   readonly secrets?: () => Promise<object>;
+  /** The work of a session in its folder, for admins, where this machine has the folders of sessions. */
+  readonly workspace?: (sessionId: string) => Promise<object>;
   /** The built files; by default those of this package. */
   readonly folder?: string;
 }
@@ -35,13 +37,23 @@ export interface SignInPage extends Page {
 }
 
 const ROOT = "/ui";
+const WORKSPACES = `${ROOT}/workspaces/`;
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const BODY_BYTES = 4_096;
 /** page-1. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export function createPage({ place, isLocal, monotonic, folder, agents, secrets }: PageOptions): SignInPage {
+export function createPage({
+  place,
+  isLocal,
+  monotonic,
+  folder,
+  agents,
+  secrets,
+  workspace,
+}: PageOptions): SignInPage {
   const signIns = new SignIns(monotonic);
   let files: ReadonlyMap<string, PageFile> | undefined;
   return {
@@ -70,6 +82,13 @@ export function createPage({ place, isLocal, monotonic, folder, agents, secrets 
           return answerAdmin(exchange, call, secrets, "secrets");
         default:
           expect(exchange, "GET");
+          if (exchange.path.startsWith(WORKSPACES)) {
+            const sessionId = exchange.path.slice(WORKSPACES.length);
+            const { kind } = await call.authenticate(exchange.request.headers.authorization);
+            if (kind !== "admin" || workspace === undefined || !SESSION_ID.test(sessionId))
+              throw new Refusal("not_found", "this page shows no workspace of such a session");
+            return answer(exchange, 200, "application/json", JSON.stringify(await workspace(sessionId)));
+          }
           files ??= readPageFiles(folder);
           if (files === undefined) throw notBuilt();
           return serveFile(exchange, files);

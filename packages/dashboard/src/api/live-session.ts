@@ -2,15 +2,14 @@
 //
 //   live-session-1. Many events of one turn of the browser are one change, so that a fast session does not stall the page.
 
-import { EventReader, TimelineBuilder, type JournalEvent, type PlainRecord } from "@holdfast/proto/view";
+import { EventReader, JournalRows, TimelineBuilder, type PlainRecord } from "@holdfast/proto/view";
 import { call, toError, watchSession } from "./client.ts";
 import type { Entry, JournalRecord, Session } from "./types.ts";
 
 export interface LiveState {
   readonly session: Session | undefined;
   readonly timeline: TimelineBuilder;
-  /** The last events, the newest last. */
-  readonly tail: readonly JournalEvent[];
+  readonly journal: JournalRows;
   readonly entries: readonly Entry[];
   /** Names of signals that the agent has taken. */
   readonly taken: ReadonlySet<string>;
@@ -22,7 +21,6 @@ export interface LiveState {
 const CHANGE_MS = 16;
 const CHANGE_MS_EACH = 0.02;
 const MAX_CHANGE_MS = 1_000;
-const TAIL = 300;
 const PAGE = 500;
 
 export class LiveSession {
@@ -31,7 +29,6 @@ export class LiveSession {
   readonly #abort = new AbortController();
   readonly #events: EventReader;
   readonly #taken = new Set<string>();
-  #tail: JournalEvent[] = [];
   #entries: Entry[] = [];
   #records = 0;
   #wanted = 0;
@@ -45,7 +42,7 @@ export class LiveSession {
     this.state = {
       session: undefined,
       timeline: new TimelineBuilder(),
-      tail: [],
+      journal: new JournalRows(sessionId),
       entries: [],
       taken: this.#taken,
       error: undefined,
@@ -79,8 +76,7 @@ export class LiveSession {
     this.state.timeline.add(event);
     for (const name of event.names ?? []) this.#taken.add(name);
     if (event.type === "signal_received" && event.name !== undefined) this.#taken.add(event.name);
-    this.#tail.push(event);
-    if (this.#tail.length > 2 * TAIL) this.#tail = this.#tail.slice(-TAIL);
+    this.state.journal.add(event);
     if (event.type === "append_entry") {
       this.#wanted++;
       void this.#readEntries();
@@ -115,7 +111,6 @@ export class LiveSession {
     setTimeout(
       () => {
         this.#isChanged = false;
-        this.state = { ...this.state, tail: this.#tail.slice(-TAIL) };
         for (const listener of this.#listeners) listener();
       },
       CHANGE_MS + Math.min(MAX_CHANGE_MS, this.#records * CHANGE_MS_EACH),

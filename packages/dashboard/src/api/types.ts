@@ -1,6 +1,6 @@
 // The answers of the API as JSON, as far as the page reads them. `packages/proto/proto/holdfast/v1/session.proto` says what they mean.
 
-import type { PlainError, PlainWait, Status } from "@holdfast/proto/view";
+import type { PlainError, PlainWait, PlainWorktree, Status } from "@holdfast/proto/view";
 
 export interface Wait extends PlainWait {
   readonly answer?: "approval" | "any";
@@ -27,11 +27,19 @@ export interface Session {
   readonly error?: PlainError;
   readonly waits: readonly Wait[];
   readonly account?: {
-    readonly limits?: { readonly maxCostMicroUsd?: number; readonly maxTokens?: number };
+    readonly limits?: {
+      readonly maxCostMicroUsd?: number;
+      readonly maxTokens?: number;
+      readonly maxSteps?: number;
+      readonly maxTurns?: number;
+    };
     readonly spent?: Amount;
     readonly reserved?: Amount;
   };
   readonly parentSessionId?: string;
+  /** The session that it was forked from. */
+  readonly originSessionId?: string;
+  readonly persistence?: "full" | "minimal" | "ephemeral";
   readonly depth: number;
   readonly children: number;
   readonly handedOffTo?: string;
@@ -99,6 +107,26 @@ export interface AgentFiles {
   readonly hookFiles: readonly ReportedFile[];
   readonly servers: readonly ReportedServer[];
 }
+
+/** The worktree of a session with its work. `packages/agents/src/worktrees/worktrees.ts` says what the fields mean. */
+export interface WorktreeWork extends PlainWorktree {
+  readonly path: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly rescue: string | null;
+  readonly processes: readonly number[] | null;
+  readonly commits: readonly {
+    readonly id: string;
+    readonly subject: string;
+    readonly author: string;
+    readonly at: number;
+    readonly isOnlyHere: boolean;
+  }[];
+  readonly diff: string;
+}
+
+/** `none`: it has no worktree of its own. */
+export type SessionWork = ({ readonly status: "there" } & WorktreeWork) | { readonly status: "none" };
 
 /** A record of a journal. Its payload is JSON as text. */
 export interface JournalRecord {

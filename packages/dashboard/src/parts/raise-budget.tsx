@@ -3,7 +3,7 @@
 import { useState, type FormEvent } from "react";
 import type { Session } from "../api/types.ts";
 import { Button } from "./parts.tsx";
-import { costText } from "./text.ts";
+import { usdText } from "@holdfast/proto/view";
 
 export interface RaisedBudget {
   readonly maxCostMicroUsd?: number;
@@ -42,7 +42,7 @@ export function RaiseBudget(props: {
             Limit in dollars
             {limits.maxCostMicroUsd === undefined
               ? ""
-              : `, now ${costText(limits.maxCostMicroUsd)}, ${costText(spent?.costMicroUsd) || "$0"} spent`}
+              : `, now ${usdText(limits.maxCostMicroUsd)}, ${usdText(spent?.costMicroUsd ?? 0)} spent`}
           </span>
           <input
             inputMode="decimal"

@@ -58,12 +58,6 @@ export function dateText(at: number): string {
   return Number.isFinite(at) ? DATE.format(at) : "";
 }
 
-export function costText(microUsd: number | undefined): string {
-  if (microUsd === undefined || microUsd === 0) return "";
-  const usd = microUsd / 1_000_000;
-  return `$${usd < 0.1 ? usd.toFixed(4) : usd.toFixed(2)}`;
-}
-
 export function statusText({ status, pauseReason }: Pick<Session, "status" | "pauseReason">): string {
   const words = status === "input_required" ? "asks you" : status;
   return status === "paused" && pauseReason !== undefined

@@ -1,37 +1,62 @@
 // One session: what it is, why it waits, and its timeline, conversation and journal as they grow.
 
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { useRef } from "react";
+import { lazy, Suspense, useRef } from "react";
+import { budgetUses, costText, type TimelineBuilder } from "@holdfast/proto/view";
 import { call } from "../api/client.ts";
 import { isEnded, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
 import { Button, Problem, RecordedErrorView, StatusMark } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
-import { brief, costText, dateText, duration, json, whyText } from "../parts/text.ts";
+import { brief, dateText, duration, json, whyText } from "../parts/text.ts";
 import { sessionPath, useAbout, useLiveSession, useRequest } from "../parts/use-session.ts";
 import { Conversation } from "./conversation.tsx";
-import { Tail, Timeline } from "./timeline.tsx";
+import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
-const TABS = ["timeline", "conversation", "journal", "tree"] as const;
+const TABS = ["timeline", "conversation", "journal", "workspace", "tree"] as const;
 type Tab = (typeof TABS)[number];
 
-export function readTab(search: Readonly<Record<string, unknown>>): { readonly tab?: Tab } {
-  const tab = TABS.find((each) => each === search["tab"]);
-  return tab === undefined || tab === "timeline" ? {} : { tab };
+export interface SessionSearch {
+  readonly tab?: Tab;
+  /** The record of the journal that is shown, and the session beside this one. */
+  readonly at?: number;
+  readonly beside?: string;
 }
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
+export function readSessionSearch(search: Readonly<Record<string, unknown>>): SessionSearch {
+  const tab = TABS.find((each) => each === search["tab"]);
+  if (tab === undefined || tab === "timeline") return {};
+  if (tab !== "journal") return { tab };
+  const { at, beside } = search;
+  // An id of digits alone is a number in an address.
+  const id = typeof beside === "number" ? String(beside) : beside;
+  return {
+    tab,
+    ...(Number.isSafeInteger(at) && Number(at) >= 0 ? { at: Number(at) } : {}),
+    ...(typeof id === "string" && SESSION_ID.test(id) ? { beside: id } : {}),
+  };
+}
+
+/** Loaded when it is looked at. */
+const Workspace = lazy(() => import("./workspace/workspace.tsx"));
+const Journal = lazy(() => import("./journal/journal.tsx"));
 
 export function SessionScreen() {
   const { id } = useParams({ from: "/sessions/$id" });
-  const { tab = "timeline" } = useSearch({ from: "/sessions/$id" });
+  const { tab = "timeline", at, beside } = useSearch({ from: "/sessions/$id" });
   const navigate = useNavigate({ from: "/sessions/$id" });
   const live = useLiveSession(id);
   const { session, error } = live;
-  const show = (next: Tab): void => void navigate({ search: readTab({ tab: next }), replace: true });
+  const go = (next: object): void => void navigate({ search: readSessionSearch({ ...next }), replace: true });
+  const show = (next: Tab): void => go({ tab: next });
   useKeys({
     t: () => show("timeline"),
     c: () => show("conversation"),
     l: () => show("journal"),
+    w: () => show("workspace"),
     b: () => show("tree"),
   });
   if (session === undefined)
@@ -46,13 +71,17 @@ export function SessionScreen() {
     );
   return (
     <div className="flex h-full flex-col">
-      <Head session={session} />
+      <Head session={session} timeline={live.timeline} />
       {error === undefined ? null : (
         <div className="px-3 pb-2">
           <Problem error={error} />
         </div>
       )}
-      <div role="tablist" aria-label="Views of the session" className="flex gap-1 border-b border-line px-3">
+      <div
+        role="tablist"
+        aria-label="Views of the session"
+        className="flex shrink-0 gap-1 overflow-x-auto overflow-y-hidden border-b border-line px-3"
+      >
         {TABS.map((each) => (
           <button
             key={each}
@@ -60,7 +89,7 @@ export function SessionScreen() {
             role="tab"
             aria-selected={each === tab}
             onClick={() => show(each)}
-            className={`-mb-px border-b-2 px-3 py-1.5 capitalize ${each === tab ? "border-accent font-semibold text-accent" : "border-transparent text-soft hover:text-text"}`}
+            className={`-mb-px shrink-0 border-b-2 px-3 py-1.5 capitalize ${each === tab ? "border-accent font-semibold text-accent" : "border-transparent text-soft hover:text-text"}`}
           >
             {each}
           </button>
@@ -69,25 +98,50 @@ export function SessionScreen() {
       <div role="tabpanel" aria-label={tab} className="min-h-0 flex-1">
         {tab === "timeline" ? <Timeline live={live} /> : null}
         {tab === "conversation" ? <Conversation live={live} /> : null}
-        {tab === "journal" ? <Tail live={live} /> : null}
+        <Suspense fallback={<p className="p-3 text-soft">Loading…</p>}>
+          {tab === "journal" ? (
+            <Journal
+              live={live}
+              session={session}
+              at={at}
+              beside={beside}
+              onGo={(place) => go({ tab, ...place })}
+              key={id}
+            />
+          ) : null}
+          {tab === "workspace" ? <Workspace session={session} key={id} /> : null}
+        </Suspense>
         {tab === "tree" ? <Tree session={session} timeline={live.timeline} key={id} /> : null}
       </div>
     </div>
   );
 }
 
-function Head({ session }: { readonly session: Session }) {
-  const { sessionId, agent, parentSessionId, createdAt, endedAt, account, error, input, output, status } =
-    session;
+function Head({ session, timeline }: { readonly session: Session; readonly timeline: TimelineBuilder }) {
+  const {
+    sessionId,
+    agent,
+    parentSessionId,
+    createdAt,
+    endedAt,
+    account,
+    persistence,
+    error,
+    input,
+    output,
+    status,
+  } = session;
   const isLocal = useAbout()?.isLocal ?? true;
   const why = whyText(session, isLocal);
-  const cost = costText(account?.spent?.costMicroUsd);
+  const hasJournal = persistence === undefined || persistence === "full";
+  const cost = hasJournal && timeline.usage === undefined ? "" : `cost ${costText(timeline.usage)}`;
   const hasError =
     error !== undefined && (status === "failed" || status === "paused" || status === "cancelled");
   const facts = [
     `started ${dateText(createdAt)}`,
     endedAt === undefined ? "" : `took ${duration(endedAt - createdAt)}`,
     cost,
+    ...(account === undefined ? [] : budgetUses(account).map(({ text }) => text)),
     session.runnerId === undefined ? "" : `on ${session.runnerId}`,
     session.owner === undefined ? "" : `of ${session.owner}`,
   ].filter((fact) => fact !== "");
@@ -108,6 +162,16 @@ function Head({ session }: { readonly session: Session }) {
         {parentSessionId === undefined ? null : (
           <Link to="/sessions/$id" params={{ id: parentSessionId }} className="text-accent underline">
             its parent
+          </Link>
+        )}
+        {session.originSessionId === undefined ? null : (
+          <Link
+            to="/sessions/$id"
+            params={{ id: session.originSessionId }}
+            search={{ tab: "journal", beside: sessionId }}
+            className="text-accent underline"
+          >
+            forked from another session
           </Link>
         )}
         {session.children > 0 ? (

@@ -1,6 +1,6 @@
 // All sessions, newest first, live. The filters are in the address.
 
-import { STATUSES } from "@holdfast/proto/view";
+import { usdText, STATUSES } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
@@ -9,7 +9,7 @@ import { isSearch, listPath, SessionList, type ListQuery } from "../api/session-
 import type { Session, SessionPage } from "../api/types.ts";
 import { Button, Command, Empty, Problem, StatusMark, useNow } from "../parts/parts.tsx";
 import { useKeys } from "../parts/shell.tsx";
-import { ago, brief, costText, dateText, whyText } from "../parts/text.ts";
+import { ago, brief, dateText, whyText } from "../parts/text.ts";
 import { BulkActions } from "./sessions-bulk.tsx";
 import { useChanges } from "../parts/use-changes.ts";
 import { useAbout } from "../parts/use-session.ts";
@@ -237,7 +237,7 @@ function Row(props: {
 }) {
   const { session, isSelected, isLocal, now } = props;
   const { sessionId, agent, updatedAt, account, depth, children } = session;
-  const cost = costText(account?.spent?.costMicroUsd);
+  const cost = account?.spent === undefined ? "" : usdText(account.spent.costMicroUsd);
   const why = whyText(session, isLocal);
   return (
     <Link

@@ -1,12 +1,20 @@
 // The timeline of one session: turns, and in them tasks with their attempts, waits and moments. Older turns are folded.
 
-import type { TimelineItem, TimelineMark, TimelineTurn } from "@holdfast/proto/view";
+import {
+  itemFacts,
+  itemName,
+  timelineFacts,
+  turnFacts,
+  type TimelineItem,
+  type TimelineMark,
+  type TimelineTurn,
+} from "@holdfast/proto/view";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 import type { LiveState } from "../api/live-session.ts";
 import { isEnded } from "../api/types.ts";
 import { Empty, RecordedErrorView, useNow } from "../parts/parts.tsx";
-import { brief, costText, dateText, duration, shown } from "../parts/text.ts";
+import { brief, dateText, duration } from "../parts/text.ts";
 import { timeScale, type TimeScale } from "../parts/time-scale.ts";
 
 type Row =
@@ -41,6 +49,7 @@ export function Timeline({ live }: { readonly live: LiveState }) {
     );
   return (
     <div ref={scroll} className="h-full overflow-auto" tabIndex={0} aria-label="Timeline" role="region">
+      <p className="px-3 py-1 text-[13px] text-soft">{timelineFacts(turns, timeline.usage).join(", ")}</p>
       <ol className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, key, start }) => {
           const row = rows[index]!;
@@ -62,7 +71,7 @@ export function Timeline({ live }: { readonly live: LiveState }) {
                   }
                 />
               ) : row.type === "item" ? (
-                <ItemRow item={row.item} scale={scale} until={until} />
+                <ItemRow item={row.item} sessionId={session.sessionId} scale={scale} until={until} />
               ) : (
                 <p className={`px-3 py-1 pl-8 text-[13px] ${row.mark.isWarning ? "text-warn" : "text-soft"}`}>
                   {brief(row.mark.text, 300)}
@@ -83,7 +92,6 @@ function TurnRow(props: {
   readonly onToggle: () => void;
 }) {
   const { turn, isOpen, until, onToggle } = props;
-  const cost = costText(turn.usage?.costMicroUsd);
   return (
     <button
       type="button"
@@ -95,11 +103,8 @@ function TurnRow(props: {
         {isOpen ? "▾" : "▸"}
       </span>
       <span className="font-medium">Turn {turn.turn}</span>
-      <span className="text-soft">
-        {turn.items.length} {turn.items.length === 1 ? "step" : "steps"}
-      </span>
+      <span className="text-soft">{turnFacts(turn).join(", ")}</span>
       <span className="ml-auto text-soft" title={dateText(turn.startedAt)}>
-        {cost === "" ? "" : `${cost} · `}
         {duration((turn.endedAt ?? until) - turn.startedAt)}
       </span>
     </button>
@@ -115,42 +120,33 @@ const COLOURS: Readonly<Record<TimelineItem["outcome"], string>> = {
   withdrawn: "var(--color-soft)",
 };
 
-const WORDS: Readonly<Record<TimelineItem["type"], string>> = {
-  task: "",
-  signal: "waits for signal ",
-  timer: "waits for a ",
-  question: "asks: ",
-};
-
 function ItemRow({
   item,
+  sessionId,
   scale,
   until,
 }: {
   readonly item: TimelineItem;
+  readonly sessionId: string;
   readonly scale: TimeScale;
   readonly until: number;
 }) {
-  const { type, name, startedAt, endedAt, outcome, attempts = [], usage } = item;
+  const { startedAt, endedAt, outcome, attempts = [] } = item;
   const failures = attempts.filter(({ outcome: end }) => end === "failed" || end === "lost");
+  const facts = itemFacts(item).join(", ");
   const ms = Math.max(0, (endedAt ?? until) - startedAt);
   const head = (
     <span className="flex items-center gap-3">
-      <span className="w-2/5 min-w-0 truncate sm:w-72">
-        <span className="text-soft">{WORDS[type]}</span>
-        {brief(name, 160)}
-        {failures.length > 0 ? (
-          <span className="ml-2 text-warn">
-            {failures.length} {failures.length === 1 ? "attempt" : "attempts"}{" "}
-            {failures.every(({ outcome: end }) => end === "lost") ? "lost" : "failed"}
-          </span>
-        ) : null}
+      <span className="w-3/5 min-w-0 truncate sm:w-96">
+        {brief(itemName(item, sessionId), 160)}
+        {facts === "" ? null : (
+          <span className={`ml-2 ${failures.length > 0 ? "text-warn" : "text-soft"}`}>{facts}</span>
+        )}
       </span>
       <Bar item={item} scale={scale} until={until} />
       <span className="w-24 shrink-0 text-right text-[13px] text-soft">
         {outcome === "open" && endedAt === undefined ? "… " : ""}
         {duration(ms)}
-        {usage === undefined ? "" : ` ${costText(usage.costMicroUsd)}`}
       </span>
     </span>
   );
@@ -214,25 +210,4 @@ function scaleOf(turns: readonly TimelineTurn[], until: number): TimeScale {
   const tasks = turns.flatMap(({ items }) => items.filter(({ type }) => type === "task"));
   const busy = tasks.map(({ startedAt, endedAt }) => ({ from: startedAt, to: endedAt ?? until }));
   return timeScale(busy, { from: turns[0]?.startedAt ?? until, to: until });
-}
-
-/** The journal as it grows, the newest event first. */
-export function Tail({ live }: { readonly live: LiveState }) {
-  return (
-    <ol className="h-full overflow-auto p-3 font-mono text-xs" aria-label="Journal" tabIndex={0}>
-      {live.tail.toReversed().map((event) => {
-        const { seq, type, kind, name, prompt, error, at } = event;
-        return (
-          <li key={seq} className="flex gap-3 border-b border-line/50 py-0.5">
-            <span className="w-12 shrink-0 text-right text-soft">{seq}</span>
-            <span className="w-40 shrink-0">{type.replaceAll("_", " ")}</span>
-            <span className="min-w-0 flex-1 truncate text-soft">
-              {shown(brief([kind, name, prompt, error?.message].filter(Boolean).join("  "), 300))}
-            </span>
-            <span className="shrink-0 text-soft">{at === undefined ? "" : dateText(at)}</span>
-          </li>
-        );
-      })}
-    </ol>
-  );
 }

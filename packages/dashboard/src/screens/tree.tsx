@@ -4,13 +4,20 @@
 
 import { Link } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
-import type { TimelineBuilder } from "@holdfast/proto/view";
+import {
+  budgetUses,
+  costText,
+  inTreeOrder,
+  nodeFacts,
+  type BudgetUse,
+  type TimelineBuilder,
+} from "@holdfast/proto/view";
 import { useState } from "react";
 import { call } from "../api/client.ts";
 import { listPath } from "../api/session-list.ts";
 import type { Session, SessionPage } from "../api/types.ts";
 import { Problem, StatusMark } from "../parts/parts.tsx";
-import { brief, costText } from "../parts/text.ts";
+import { brief } from "../parts/text.ts";
 import { LIVE } from "../parts/use-changes.ts";
 import { sessionPath } from "../parts/use-session.ts";
 
@@ -54,12 +61,12 @@ export function Tree({
             </tr>
           </thead>
           <tbody>
-            {models.map(({ model, inputTokens, outputTokens, costMicroUsd }) => (
+            {models.map(({ model, ...cost }) => (
               <tr key={model} className="border-t border-line">
                 <td className="pr-6 font-mono">{brief(model, 80)}</td>
-                <td className="pr-6 text-right">{inputTokens.toLocaleString()}</td>
-                <td className="pr-6 text-right">{outputTokens.toLocaleString()}</td>
-                <td className="text-right">{costText(costMicroUsd)}</td>
+                <td className="pr-6 text-right">{cost.inputTokens.toLocaleString()}</td>
+                <td className="pr-6 text-right">{cost.outputTokens.toLocaleString()}</td>
+                <td className="text-right">{costText(cost)}</td>
               </tr>
             ))}
           </tbody>
@@ -86,7 +93,7 @@ interface NodeProps {
 }
 
 function Node({ session, open, at }: NodeProps) {
-  const { sessionId, agent, children } = session;
+  const { sessionId, agent, children, progress, account } = session;
   const [isOpen, setOpen] = useState(open.has(sessionId));
   return (
     <li>
@@ -113,7 +120,10 @@ function Node({ session, open, at }: NodeProps) {
           {brief(agent, 80)}
         </Link>
         <span className="hidden font-mono text-xs text-soft md:inline">{sessionId}</span>
-        <Budget session={session} />
+        <span className="min-w-0 truncate text-[13px] text-soft">
+          {brief(nodeFacts({ progress }).join(", "), 200)}
+        </span>
+        {account === undefined ? null : <Budget uses={budgetUses(account)} />}
       </div>
       {isOpen && children > 0 ? <Below of={session} open={open} at={at} /> : null}
     </li>
@@ -129,7 +139,7 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
   if (error !== null) return <Problem error={error} />;
   return (
     <ul className="ml-3 border-l border-line pl-2">
-      {(data?.sessions ?? []).map((child) => (
+      {inTreeOrder(data?.sessions ?? []).map((child) => (
         <Node key={child.sessionId} session={child} open={open} at={at} />
       ))}
       {data?.nextCursor === undefined ? null : <li className="pl-7 text-soft">and more</li>}
@@ -137,42 +147,27 @@ function Below({ of, open, at }: { readonly of: Session } & Omit<NodeProps, "ses
   );
 }
 
-/** The amounts that have a limit, and the cost. */
-function Budget({ session: { account } }: { readonly session: Session }) {
-  if (account === undefined) return null;
-  const { limits = {}, spent, reserved } = account;
-  const cost = costText(spent?.costMicroUsd);
-  const limited = (
-    [
-      ["cost", limits.maxCostMicroUsd, spent?.costMicroUsd, reserved?.costMicroUsd],
-      ["tokens", limits.maxTokens, spent?.tokens, reserved?.tokens],
-    ] as const
-  ).filter(([, max]) => max !== undefined);
+function Budget({ uses }: { readonly uses: readonly BudgetUse[] }) {
   return (
-    <span className="ml-auto flex items-center gap-3 text-[13px] text-soft">
-      {limited.length === 0 && cost !== "" ? <span>{cost}</span> : null}
-      {limited.map(([name, max = 1, used = 0, held = 0]) => {
-        const text = (amount: number): string =>
-          name === "cost" ? costText(amount) || "$0" : amount.toLocaleString();
-        const isTight = used + held > max * 0.9;
-        return (
-          <span key={name} className="flex items-center gap-2" title={`${text(held)} reserved`}>
-            <svg className="h-2 w-20" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden>
-              <rect width="100" height="8" rx="2" fill="var(--color-line)" />
-              <rect width={Math.min(100, ((used + held) / max) * 100)} height="8" fill="var(--color-soft)" />
-              <rect
-                width={Math.min(100, (used / max) * 100)}
-                height="8"
-                fill={isTight ? "var(--color-bad)" : "var(--color-good)"}
-              />
-            </svg>
-            <span className={isTight ? "text-bad" : ""}>
-              {text(used)} of {text(max)}
-              {name === "tokens" ? " tokens" : ""}
-            </span>
-          </span>
-        );
-      })}
+    <span className="ml-auto flex flex-wrap items-center gap-3 text-[13px] text-soft">
+      {uses.map(({ name, max, used, reserved, isTight, text }) => (
+        <span key={name} className="flex items-center gap-2">
+          <svg className="h-2 w-20" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden>
+            <rect width="100" height="8" rx="2" fill="var(--color-line)" />
+            <rect
+              width={Math.min(100, ((used + reserved) / max) * 100)}
+              height="8"
+              fill="var(--color-soft)"
+            />
+            <rect
+              width={Math.min(100, (used / max) * 100)}
+              height="8"
+              fill={isTight ? "var(--color-bad)" : "var(--color-good)"}
+            />
+          </svg>
+          <span className={isTight ? "text-bad" : ""}>{text}</span>
+        </span>
+      ))}
     </span>
   );
 }

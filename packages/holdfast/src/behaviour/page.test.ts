@@ -93,7 +93,7 @@ test("a person signs in, sees what waits, answers it by keyboard, and nothing ho
   await page.keyboard.press("Enter");
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   expect(page.url()).toContain(`/ui/sessions/${id}`);
-  await page.getByText("1 attempt failed").waitFor();
+  await page.getByText("2 attempts", { exact: true }).waitFor();
   expect(await violations()).toEqual([]);
   await page.keyboard.press("c");
   await page.getByRole("heading", { name: "Plan" }).waitFor();

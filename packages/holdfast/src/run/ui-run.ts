@@ -33,6 +33,8 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     monotonic: () => systemClock.monotonic(),
     agents: () => agentFiles(io),
     secrets: () => secretNames(io),
+    workspace: async (sessionId) =>
+      (await import("../agents/workspaces/session-work.ts")).sessionWork(sessionId, io),
   });
   const server = serveSessions({
     storage,

@@ -23,17 +23,21 @@ export interface OpenCoordinator {
 }
 
 export class PageStand {
-  readonly project = new Project({ fromSources: true });
+  readonly project: Project;
   readonly page: Page;
   /** page-stand-1. */
   readonly trouble: string[] = [];
 
-  static async open(browser: Browser): Promise<PageStand> {
-    return new PageStand(await browser.newPage({ viewport: DESK }));
+  /** The address of the server that was opened last. */
+  #origin = "";
+
+  static async open(browser: Browser, project = new Project({ fromSources: true })): Promise<PageStand> {
+    return new PageStand(await browser.newPage({ viewport: DESK }), project);
   }
 
-  private constructor(page: Page) {
+  private constructor(page: Page, project: Project) {
     this.page = page;
+    this.project = project;
     page.setDefaultTimeout(30_000);
     page.on("pageerror", (error) => this.trouble.push(String(error)));
     page.on("request", (request) => {
@@ -56,7 +60,13 @@ export class PageStand {
     const { url } = JSON.parse(ui.stdout) as { readonly url: string };
     await this.page.goto(url);
     await this.page.getByText("Nothing waits for you").waitFor();
-    return new URL(url).origin;
+    this.#origin = new URL(url).origin;
+    return this.#origin;
+  }
+
+  /** Opens a link to a view of the page that was opened. */
+  async follow(path: string): Promise<void> {
+    await this.page.goto(`${this.#origin}/ui/${path}`);
   }
 
   /** A coordinator, signed in as its admin. */
@@ -64,6 +74,7 @@ export class PageStand {
     const coordinator = await startCoordinator(this.project);
     const admin = tokenIn(coordinator);
     const { url } = coordinator;
+    this.#origin = url;
     await this.page.goto(`${url}/ui/`);
     await this.signIn(admin);
     await this.page.getByText("Nothing waits for you").waitFor();
@@ -94,7 +105,7 @@ export class PageStand {
     ] as const) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(size);
-      expect(await this.#violations(), `${name}, ${kind}`).toEqual([]);
+      expect(await this.violations(), `${name}, ${kind}`).toEqual([]);
       if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}-${kind}.png`) });
       const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
       expect(over, `${name}, ${kind}: characters beyond the edge`).toBeLessThanOrEqual(0);
@@ -104,7 +115,7 @@ export class PageStand {
   }
 
   /** The violations of WCAG A and AA that axe finds. */
-  async #violations(): Promise<unknown[]> {
+  async violations(): Promise<unknown[]> {
     await this.page.evaluate(axe.source);
     const found = await this.page.evaluate<{
       readonly violations: readonly {

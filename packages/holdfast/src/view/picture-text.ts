@@ -1,6 +1,7 @@
 // The text that `show` prints for people.
 
-import { isEnded, isLost, isReservedName } from "@holdfast/core";
+import { decodeJson, isEnded, isLost, isReservedName } from "@holdfast/core";
+import { nodeFacts } from "@holdfast/proto/view";
 import type { Look } from "../frame/command.ts";
 import {
   beforeResume,
@@ -110,7 +111,7 @@ function childLines({ children }: Picture, look: Look): string[] {
     "  ".repeat(depth) + session.sessionId,
     paintStatus(session, look),
     plainLine(session.agent.name, 40),
-    plainLine(session.progress ?? "", 60),
+    plainLine(nodeFacts({ ...session, progress: decodeJson(session.progress) }).join(", "), 100),
   ]);
   return section("Children", rows, CHILDREN_SHOWN, table, look);
 }

@@ -9,7 +9,14 @@ import { readTimeline, timelineJson } from "./session-timeline.ts";
 import { timelineText } from "./timeline-text.ts";
 
 const T = 1_700_000_000_000;
-const big = { model: "acme/big", inputTokens: 100, outputTokens: 20, costMicroUsd: 1_500 };
+const big = {
+  model: "acme/big",
+  calls: 1,
+  unpriced: 0,
+  inputTokens: 100,
+  outputTokens: 20,
+  costMicroUsd: 1_500,
+};
 const error = JSON.stringify({ name: "Error", message: "the \u001b[31mserver is away, ".repeat(20) });
 
 const RECORDS = [
@@ -74,10 +81,10 @@ beforeEach(async () => {
 test("attempts, waits and usage, by task, by turn, by model and in all", async () => {
   const { turns, usage, models, until } = await readTimeline(storage.reader, "ses", T + 10_000);
   expect(until).toBe(T + 10_000);
-  expect(usage).toEqual({ inputTokens: 200, outputTokens: 40, costMicroUsd: 3_000 });
+  expect(usage).toEqual({ calls: 2, unpriced: 0, inputTokens: 200, outputTokens: 40, costMicroUsd: 3_000 });
   expect(models).toEqual([
-    { model: "acme/big", inputTokens: 100, outputTokens: 20, costMicroUsd: 1_500 },
-    { model: "acme/small", inputTokens: 100, outputTokens: 20, costMicroUsd: 1_500 },
+    { model: "acme/big", calls: 1, unpriced: 0, inputTokens: 100, outputTokens: 20, costMicroUsd: 1_500 },
+    { model: "acme/small", calls: 1, unpriced: 0, inputTokens: 100, outputTokens: 20, costMicroUsd: 1_500 },
   ]);
   expect(turns).toMatchObject([
     { turn: 0, startedAt: T, endedAt: T + 9_000, deliveries: 3, usage: { costMicroUsd: 3_000 } },
@@ -114,6 +121,8 @@ test("the usage of a tree is the sum over all its sessions, however many there a
   };
   const timeline = await readTimeline(family, "ses", T + 10_000);
   expect(timeline.usageOfAll).toEqual({
+    calls: 251 * 2,
+    unpriced: 0,
     inputTokens: 251 * 200,
     outputTokens: 251 * 40,
     costMicroUsd: 251 * 3_000,

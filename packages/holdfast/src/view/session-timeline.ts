@@ -1,7 +1,7 @@
 // `readTimeline`: the timeline of a session with all sessions below it, from storage. `TimelineBuilder` computes each.
 
 import type { Session, StorageReader } from "@holdfast/core";
-import { sumUsage, TimelineBuilder, type TimelineTurn, type Usage } from "@holdfast/proto/view";
+import { addCosts, type Cost, TimelineBuilder, type TimelineTurn } from "@holdfast/proto/view";
 import { readBelow, walk } from "./session-tree.ts";
 import { JournalTail } from "./journal-events.ts";
 
@@ -9,7 +9,7 @@ import { JournalTail } from "./journal-events.ts";
 export interface TimelineChild {
   readonly session: Session;
   readonly depth: number;
-  readonly usage?: Usage;
+  readonly usage?: Cost;
 }
 
 export interface Timeline {
@@ -17,11 +17,11 @@ export interface Timeline {
   /** Its end, or now. */
   readonly until: number;
   readonly turns: readonly TimelineTurn[];
-  readonly usage?: Usage;
-  readonly models: readonly ({ readonly model: string } & Usage)[];
+  readonly usage?: Cost;
+  readonly models: readonly ({ readonly model: string } & Cost)[];
   readonly children: readonly TimelineChild[];
   /** The usage of the session and of all sessions below it. */
-  readonly usageOfAll?: Usage;
+  readonly usageOfAll?: Cost;
 }
 
 export async function readTimeline(reader: StorageReader, sessionId: string, now: number): Promise<Timeline> {
@@ -33,7 +33,7 @@ export async function readTimeline(reader: StorageReader, sessionId: string, now
   for (const { session: child, depth } of walk(await readBelow(reader, session, Infinity))) {
     const { usage } = await built(reader, child.sessionId);
     children.push({ session: child, depth, ...(usage === undefined ? {} : { usage }) });
-    if (usage !== undefined) usageOfAll = sumUsage(usageOfAll, usage);
+    if (usage !== undefined) usageOfAll = usageOfAll === undefined ? usage : addCosts(usageOfAll, usage);
   }
   return {
     session,

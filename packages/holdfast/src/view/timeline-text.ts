@@ -3,9 +3,17 @@
 // A bar is drawn over its turn's time: `#` an attempt, `-` a wait or a back-off. On a narrow terminal there are no bars.
 
 import type { Look } from "../frame/command.ts";
-import { errorLine, moment, paintStatus, signalText, statusText } from "./describe-session.ts";
+import { errorLine, moment, paintStatus, statusText } from "./describe-session.ts";
 import { count, cutTo, duration, plainLine, table } from "../frame/plain-text.ts";
-import type { TimelineItem, TimelineTurn, Usage } from "@holdfast/proto/view";
+import {
+  itemFacts,
+  itemName,
+  timelineFacts,
+  turnFacts,
+  usageFacts,
+  type TimelineItem,
+  type TimelineTurn,
+} from "@holdfast/proto/view";
 import type { Timeline } from "./session-timeline.ts";
 
 /** The most turns that are shown; `--json` has all. */
@@ -53,9 +61,9 @@ function childLines(
       plainLine(session.agent.name, NAME_CHARS),
       statusText(session),
       duration((session.endedAt ?? until) - session.createdAt),
-      usageText(usage).join(", "),
+      usageFacts(usage).join(", "),
     ]);
-  const sum = usageText(usageOfAll).join(", ");
+  const sum = usageFacts(usageOfAll).join(", ");
   return [
     "",
     paint.bold(count(children.length, "session below it", "sessions below it")),
@@ -73,13 +81,7 @@ function turnLines(
   const { until, session } = timeline;
   const { sessionId } = session;
   const end = turn.endedAt ?? until;
-  const tasks = turn.items.filter(({ type }) => type === "task").length;
-  const head = [
-    duration(end - turn.startedAt),
-    count(turn.deliveries, "delivery", "deliveries"),
-    ...(tasks === 0 ? [] : [count(tasks, "task")]),
-    ...usageText(turn.usage),
-  ].join(", ");
+  const head = [duration(end - turn.startedAt), ...turnFacts(turn)].join(", ");
   const title = `turn ${turn.turn}`;
   const lines = [
     `${paint.bold(title)}  ${paint.dim(plainLine(head, Math.max(8, width - title.length - 2), symbols.cut))}`,
@@ -130,7 +132,7 @@ function columnsFor(
   );
   const took = longest(items.map((item) => duration((item.endedAt ?? until) - item.startedAt)));
   const facts = Math.min(
-    longest(items.map((item) => factsOf(item).join(", "))),
+    longest(items.map((item) => itemFacts(item).join(", "))),
     Math.max(0, Math.floor(width / 3)),
   );
   const left = width - (4 + name + 2 + took + 2 + facts + 2);
@@ -157,7 +159,7 @@ function itemLines(item: TimelineItem, row: Row): string[] {
   const { paint, symbols } = look;
   const name = plainLine(nameOf(item, row.sessionId), columns.name, symbols.cut).padEnd(columns.name);
   const took = duration((item.endedAt ?? until) - item.startedAt).padStart(columns.took);
-  const facts = plainLine(factsOf(item).join(", "), Math.max(0, columns.facts), symbols.cut);
+  const facts = plainLine(itemFacts(item).join(", "), Math.max(0, columns.facts), symbols.cut);
   const bar = columns.bar === 0 ? "" : `  ${barOf(item, row)}`;
   const text = `${name}  ${took}  ${bar === "" ? facts : facts.padEnd(columns.facts)}`;
   const lines = [
@@ -171,27 +173,8 @@ function itemLines(item: TimelineItem, row: Row): string[] {
   return lines;
 }
 
-function nameOf({ type, name }: TimelineItem, sessionId: string): string {
-  switch (type) {
-    case "task":
-      return plainLine(name, NAME_CHARS * 2);
-    case "signal":
-      return signalText(name, sessionId);
-    case "timer":
-      return "timer";
-    case "question":
-      return `question: ${plainLine(name, NAME_CHARS * 2)}`;
-  }
-}
-
-function factsOf({ outcome, attempts = [], usage }: TimelineItem): string[] {
-  const lost = attempts.filter((attempt) => attempt.outcome === "lost").length;
-  return [
-    ...(outcome === "completed" ? [] : [outcome.replace("_", " ")]),
-    ...(attempts.length > 1 ? [count(attempts.length, "attempt")] : []),
-    ...(lost > 0 ? [`${lost} lost`] : []),
-    ...usageText(usage),
-  ];
+function nameOf(item: TimelineItem, sessionId: string): string {
+  return plainLine(itemName(item, sessionId), NAME_CHARS * 2);
 }
 
 function markOf({ type, outcome }: TimelineItem, { paint, symbols }: Look): string {
@@ -228,33 +211,8 @@ function barOf(item: TimelineItem, { turn, end, until, columns, look }: Row): st
 }
 
 function totals(timeline: Timeline, cut: (text: string) => string, bold: (text: string) => string): string[] {
-  const items = timeline.turns.flatMap((turn) => turn.items);
-  const tasks = items.filter(({ type }) => type === "task");
-  const attempts = tasks.reduce((total, { attempts: tries = [] }) => total + tries.length, 0);
-  const waits = items.length - tasks.length;
-  const facts = [
-    count(timeline.turns.length, "turn"),
-    count(tasks.length, "task"),
-    ...(attempts > tasks.length ? [count(attempts, "attempt")] : []),
-    ...(waits > 0 ? [count(waits, "wait")] : []),
-    ...usageText(timeline.usage),
-  ];
   return [
-    bold(cut(facts.join(", "))),
-    ...timeline.models.map(({ model, ...usage }) => cut(`  ${model}: ${usageText(usage).join(", ")}`)),
+    bold(cut(timelineFacts(timeline.turns, timeline.usage).join(", "))),
+    ...timeline.models.map(({ model, ...usage }) => cut(`  ${model}: ${usageFacts(usage).join(", ")}`)),
   ];
-}
-
-function usageText(usage: Usage | undefined): string[] {
-  if (usage === undefined) return [];
-  const { inputTokens, outputTokens, costMicroUsd } = usage;
-  return [
-    `${inputTokens}+${outputTokens} tokens`,
-    ...(costMicroUsd === 0 ? [] : [`$${dollars(costMicroUsd)}`]),
-  ];
-}
-
-/** To the cent where that says something, to the micro-dollar where it does not. */
-function dollars(microUsd: number): string {
-  return (microUsd / 1e6).toFixed(microUsd >= 1e6 ? 2 : 6).replace(/(\.\d\d\d*?)0+$/, "$1");
 }

@@ -22,8 +22,9 @@ export function addUsage(cost: Cost, { inputTokens, outputTokens, costMicroUsd }
     calls: 1,
     unpriced: costMicroUsd === undefined ? 1 : 0, // cost-1.
     costMicroUsd: costMicroUsd ?? 0,
-    inputTokens,
-    outputTokens,
+    // A journal records each of these as far as it is known.
+    inputTokens: inputTokens ?? 0,
+    outputTokens: outputTokens ?? 0,
   });
 }
 

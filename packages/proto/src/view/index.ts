@@ -10,14 +10,17 @@ export {
   type RecordType,
 } from "./journal-event.ts";
 export {
-  sumUsage,
   TimelineBuilder,
   type TimelineAttempt,
   type TimelineItem,
   type TimelineMark,
   type TimelineTurn,
-  type Usage,
 } from "./timeline.ts";
+export { itemFacts, itemName, timelineFacts, turnFacts, usageFacts } from "./timeline-words.ts";
+export { type BudgetUse, budgetUses, inTreeOrder, nodeFacts, type PlainAccount } from "./tree.ts";
+export { forkChoices, type ForkChoice } from "./journal/fork-point.ts";
+export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows.ts";
+export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
 export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
 export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
@@ -29,6 +32,8 @@ export {
   type QuestionView,
   viewQuestion,
 } from "./question.ts";
+export { type DiffFile, type DiffLine, parseDiff } from "./worktree/parse-diff.ts";
+export { type PlainWorktree, workText } from "./worktree/work.ts";
 export { type Status, STATUSES } from "./status.ts";
 export { pauseText, type PlainPause, type PlainWait, signalText, waitText } from "./wait.ts";
 export { inLiveOrder, LIVE_STATUSES, type PlainSession, whyText, type WhyContext } from "./why.ts";

@@ -3,18 +3,14 @@
 //
 //   timeline-1. A command has the time of the delivery before it. A task's duration is therefore measured from the agent's
 //       request to the task's end, and includes its wait for a slot.
-//   timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated.
+//   timeline-2. Usage is what outcomes recorded. Where none is recorded none is shown; nothing is estimated. A price that is not recorded is
+//       unknown (cost-1).
 //
 // The journal does not say where one commit ended and the next began. It says what was delivered, and each
 // segment begins with a delivery.
 
+import { addUsage, NO_COST, type Cost } from "./cost.ts";
 import type { JournalEvent, PlainError, PlainUsage, RecordType } from "./journal-event.ts";
-
-export interface Usage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly costMicroUsd: number;
-}
 
 export interface TimelineAttempt {
   readonly attempt: number;
@@ -36,7 +32,7 @@ export interface TimelineItem {
   outcome: "open" | "completed" | "failed" | "timed_out" | "cancelled" | "withdrawn";
   /** The attempts of a task. */
   readonly attempts?: TimelineAttempt[];
-  usage?: Usage;
+  usage?: Cost;
 }
 
 /** Something that happened in a moment. */
@@ -53,7 +49,7 @@ export interface TimelineTurn {
   endedAt?: number;
   /** Outcomes handed to the agent, its start included. */
   deliveries: number;
-  usage?: Usage;
+  usage?: Cost;
   readonly items: TimelineItem[];
   readonly marks: TimelineMark[];
 }
@@ -77,8 +73,8 @@ const DELIVERIES: ReadonlySet<RecordType> = new Set<RecordType>([
 export class TimelineBuilder {
   readonly #turns: TimelineTurn[] = [];
   readonly #open = new Map<number, TimelineItem>();
-  readonly #models = new Map<string, Usage>();
-  usage: Usage | undefined;
+  readonly #models = new Map<string, Cost>();
+  usage: Cost | undefined;
   #at = 0;
   #turn = 0;
 
@@ -176,7 +172,7 @@ export class TimelineBuilder {
     return this.#turns;
   }
 
-  get models(): readonly ({ readonly model: string } & Usage)[] {
+  get models(): readonly ({ readonly model: string } & Cost)[] {
     return [...this.#models].map(([model, usage]) => ({ model, ...usage }));
   }
 
@@ -242,11 +238,11 @@ export class TimelineBuilder {
   #spend(turn: TimelineTurn, item: TimelineItem, attempt: TimelineAttempt, { usage }: JournalEvent): void {
     if (usage === undefined) return;
     attempt.usage = usage;
-    item.usage = sumUsage(item.usage, usage);
-    turn.usage = sumUsage(turn.usage, usage);
-    this.usage = sumUsage(this.usage, usage);
-    if (usage.model !== undefined)
-      this.#models.set(usage.model, sumUsage(this.#models.get(usage.model), usage));
+    const sum = (before: Cost | undefined): Cost => addUsage(before ?? NO_COST, usage);
+    item.usage = sum(item.usage);
+    turn.usage = sum(turn.usage);
+    this.usage = sum(this.usage);
+    if (usage.model !== undefined) this.#models.set(usage.model, sum(this.#models.get(usage.model)));
   }
 
   #mark(turn: TimelineTurn, text: string): void {
@@ -256,14 +252,6 @@ export class TimelineBuilder {
   #warn(turn: TimelineTurn, text: string): void {
     turn.marks.push({ at: this.#at, text, isWarning: true });
   }
-}
-
-export function sumUsage(before: Usage | undefined, more: Omit<PlainUsage, "model">): Usage {
-  return {
-    inputTokens: (before?.inputTokens ?? 0) + (more.inputTokens ?? 0),
-    outputTokens: (before?.outputTokens ?? 0) + (more.outputTokens ?? 0),
-    costMicroUsd: (before?.costMicroUsd ?? 0) + (more.costMicroUsd ?? 0),
-  };
 }
 
 function taskNumber({ taskId }: JournalEvent): number {

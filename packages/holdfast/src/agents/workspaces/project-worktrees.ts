@@ -4,8 +4,9 @@
 
 import type { ListedWorktree } from "@holdfast/agents";
 import { HoldfastError, isEnded, type Session } from "@holdfast/core";
+import { workText } from "@holdfast/proto/view";
 import type { Arguments, Io } from "../../frame/command.ts";
-import { count, plainLine, table } from "../../frame/plain-text.ts";
+import { plainLine, table } from "../../frame/plain-text.ts";
 import { withReader } from "../../place/find-session.ts";
 import { findDatabase } from "../../place/project.ts";
 import { agentPlaces, shownPath } from "../agent-places.ts";
@@ -34,7 +35,7 @@ export async function listWorktrees(args: Arguments, io: Io): Promise<number> {
             plainLine(row.session, NAME_CHARS),
             row.status ?? "no session",
             plainLine(row.branch, NAME_CHARS),
-            workText(row),
+            workText(row, row.inUse),
             plainLine(shownPath(row.path, io), NAME_CHARS * 3),
           ]),
         ).join("\n");
@@ -110,26 +111,4 @@ async function sessionsOf(
 
 function isUsed({ processes }: ListedWorktree, session: Session | undefined): boolean {
   return (processes ?? []).length > 0 || (session !== undefined && !isEnded(session.status));
-}
-
-function workText({
-  state,
-  isThere,
-  head,
-  changed,
-  untracked,
-  unpushed,
-  inUse,
-}: ListedWorktree & { inUse: boolean }): string {
-  if (state === "removed") return "removed";
-  const parts = [
-    ...(isThere ? [] : ["its folder is gone"]),
-    ...(isThere && head === null ? ["git does not know it"] : []),
-    ...(state === "ready" ? [] : [state]),
-    ...(inUse ? ["in use"] : []),
-    ...(changed.length > 0 ? [`${changed.length} changed`] : []),
-    ...(untracked.length > 0 ? [`${untracked.length} untracked`] : []),
-    ...(unpushed > 0 ? [`${count(unpushed, "commit")} nowhere else`] : []),
-  ];
-  return parts.join(", ") || "nothing open";
 }

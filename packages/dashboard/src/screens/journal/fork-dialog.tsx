@@ -1,0 +1,142 @@
+// The dialog that forks a session at a place of its journal, also with another input.
+
+import { forkChoices, type ForkChoice, type JournalRow } from "@holdfast/proto/view";
+import { useState, type FormEvent, type RefObject } from "react";
+import { call } from "../../api/client.ts";
+import type { Session } from "../../api/types.ts";
+import { Button, Command, Problem } from "../../parts/parts.tsx";
+import { json } from "../../parts/text.ts";
+import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
+
+export function ForkDialog(props: {
+  readonly ref: RefObject<HTMLDialogElement | null>;
+  readonly session: Session;
+  readonly rows: readonly JournalRow[];
+  readonly at: number;
+  readonly onForked: (sessionId: string) => void;
+}) {
+  const { ref, session, rows, at, onForked } = props;
+  const { sessionId } = session;
+  const isLocal = useAbout()?.isLocal ?? true;
+  const choices = forkChoices(rows, at);
+  const [chosen, setChosen] = useState<number>();
+  const choice = choices.find((each) => each.at === chosen) ?? choices[0]!;
+  const before = session.input === undefined ? "" : json(session.input);
+  const [input, setInput] = useState(before);
+  const [tasks, setTasks] = useState<"rerun" | "cancel">("rerun");
+  const [problem, setProblem] = useState<string>();
+  const { run, isBusy, error } = useRequest();
+  const isEdited = choice.takesInput && input !== before;
+  const fork = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const value = isEdited ? read(input) : undefined;
+    setProblem(value?.problem);
+    if (value?.problem !== undefined) return;
+    await run(async () => {
+      const made = await call<Session>("POST", sessionPath(sessionId, "fork"), {
+        at: choice.at,
+        tasks,
+        ...(value === undefined ? {} : { input: value.value }),
+      });
+      ref.current?.close();
+      onForked(made.sessionId);
+    });
+  };
+  const field = "w-full rounded-md border border-line bg-ground px-2 py-1.5";
+  return (
+    <dialog
+      ref={ref}
+      aria-label="Fork the session"
+      className="m-auto w-[min(36rem,94vw)] rounded-lg border border-line bg-panel p-5 text-text backdrop:bg-black/40"
+    >
+      <form onSubmit={(event) => void fork(event)} noValidate className="space-y-3">
+        <h2 className="font-semibold">Fork the session</h2>
+        <p className="text-soft">
+          The fork is a new session with this journal, state and conversation up to a place, and continues
+          independently. This session does not change.
+          {isLocal ? (
+            <>
+              {" "}
+              It runs when a process resumes it: <Command>holdfast resume ID</Command>
+            </>
+          ) : null}
+        </p>
+        <label className="block">
+          The fork begins
+          <select
+            value={choice.at}
+            onChange={(event) => setChosen(Number(event.target.value))}
+            className={field}
+          >
+            {choices.map((each) => (
+              <option key={each.at} value={each.at}>
+                {placeText(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+        {choice.takesInput ? (
+          <label className="block">
+            Input, as JSON
+            <textarea
+              value={input}
+              rows={6}
+              spellCheck={false}
+              aria-invalid={problem !== undefined}
+              onChange={(event) => setInput(event.target.value)}
+              className={`${field} font-mono text-[13px]`}
+            />
+          </label>
+        ) : (
+          <p className="text-soft">
+            Its input stays the same there, because the agent has acted on it. It can be changed at a
+            checkpoint and at the beginning.
+          </p>
+        )}
+        {problem === undefined ? null : (
+          <p role="alert" className="text-bad">
+            {problem}
+          </p>
+        )}
+        <label className="block">
+          Tasks without an outcome there
+          <select
+            value={tasks}
+            onChange={(event) => setTasks(event.target.value === "cancel" ? "cancel" : "rerun")}
+            className={field}
+          >
+            <option value="rerun">are done again</option>
+            <option value="cancel">are cancelled</option>
+          </select>
+        </label>
+        {error === undefined ? null : <Problem error={error} />}
+        <div className="flex gap-2">
+          <Button type="submit" kind="main" isDisabled={isBusy}>
+            Fork
+          </Button>
+          <Button onClick={() => ref.current?.close()}>Close</Button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+function placeText({ at, place }: ForkChoice): string {
+  switch (place) {
+    case "beginning":
+      return "at the beginning, with nothing done";
+    case "checkpoint":
+      return `behind the checkpoint, record ${at - 1}`;
+    case "record":
+      return `behind record ${at - 1}`;
+  }
+}
+
+function read(text: string): { readonly value?: unknown; readonly problem?: string } {
+  if (text.trim() === "") return { problem: "the input is empty: write JSON, such as null" };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { problem: `the input is no JSON: ${error instanceof Error ? error.message : ""}` };
+  }
+}

@@ -1,0 +1,97 @@
+// A difference by files, each folded to its head until somebody opens it.
+//
+//   diff-files-1. The page draws only the lines of open files, and at most `LINES` of each until somebody asks for more.
+
+import type { DiffFile, DiffLine } from "@holdfast/proto/view";
+import { useState } from "react";
+import { Button } from "../../parts/parts.tsx";
+import { brief, shown } from "../../parts/text.ts";
+
+const OPEN_FILES = 10;
+const OPEN_LINES = 400;
+const LINES = 1_000;
+const LINE_CHARS = 2_000;
+
+export function DiffFiles({ files }: { readonly files: readonly DiffFile[] }) {
+  return files.map((file, at) => (
+    <File
+      key={`${at} ${file.path}`}
+      file={file}
+      isFirst={at < OPEN_FILES && file.lines.length <= OPEN_LINES}
+    />
+  ));
+}
+
+function File({ file, isFirst }: { readonly file: DiffFile; readonly isFirst: boolean }) {
+  const { path, from, change, added, deleted, isBinary, lines } = file;
+  const [isOpen, setOpen] = useState(isFirst);
+  return (
+    <details
+      open={isOpen}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+      className="rounded-md border border-line bg-panel"
+    >
+      <summary className="px-3 py-1.5">
+        <span className="font-mono text-[13px] wrap-anywhere">
+          {from === undefined ? "" : `${brief(from, 300)} → `}
+          {brief(path, 300)}
+        </span>
+        {change === "changed" ? null : <span className="ml-3 text-soft">{change}</span>}
+        {isBinary ? <span className="ml-3 text-soft">binary</span> : null}
+        <span className="ml-3 text-good">+{added}</span> <span className="text-bad">−{deleted}</span>
+      </summary>
+      {isOpen ? <Lines path={path} lines={lines} /> : null}
+    </details>
+  );
+}
+
+function Lines({ path, lines }: { readonly path: string; readonly lines: readonly DiffLine[] }) {
+  const [max, setMax] = useState(LINES);
+  if (lines.length === 0) return <p className="px-3 pb-2 text-soft">It has no line to show.</p>;
+  return (
+    <div
+      role="region"
+      aria-label={`Lines of ${brief(path, 100)}`}
+      tabIndex={0}
+      className="max-h-[70vh] overflow-auto border-t border-line"
+    >
+      <table className="w-full border-collapse font-mono text-xs">
+        <tbody>
+          {lines.slice(0, max).map((line, at) => (
+            <Line key={at} line={line} />
+          ))}
+        </tbody>
+      </table>
+      {lines.length > max ? (
+        <div className="p-2">
+          <Button onClick={() => setMax(max * 4)}>Show more of {lines.length.toLocaleString()} lines</Button>
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+const LOOKS: Readonly<Record<DiffLine["type"], { readonly mark: string; readonly row: string }>> = {
+  head: { mark: "", row: "bg-raised text-soft" },
+  note: { mark: "", row: "text-soft" },
+  same: { mark: " ", row: "" },
+  added: { mark: "+", row: "bg-good/10" },
+  deleted: { mark: "−", row: "bg-bad/10" },
+};
+
+function Line({ line: { type, text, before, after } }: { readonly line: DiffLine }) {
+  const { mark, row } = LOOKS[type];
+  const cut = text.length > LINE_CHARS;
+  const number = "w-10 border-r border-line px-2 text-right align-top text-soft select-none";
+  return (
+    <tr className={row}>
+      <td className={number}>{before}</td>
+      <td className={number}>{after}</td>
+      <td className="w-5 text-center align-top select-none">{mark}</td>
+      <td className="pr-2 whitespace-pre-wrap wrap-anywhere" dir="ltr">
+        {shown(text.slice(0, LINE_CHARS))}
+        {cut ? <span className="text-soft"> … ({text.length.toLocaleString()} characters)</span> : null}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,25 @@
+// `sessionWork`: the work of one session in its worktree, for the page of `holdfast ui`. It reads what `holdfast diff` and
+// `holdfast worktrees` read.
+
+import type { WorktreeWork } from "@holdfast/agents";
+import { HoldfastError } from "@holdfast/core";
+import type { Io } from "../../frame/command.ts";
+import { agentPlaces } from "../agent-places.ts";
+import { findSandboxRoot } from "../sandbox-settings.ts";
+import { worktreesOf } from "./session-folder.ts";
+
+/** `none`: the session has no worktree of this project. */
+export type SessionWork = ({ readonly status: "there" } & WorktreeWork) | { readonly status: "none" };
+
+export async function sessionWork(sessionId: string, io: Io): Promise<SessionWork> {
+  try {
+    const project = findSandboxRoot(io).value;
+    const work = await worktreesOf(agentPlaces(io)).work(project, sessionId);
+    return { status: "there", ...work };
+  } catch (error) {
+    // The project may be no repository, in which no session has a worktree.
+    if (HoldfastError.is(error) && (error.code === "not_found" || error.code === "invalid_input"))
+      return { status: "none" };
+    throw error;
+  }
+}

@@ -1,0 +1,143 @@
+// The screens of one session in a real browser: its journal with the states and forks, and its workspace.
+//
+// They are in the page campaign (`HOLDFAST_CAMPAIGN`), because each starts several processes beside the browser.
+
+import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Worktrees } from "@holdfast/agents";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
+import { Project } from "../testing/holdfast-process.ts";
+import { PageStand } from "../testing/page-stand.ts";
+
+const TURNS = new URL("../testing/turn-agent.ts", import.meta.url).pathname;
+const CHECKPOINT = 4;
+
+// Several processes beside the browser are too much for every run.
+const testOfCampaign = test.skipIf(process.env["HOLDFAST_CAMPAIGN"] === undefined);
+
+let browser: Browser;
+let project: Project;
+/** The user's data folder, in which worktrees lie. */
+let data: string;
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+beforeEach(({ skip }) => {
+  if (CHROMIUM === undefined) skip(NO_CHROMIUM);
+  data = mkdtempSync(join(tmpdir(), "holdfast-data-"));
+  project = new Project({ fromSources: true, env: { XDG_DATA_HOME: data } });
+});
+afterEach(async () => {
+  if (CHROMIUM === undefined) return;
+  await project.dispose();
+  rmSync(data, { recursive: true, force: true });
+});
+
+testOfCampaign(
+  "a record is reached by its link, shows the states around it, and is forked with another input by keyboard",
+  async () => {
+    const { code } = await project.run("run", TURNS, "--session", "origin", "--input", '{"n":1}');
+    expect(code).toBe(0);
+    const stand = await PageStand.open(browser, project);
+    await stand.openLocal();
+    const { page } = stand;
+
+    await stand.follow(`sessions/origin?tab=journal&at=${CHECKPOINT - 1}`);
+    await page.getByRole("region", { name: "Record 3" }).getByText("task completed").waitFor();
+    await page.getByText("file 0 <script>window.attacked = 1</script>").first().waitFor();
+    expect(await stand.violations()).toEqual([]);
+    await page.keyboard.press("]");
+    await page.keyboard.press("]");
+    await page.getByText("Before, of record 4").waitFor();
+    await page.getByText('"step": 1').first().waitFor();
+    await page.getByText('"step": 2').first().waitFor();
+    expect(await stand.violations()).toEqual([]);
+
+    await page.keyboard.press("[");
+    await page.getByText("After, of record 4").waitFor();
+    await page.keyboard.press("f");
+    const input = page.getByLabel("Input, as JSON");
+    await input.fill("{");
+    await page.getByRole("button", { name: "Fork", exact: true }).press("Enter");
+    await page.getByText("the input is no JSON").waitFor();
+    await input.fill('{"n":2}');
+    expect(await stand.violations()).toEqual([]);
+    await page.getByRole("button", { name: "Fork", exact: true }).press("Enter");
+    await page.getByText(`Their first ${CHECKPOINT + 1} records are the same.`).waitFor();
+    const id = new URL(page.url()).searchParams.get("beside")!;
+    await page.getByText(`holdfast resume ${id}`).waitFor();
+
+    const resumed = await project.run("resume", id);
+    expect(JSON.parse(resumed.stdout)).toEqual({ n: 2 });
+    await page.getByText("(completed)").waitFor();
+    await page.reload();
+    await page.getByText(`Their first ${CHECKPOINT + 1} records are the same.`).waitFor();
+    expect(await stand.violations()).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 780 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    expect(await stand.violations()).toEqual([]);
+
+    await stand.follow(`sessions/${id}`);
+    await page.getByRole("link", { name: "forked from another session" }).click();
+    await page.getByText(`Their first ${CHECKPOINT + 1} records are the same.`).waitFor();
+    expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+    expect(stand.trouble).toEqual([]);
+    await page.close();
+  },
+);
+
+function git(folder: string, ...args: readonly string[]): void {
+  const name = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"];
+  execFileSync("git", [...name, ...args], { cwd: folder, stdio: "ignore" });
+}
+
+testOfCampaign(
+  "the workspace of a session shows its difference, its commits and what is nowhere else, and a session without one says why",
+  async () => {
+    writeFileSync(project.path("value.txt"), "one\ntwo\n");
+    writeFileSync(project.path(".gitignore"), ".holdfast/\n");
+    git(project.folder, "init", "--quiet", "--initial-branch=main");
+    git(project.folder, "add", "--all");
+    git(project.folder, "commit", "--quiet", "-m", "base");
+    for (const id of ["here", "none"])
+      expect((await project.run("run", TURNS, "--session", id, "--input", "1")).code).toBe(0);
+    const worktrees = new Worktrees({ folder: join(data, "holdfast", "worktrees") });
+    const { path } = await worktrees.open({ project: project.folder, session: "here" });
+    writeFileSync(join(path, "value.txt"), "one\n<script>window.attacked = 1</script> \u202egnp.exe\n");
+    git(path, "commit", "--quiet", "--all", "-m", "<b>bold</b> subject");
+    appendFileSync(join(path, "value.txt"), "x".repeat(50_000));
+    writeFileSync(join(path, "new file.txt"), "new\n");
+    const stand = await PageStand.open(browser, project);
+    await stand.openLocal();
+    const { page } = stand;
+
+    await stand.follow("sessions/here");
+    await page.getByRole("tab", { name: "timeline" }).waitFor();
+    await page.keyboard.press("w");
+    await page.getByText("1 changed, 1 untracked, 1 commit nowhere else").waitFor();
+    await page.getByRole("region", { name: "Commits" }).getByText("<b>bold</b> subject").waitFor();
+    await page.getByText("<script>window.attacked = 1</script> ⟨202E⟩gnp.exe").waitFor();
+    await page.getByText("(50,000 characters)").waitFor();
+    await page.getByText("2 files differ from the base").waitFor();
+    expect(await stand.violations()).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 780 });
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    expect(await stand.violations()).toEqual([]);
+
+    await stand.follow("sessions/none?tab=workspace");
+    await page.getByText("This session has no worktree of its own").waitFor();
+    expect(await stand.violations()).toEqual([]);
+    expect(await page.evaluate("globalThis.attacked")).toBeUndefined();
+    expect(stand.trouble).toEqual([]);
+    await page.close();
+  },
+);
