@@ -9,7 +9,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import deploy from "../examples/04-approval/deploy.ts";
 import { createClient, type HoldfastClient } from "../packages/holdfast/src/sdk/client.ts";
 import { openFleet, type Fleet } from "../packages/holdfast/src/testing/fleet.ts";
-import { LAUNCHER, PACKAGES } from "../packages/holdfast/src/testing/holdfast-process.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "holdfast-examples-doc-"));
@@ -21,8 +20,7 @@ beforeAll(async () => {
   await fleet.runner({ agents: [deploy] });
   token = await fleet.token("user", "ada");
   client = createClient({ url: fleet.url, token });
-  // Bundled: from their sources each start of a program would take twice as long.
-  symlinkSync(PACKAGES, join(folder, "node_modules"));
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   copyFileSync(join(root, "examples/04-approval/deploy.ts"), join(folder, "deploy.ts"));
 });
@@ -44,7 +42,8 @@ test.each(programs)("%s", async (name, text) => {
   const file = `${name.replaceAll(/\W+/g, "-")}.ts`;
   writeFileSync(join(folder, file), text.replace("http://127.0.0.1:8765", fleet.url));
   const isAgent = text.includes("export default defineAgent");
-  const args = isAgent ? [LAUNCHER, "run", file, "--input", '"moon"'] : [file];
+  const launcher = join(root, "node_modules/.bin/holdfast");
+  const args = isAgent ? [launcher, "run", file, "--input", '"moon"'] : [file];
   const child = spawn(process.execPath, args, {
     cwd: folder,
     env: { PATH: process.env["PATH"], HOME: folder, HOLDFAST_TOKEN: token },
