@@ -68,15 +68,12 @@ test("an agent file starts the agent of a profile as its child", async () => {
   }
 });
 
-test("a session that is cancelled while its remote task waits for an answer cancels the task, over kill -9", async () => {
+test("a session that is cancelled while its remote task waits for an answer cancels the task", async () => {
   const first = project.startHere(["run", "translator", "question", "--session", "s"], env);
   await inboxSays("translator asks: Which colour?");
-  first.kill("SIGKILL");
-  await first.finished;
   const { code, stderr } = await run("cancel", "s");
   expect(code, stderr).toBe(0);
-  await run("resume", "s");
-  expect(await project.json("show", "s")).toMatchObject({ status: "cancelled" });
+  await first.finished;
   expect(remote.states()).toEqual(["TASK_STATE_CANCELED"]);
 });
 
