@@ -103,14 +103,13 @@ const PAGE_TESTS = ["page", "page-session", "page-system", "page-update"].map(
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "kills",
-    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents, and as many where it runs over two runners; a runner of the local stack that is given up; every way in which a session ends its process`,
+    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
     [
       "packages/holdfast/src/behaviour/local-give-up.test.ts",
       "packages/holdfast/src/behaviour/kill.test.ts",
       "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
       "examples/01-coding-agent/kill.test.ts",
       "packages/holdfast/src/behaviour/external-tree.test.ts",
-      "packages/holdfast/src/fleet/external-tree.test.ts",
     ],
     { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
   ),

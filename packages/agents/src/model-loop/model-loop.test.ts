@@ -217,12 +217,12 @@ describe("permissions", () => {
   test("an agent that plans first starts no other agent before its plan is approved", async () => {
     const delegate = { calls: [["delegate", { agent: "other", input: "x" }]] } as const;
     const model = fakeModel((request, number) => {
-      if (request.system.includes("You help.")) return { text: "helped" };
+      if (request.system.includes("You count sheep.")) return { text: "helped" };
       if (number === 1) return { calls: [["propose_plan", { plan: "let other help" }]] };
       return number > 2 ? { text: "Done." } : delegate;
     });
     const { handle } = await start({ planFirst: true }, model, {
-      agents: [{ ...RECORD, name: "other", prompt: "You help." }],
+      agents: [{ ...RECORD, name: "other", prompt: "You count sheep." }],
     });
     await handle.result();
     expect(await results(handle.sessionId)).toEqual([

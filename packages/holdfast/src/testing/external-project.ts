@@ -11,13 +11,7 @@ import {
 } from "node:fs";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  LAUNCHER,
-  Project,
-  type Finished,
-  type HoldfastProcess,
-  type ProjectOptions,
-} from "./holdfast-process.ts";
+import { LAUNCHER, Project, type Finished, type HoldfastProcess } from "./holdfast-process.ts";
 
 const FAKES = new URL("../../../agents/src/testing/", import.meta.url);
 const PROGRAMS = {
@@ -45,8 +39,8 @@ interface Start {
 }
 
 export class ExternalProject extends Project {
-  constructor(options: ProjectOptions = {}) {
-    super(options);
+  constructor() {
+    super();
     mkdirSync(this.path("bin"));
     for (const [name, file] of Object.entries(PROGRAMS)) {
       const source = fileURLToPath(new URL(file, FAKES));
@@ -57,16 +51,15 @@ export class ExternalProject extends Project {
 
   /** Starts `holdfast` where the programs are on the PATH. */
   startHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): HoldfastProcess {
-    return this.start(args, { stdin: "", env: { ...this.base(), ...env } });
+    return this.start(args, { stdin: "", env: { ...this.#base(), ...env } });
   }
 
   /** Runs `holdfast` to its end, where the programs are on the PATH. */
   finishHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Finished> {
-    return this.finish(args, { env: { ...this.base(), ...env } });
+    return this.finish(args, { env: { ...this.#base(), ...env } });
   }
 
-  /** The variables of a process that finds the programs. */
-  base(): Record<string, string> {
+  #base(): Record<string, string> {
     const folders = [this.path("bin"), LAUNCHER.replace(/\/holdfast$/, ""), process.env["PATH"]];
     return { PATH: folders.join(delimiter), ANTHROPIC_API_KEY: ANTHROPIC_KEY };
   }

@@ -55,17 +55,13 @@ export async function startCoordinator(
   return { process: started, url, adminToken: readFileSync(adminTokenFile, "utf8").trim() };
 }
 
-/**
- * A runner of a name of its own, registered and waiting.
- *
- * @param clock gives variables to its process, such as those of a clock that is set.
- */
+/** A runner of a name of its own, registered and waiting. */
 export async function startRunnerProcess(
   project: Project,
   coordinator: CoordinatorProcess,
   name: string,
   args: readonly string[],
-  clock?: Pick<SettableClock, "env">,
+  clock?: SettableClock,
 ): Promise<HoldfastProcess> {
   const token = await registrationToken(coordinator, name);
   const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
