@@ -8,6 +8,7 @@ import {
   CODEX,
   externalAgent,
   findProfile,
+  InstalledAgents,
   LineAgent,
   PI,
   takeProfile,
@@ -18,7 +19,11 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces } from "./agent-places.ts";
-import { EXTERNAL_AGENT_NAMES, type ExternalAgentName } from "./external-agent-names.ts";
+import {
+  EXTERNAL_AGENT_NAMES,
+  installedAgentsFolder,
+  type ExternalAgentName,
+} from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
@@ -39,7 +44,7 @@ const known = new Map<string, Agent>();
  * @throws HoldfastError when the program is missing or too old.
  */
 export async function loadExternalAgent(
-  name: ExternalAgentName,
+  name: string,
   io: Pick<Io, "cwd" | "env">,
   isContinued: boolean,
 ): Promise<Agent> {
@@ -48,7 +53,7 @@ export async function loadExternalAgent(
 }
 
 /** The agent of an external program. Its sessions look for the program, and work in the current folder or in that of their parent. */
-export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "env">): Agent {
+export function externalAgentOf(name: string, io: Pick<Io, "cwd" | "env">): Agent {
   const protocol = protocolOf(name, io);
   const key = `${name} ${io.cwd}`;
   const places = agentPlaces(io);
@@ -71,13 +76,12 @@ export function externalAgentOf(name: ExternalAgentName, io: Pick<Io, "cwd" | "e
 
 /** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
 export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
-  const name = EXTERNAL_AGENT_NAMES.find((one) => one === agent)!;
   const places = agentPlaces(io);
-  takeProfile(findProfile(profile, places), protocolOf(name, io), modesOf(name), mirrorsOf(places));
+  takeProfile(findProfile(profile, places), protocolOf(agent, io), modesOf(agent), mirrorsOf(places));
 }
 
-function modesOf(name: ExternalAgentName): readonly [string, ...string[]] {
-  return MODES[name] ?? ["default"];
+function modesOf(name: string): readonly [string, ...string[]] {
+  return MODES[name as ExternalAgentName] ?? ["default"];
 }
 
 /** The folder for copies of the programs' own files. */
@@ -95,7 +99,8 @@ export interface ExternalProgram {
 
 /** The programs that Holdfast can run as agents, whether they are there, and their abilities. */
 export function findExternalPrograms(io: Pick<Io, "cwd" | "env">): Promise<readonly ExternalProgram[]> {
-  return Promise.all(EXTERNAL_AGENT_NAMES.map((name) => findProgram(protocolOf(name, io))));
+  const names = new Set([...EXTERNAL_AGENT_NAMES, ...installedAgents(io).names()]);
+  return Promise.all([...names].map((name) => findProgram(protocolOf(name, io))));
 }
 
 async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalProgram> {
@@ -118,8 +123,15 @@ async function findProgram(protocol: ExternalAgentProtocol): Promise<ExternalPro
   }
 }
 
-function protocolOf(name: ExternalAgentName, { cwd, env }: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
+export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
+  return new InstalledAgents(installedAgentsFolder(io));
+}
+
+function protocolOf(name: string, { cwd, env }: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: env, folder: cwd };
+  const store = installedAgents({ cwd, env });
+  const installed = store.get(name);
+  if (installed !== undefined) return new AcpAgent({ facts: store.facts(installed), ...place });
   const lines = [CODEX, PI].find((one) => one.name === name);
   if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
   const facts = ACP_AGENTS.find((one) => one.name === name);

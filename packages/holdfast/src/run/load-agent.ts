@@ -58,7 +58,8 @@ export async function loadAgent(
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
-  const external = externalAgentName(path, cwd);
+  const { path, chosen } = chosenAgent(fileAndName, cwd);
+  const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
     const agent = await loadExternalAgent(external, { cwd, env }, name !== undefined);
@@ -110,7 +111,8 @@ function namesAgentFile(nameOrPath: string, cwd: string): boolean {
 
 /** All agents that a file exports. @throws HoldfastError as `loadAgent`. */
 export async function loadAgents(path: string, { cwd, env, onSlow }: LoadOptions): Promise<readonly Agent[]> {
-  if (externalAgentName(path, cwd) !== undefined) return [(await loadAgent(path, { cwd, env })).agent];
+  if (externalAgentName(path, { cwd, env }) !== undefined)
+    return [(await loadAgent(path, { cwd, env })).agent];
   const fileAgent = await asFileAgent(path, { cwd, env });
   if (fileAgent !== undefined) return [fileAgent.agent];
   const file = resolve(cwd, path);
