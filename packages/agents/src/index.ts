@@ -129,6 +129,7 @@ export {
 } from "./external-agents/external-agent-protocol.ts";
 
 export {
+  type AgentProfile,
   type AgentRecord,
   type AgentSource,
   type JsonSchema,
@@ -136,7 +137,6 @@ export {
   type PermissionDecision,
   type PermissionRule,
 } from "./agent-files/agent-record.ts";
-  type AgentProfile,
 export { ContentStore } from "./contents/content-store.ts";
 export { READING_TOOLS, withinRights } from "./agent-files/trust/rights.ts";
 export { agentFileText } from "./agent-files/agent-file-text.ts";
@@ -207,7 +207,9 @@ export {
   withSkillTool,
   type SkillsCapabilityOptions,
 } from "./capabilities/skills-capability.ts";
+export { proceduralAgent, type ProceduralAgentOptions } from "./procedural/procedural-agent.ts";
 export {
+  scriptCalls,
   scriptsCapability,
   scriptsOf,
   withScriptTools,
