@@ -406,6 +406,9 @@ function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProv
   throw new PauseError(
     "model_auth",
     `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
-    { pause: { reason: "auth_required" } },
+    {
+      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
+      pause: { reason: "auth_required" },
+    },
   );
 }

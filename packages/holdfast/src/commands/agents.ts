@@ -23,7 +23,7 @@ export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
+    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
     "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
     "activate NAME | agents deactivate NAME | agents install NAME --registry FILE|URL [--key VARIABLE]... [--yes] | agents uninstall NAME",
   description:
@@ -46,7 +46,7 @@ export const agents: Command = {
   examples: [
     ["agents list", "all agents of the project and of yours, and which of them can be used"],
     ["agents check", "each field of each file, and what becomes of it"],
-    ["agents check .claude/agents/reviewer.md", "one file"],
+    ["agents check reviewer", "the file of one agent; a path names a file or a folder"],
     ["agents new reviewer", "writes .holdfast/agents/reviewer.md"],
     [
       "agents import agents/report",

@@ -40,7 +40,6 @@ export class StdioTransport implements Transport {
   /** The SDK knows by these two names that a silent server is an older one, and not a network that is away. */
   readonly pid = null;
   readonly stderr = null;
-  readonly isProcess = true;
   readonly #supervisor: ProcessSupervisor;
   readonly #program: StdioProgram;
   readonly #lines = new OutputLines(MCP_LIMITS.messageChars);
@@ -95,6 +94,10 @@ export class StdioTransport implements Transport {
       askMs: MCP_LIMITS.endMs,
     });
     this.#end();
+  }
+
+  get isProcess(): boolean {
+    return true;
   }
 
   get isClosed(): boolean {
