@@ -12,7 +12,7 @@ import { lookAtPath } from "../frame/given-file.ts";
 import type { Io } from "../frame/command.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
-import { chosenAgent, EXTENSIONS } from "./chosen-agent.ts";
+import { chosenAgent, EXTENSIONS } from "./loading/chosen-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
