@@ -56,6 +56,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["agent-files/servers"],
     ["scripts", "hook-files"],
     ["capabilities"],
+    ["procedural"],
   ],
   coordinator: [
     ["call", "store"],

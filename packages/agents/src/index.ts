@@ -99,6 +99,13 @@ export { type RepositoryFacts } from "./coding-agent/inspect-repository.ts";
 
 export { AcpAgent, type AcpAgentOptions } from "./external-agents/acp/acp-agent.ts";
 export { ACP_AGENTS, type AcpAgentFacts } from "./external-agents/acp/acp-quirks.ts";
+export { chooseInstall, type AgentInstall } from "./external-agents/registry/registry-file.ts";
+export { unpackArchive } from "./external-agents/registry/unpack-archive.ts";
+export {
+  hashOfFolder,
+  InstalledAgents,
+  type InstalledAgent,
+} from "./external-agents/registry/installed-agents.ts";
 export { CODEX } from "./external-agents/codex/codex-agent.ts";
 export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.ts";
 export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
@@ -209,7 +216,9 @@ export {
   withSkillTool,
   type SkillsCapabilityOptions,
 } from "./capabilities/skills-capability.ts";
+export { proceduralAgent, type ProceduralAgentOptions } from "./procedural/procedural-agent.ts";
 export {
+  scriptCalls,
   scriptsCapability,
   scriptsOf,
   withScriptTools,

@@ -101,6 +101,8 @@ export interface AgentRecord {
   readonly relaysMessages: boolean;
   /** Names of skills that the prompt lists; `null` for all that are found. */
   readonly skills: readonly string[] | null;
+  /** The script that carries out the session in the place of a model. Absent means a model. It is one of `scripts`. */
+  readonly script?: string;
   /** Names of scripts that its tools run. */
   readonly scripts: readonly string[];
   /** Files of the project whose tasks are tools, as paths from the project's folder. */

@@ -47,8 +47,8 @@ const callInput = z.strictObject({
   environment: shellEnvironment.optional(),
   ...workspaceField,
 });
-type CallInput = z.output<typeof callInput>;
-type CallOutput = Pick<ShellOutput, "end" | "stdout" | "stderr" | "isCut" | "durationMs">;
+export type CallInput = z.output<typeof callInput>;
+export type CallOutput = Pick<ShellOutput, "end" | "stdout" | "stderr" | "isCut" | "durationMs">;
 
 /**
  * The scripts that sessions of an agent get now.
@@ -138,13 +138,15 @@ export interface ScriptsCapabilityOptions {
   readonly secrets?: readonly string[];
 }
 
+/** The tasks that call scripts, by the effect class of the script. All agents of a process share them. */
+export type ScriptCalls = Readonly<Record<EffectClass, TaskDefinition<CallInput, CallOutput>>>;
+
 /** Facts are JSON, and a manifest has a schema of any form. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of facts is an interface.
 type ScriptsCapability = Capability<any>;
 
-/** Scripts of agents that run here. */
-export function scriptsCapability(options: ScriptsCapabilityOptions): ScriptsCapability {
-  const { places, workspace, secrets = [] } = options;
+/** scripts-capability-2. */
+export function scriptCalls({ places, workspace, secrets = [] }: ScriptsCapabilityOptions): ScriptCalls {
   const taskOf = (name: string, effect: EffectClass): TaskDefinition<CallInput, CallOutput> =>
     defineTask<CallInput, CallOutput>({
       name,
@@ -175,14 +177,20 @@ export function scriptsCapability(options: ScriptsCapabilityOptions): ScriptsCap
         return { end, stdout, stderr, isCut, durationMs };
       },
     });
-  // scripts-capability-2.
-  const tasks: Readonly<Record<EffectClass, TaskDefinition<CallInput, CallOutput>>> = {
+  return {
     read: taskOf("script_read", "read"),
     repeatable: taskOf("script_repeat", "repeatable"),
     keyed: taskOf("script_keyed", "keyed"),
     once: taskOf("script", "once"),
   };
+}
 
+/** Scripts of agents that run here. */
+export function scriptsCapability(
+  options: ScriptsCapabilityOptions,
+  tasks: ScriptCalls = scriptCalls(options),
+): ScriptsCapability {
+  const { places, workspace } = options;
   return {
     name: "scripts",
     tasks: Object.values(tasks),
@@ -261,8 +269,13 @@ async function callRecorded(
     ({ end } = output);
     return renderCommand({ command: script, ...output });
   });
-  reportEnd(ctx, started, end?.type === "exit" ? end.exitCode : (end?.type ?? outcome.text.slice(0, 300)));
+  reportEnd(ctx, started, end === undefined ? outcome.text.slice(0, 300) : endOf(end));
   return end?.type === "exit" && end.exitCode === 0 ? outcome : { ...outcome, isError: true };
+}
+
+/** An exit code, or a word about an end without one. */
+export function endOf(end: CallOutput["end"]): number | string {
+  return end.type === "exit" ? end.exitCode : end.type;
 }
 
 function promptPart(facts: readonly ScriptFact[]): string {

@@ -25,13 +25,13 @@ import { count } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
-export async function checkAgents(paths: readonly string[], io: Io): Promise<number> {
+export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
   // Looking at a file is no use of it, so a project needs no trust here.
   const places = agentPlaces(io, { trustsProject: true });
   const found =
-    paths.length === 0
+    namesOrPaths.length === 0
       ? filesOf(places)
-      : { ...NOTHING, agents: paths.flatMap((path) => filesAt(resolve(io.cwd, path), io)) };
+      : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
   const { agents, skills, mcpFiles, hookFiles, profiles } = found;
   const all = [...agents, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
   const refused = all.filter(
@@ -128,17 +128,30 @@ function fileJson({ path, status, problem, verdicts }: McpFile | HookFile | Prof
   return { path, status, problem, fields: verdicts };
 }
 
-/** One file, the folder of an agent, or all files of a project. */
-function filesAt(path: string, io: Io): readonly ListedAgent[] {
-  if (!existsSync(path))
-    throw new NotFoundError("file_not_found", "there is no such file", {
-      at: path,
-      fix: "check the path; it is taken from the current folder",
-    });
+/** One file, the folder of an agent, all files of a project, or the files of an agent's name. */
+function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
+  const path = resolve(io.cwd, nameOrPath);
+  if (!existsSync(path)) return filesNamed(nameOrPath, path, io);
   if (isFolder(path) && !existsSync(resolve(path, "agent.json")))
     return listAgents({ ...agentPlaces(io, { project: path, trustsProject: true }), home: undefined });
   const file = loadAgentFile(foundAt(path));
   return [{ ...file, status: file.record === null ? "refused" : "loaded", others: [] }];
+}
+
+/** The files of this name, also those that cannot be used. */
+function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] {
+  const listed = listAgents(agentPlaces(io, { trustsProject: true }));
+  const found = listed.filter((file) => file.name === name);
+  if (found.length > 0) return found;
+  throw new NotFoundError("file_not_found", `there is no file and no agent file of the name "${name}"`, {
+    at: path,
+    got: name,
+    expected:
+      listed.length === 0
+        ? "the path of a file"
+        : `a path, or one of ${listed.map((one) => one.name).join(", ")}`,
+    fix: "check the path, which is taken from the current folder, or the name (`holdfast agents list`)",
+  });
 }
 
 function fileText(file: ListedAgent, io: Io): string {

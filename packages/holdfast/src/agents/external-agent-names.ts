@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Io } from "../frame/command.ts";
+import { dataFolder } from "../place/coordinator-storage.ts";
 
 export const EXTERNAL_AGENT_NAMES = ["claude-code", "codex", "opencode", "gemini", "pi"] as const;
 
@@ -18,7 +19,7 @@ export function externalAgentName(
 ): string | undefined {
   const isExact = nameOrPath.startsWith(EXTERNAL);
   const name = isExact ? nameOrPath.slice(EXTERNAL.length) : nameOrPath;
-  const isKnown = isIncluded(name) || isOfProfile(name, env["HOME"]);
+  const isKnown = isIncluded(name) || isOfProfile(name, env["HOME"]) || isInstalled(name, { cwd, env });
   return isKnown && (isExact || !existsSync(resolve(cwd, name))) ? name : undefined;
 }
 
@@ -36,4 +37,13 @@ function isOfProfile(name: string, home: string | undefined): boolean {
   } catch {
     return false; // There is none that can be read.
   }
+}
+
+/** The folder of the agents that the user installed from a registry. */
+export function installedAgentsFolder(io: Pick<Io, "cwd" | "env">): string {
+  return join(dataFolder(io), "external-agents");
+}
+
+function isInstalled(name: string, io: Pick<Io, "cwd" | "env">): boolean {
+  return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(join(installedAgentsFolder(io), name, "install.json"));
 }

@@ -9,6 +9,7 @@ import {
   externalAgent,
   findProfile,
   findProfileAgent,
+  InstalledAgents,
   LineAgent,
   PI,
   profileAgent,
@@ -21,7 +22,7 @@ import { HoldfastError } from "@holdfast/core";
 import type { Agent } from "@holdfast/runtime";
 import type { Io } from "../frame/command.ts";
 import { agentPlaces, type AgentSearch } from "./agent-places.ts";
-import { EXTERNAL_AGENT_NAMES, isIncluded } from "./external-agent-names.ts";
+import { EXTERNAL_AGENT_NAMES, installedAgentsFolder, isIncluded } from "./external-agent-names.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { sessionFolder } from "./workspaces/session-folder.ts";
 
@@ -96,10 +97,10 @@ export function findExternalPrograms(io: Pick<Io, "cwd" | "env">): Promise<reado
   return Promise.all(externalNames(io).map((name) => findProgram(name, io)));
 }
 
-/** The agents that profiles of the user describe, and the programs that Holdfast knows. */
+/** The agents that profiles of the user describe, those of a registry, and the programs that Holdfast knows. */
 export function externalNames(io: Pick<Io, "cwd" | "env">): readonly string[] {
-  const own = readProfileAgents(agentPlaces(io)).map(({ name }) => name);
-  return [...own.filter((name) => !isIncluded(name)), ...EXTERNAL_AGENT_NAMES];
+  const own = [...readProfileAgents(agentPlaces(io)).map(({ name }) => name), ...installedAgents(io).names()];
+  return [...new Set(own.filter((name) => !isIncluded(name))), ...EXTERNAL_AGENT_NAMES];
 }
 
 async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<ExternalProgram> {
@@ -123,9 +124,21 @@ async function findProgram(name: string, io: Pick<Io, "cwd" | "env">): Promise<E
   }
 }
 
+export function installedAgents(io: Pick<Io, "cwd" | "env">): InstalledAgents {
+  return new InstalledAgents(installedAgentsFolder(io));
+}
+
+/** A profile of the user counts more than an installed agent of its name. */
 function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentProtocol {
   const place = { environment: io.env, folder: io.cwd };
-  if (!isIncluded(name)) return profileAgent(findProfileAgent(name, agentPlaces(io)), place);
+  if (!isIncluded(name)) {
+    const store = installedAgents(io);
+    const isOfProfile = readProfileAgents(agentPlaces(io)).some((profile) => profile.name === name);
+    const installed = isOfProfile ? undefined : store.get(name);
+    return installed === undefined
+      ? profileAgent(findProfileAgent(name, agentPlaces(io)), place)
+      : new AcpAgent({ facts: store.facts(installed), ...place });
+  }
   const lines = [CODEX, PI].find((one) => one.name === name);
   if (lines !== undefined) return new LineAgent({ facts: lines, ...place });
   const facts = ACP_AGENTS.find((one) => one.name === name);

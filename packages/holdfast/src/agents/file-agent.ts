@@ -24,6 +24,8 @@ import {
   readProjectInstructions,
   resolveModel,
   Sandboxes,
+  proceduralAgent,
+  scriptCalls,
   scriptsCapability,
   scriptsOf,
   sessionEnvironment,
@@ -39,6 +41,7 @@ import {
   withSkillTool,
   type AgentPlaces,
   type AgentRecord,
+  type ProceduralAgentOptions,
   type GivenEnvironment,
   type HookFile,
   type ModelEnvironment,
@@ -107,18 +110,19 @@ export async function agentOfRecord(
   }: LoadOptions = {},
 ): Promise<FileAgent> {
   const record: AgentRecord = inWorktree ? { ...ofFile, workspace: "worktree" } : ofFile;
-  const local = record.model === null ? await withLocalModel(found.env) : undefined;
+  const local =
+    record.model === null && record.script === undefined ? await withLocalModel(found.env) : undefined;
   const places = local === undefined ? found : { ...found, env: local.env };
   const sandbox = givenSandbox(places)?.value ?? DEFAULT_SANDBOX;
   const root = makeSandboxRoot({ cwd, env: places.env });
-  const loop = loopFor(root, places, given);
+  const parts = loopFor(root, places, given);
   const skills = findSkills(places);
   const tree = new AgentTree(places, isContinued ? undefined : skills.map(withInactive), {
     given,
     resumesAtReset,
     loadTasks,
   });
-  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, loop, tree, [], version);
+  const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, parts, tree, [], version);
   for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
@@ -169,31 +173,43 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
 
 const sandboxes = new Sandboxes();
 
-// file-agent-1.
-const loops = new Map<string, ModelLoop>();
+/** A loop, and the parts of it that agents without a model use, too. */
+interface LoopOfRoot {
+  readonly loop: ModelLoop;
+  readonly procedural: Pick<ProceduralAgentOptions, "calls" | "environment" | "workspace" | "place">;
+}
 
-function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): ModelLoop {
+// file-agent-1.
+const loops = new Map<string, LoopOfRoot>();
+
+function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | undefined): LoopOfRoot {
   const known = loops.get(root);
   if (known !== undefined) return known;
   const commandSecrets: string[] = [];
+  const place: ProceduralAgentOptions["place"] = async (record, task) => {
+    const { path, worktree } = await sessionFolder(record, root, places, task);
+    const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, {
+      session: task.sessionId,
+      root: path,
+    });
+    return { address, ...(worktree === undefined ? {} : { worktree }) };
+  };
+  const scripts = { places, workspace: sandboxes.open, secrets: commandSecrets };
+  const calls = scriptCalls(scripts);
+  const environment = environmentCapability(environmentsBeside(places.trustFile), given);
   const loop = new ModelLoop({
     commandSecrets,
     hookScripts: hookScripts(places),
     model: (wanted) => findModel(wanted, places.env),
     workspace: sandboxes.open,
     root,
-    place: async (record, task) => {
-      const { path, worktree } = await sessionFolder(record, root, places, task);
-      const place = { session: task.sessionId, root: path };
-      const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, place);
-      return { address, ...(worktree === undefined ? {} : { worktree }) };
-    },
+    place,
     finishChild: (record, child) => finishChild(record, child, root, places),
     capabilities: [
       instructionsCapability(places),
       skillsCapability({ places, workspace: sandboxes.open }),
-      scriptsCapability({ places, workspace: sandboxes.open, secrets: commandSecrets }),
-      environmentCapability(environmentsBeside(places.trustFile), given),
+      scriptsCapability(scripts, calls),
+      environment,
       siblingsCapability(),
       webCapability(),
       mcpCapability(
@@ -205,8 +221,9 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
     ],
     projectRules: projectRulesOf(places),
   });
-  loops.set(root, loop);
-  return loop;
+  const made = { loop, procedural: { calls, environment, workspace: sandboxes.open, place } };
+  loops.set(root, made);
+  return made;
 }
 
 /** The agents that a file may start and the skills of all of them, looked up once. */
@@ -263,6 +280,21 @@ class AgentTree {
   /** A session that has begun keeps the scripts of its start. @throws HoldfastError for one that cannot be used. */
   checkScripts(record: AgentRecord): void {
     if (this.skills !== undefined) scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+  }
+
+  /** A session that has begun keeps the version of its start. @throws HoldfastError for a script that cannot be used. */
+  procedural(
+    record: AgentRecord & { readonly script: string },
+    parts: LoopOfRoot["procedural"],
+    version: string | undefined,
+  ): Agent {
+    const [script] =
+      this.skills === undefined ? [] : scriptsOf(record, () => findScripts(this.#places).map(withInactive));
+    const secrets = [...new Set([...record.secrets, ...this.secretsOf(record)])];
+    return proceduralAgent(
+      { ...record, secrets },
+      { ...parts, places: this.#places, script, ...(version === undefined ? {} : { version }) },
+    );
   }
 
   /** The tasks of the project that are tools of an agent. @throws HoldfastError for a file that may not be loaded. */
@@ -337,7 +369,7 @@ class AgentTree {
 
 async function makeAgent(
   record: AgentRecord,
-  loop: ModelLoop,
+  parts: LoopOfRoot,
   tree: AgentTree,
   above: readonly string[],
   version?: string,
@@ -347,11 +379,13 @@ async function makeAgent(
   const { sandbox } = record;
   if (sandbox !== null) tree.sandboxes.add(sandbox);
   const path = [...above, record.name];
+  const { loop, procedural } = parts;
+  if (isProcedural(record)) return tree.procedural(record, procedural, version);
   const hooked = tree.withHooks(record);
   // file-agent-2.
   const make = (records: readonly AgentRecord[]): Promise<readonly Agent[]> =>
     Promise.all(
-      records.map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, loop, tree, path)),
+      records.map((child) => makeAgent({ ...child, sandbox: child.sandbox ?? sandbox }, parts, tree, path)),
     );
   const agentsOf = (agents: readonly string[]): Promise<readonly Agent[]> =>
     make(tree.childrenOf({ agents, source: record.source }, path));
@@ -389,6 +423,10 @@ function checkTaskNames({ when, effects, tasks, source }: AgentRecord, tools: re
   });
 }
 
+function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {
+  return record.script !== undefined;
+}
+
 /** @param wanted the full name of a model; `undefined` for the one that the environment chooses. */
 function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProvider {
   const isScripted = wanted?.startsWith("scripted/") === true;
@@ -401,6 +439,9 @@ function findModel(wanted: string | undefined, env: ModelEnvironment): ModelProv
   throw new PauseError(
     "model_auth",
     `no model is configured${works}: set ANTHROPIC_API_KEY, OPENAI_API_KEY, or for a server such as Ollama OPENAI_BASE_URL and HOLDFAST_MODEL`,
-    { pause: { reason: "auth_required" } },
+    {
+      fix: "set one of them, or start Ollama; `holdfast models` shows what can be reached",
+      pause: { reason: "auth_required" },
+    },
   );
 }

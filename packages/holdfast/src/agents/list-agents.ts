@@ -113,10 +113,8 @@ function instructionTexts(
 }
 
 /** The fields that differ from those of an empty file, and the prompt. */
-function recordText({ prompt, source, permissions, ...fields }: AgentRecord): string {
-  const rules = permissions.map(
-    ({ decision, tool, pattern }) => `${decision} ${tool}${pattern === null ? "" : `(${pattern})`}`,
-  );
+function recordText({ prompt, source, permissions, subAgents, ...fields }: AgentRecord): string {
+  const rules = rulesText(permissions);
   const rows = Object.entries({ ...fields, permissions: rules })
     .filter(([, value]) => value !== null && value !== false && !isEmpty(value))
     .map(([name, value]) => [name, typeof value === "string" ? value : shortJson(value)]);
@@ -125,7 +123,29 @@ function recordText({ prompt, source, permissions, ...fields }: AgentRecord): st
     ["format", source.dialect],
     ["version", source.hash],
   ];
-  return [...table([...rows, ...origin]), "", prompt].join("\n");
+  const inner = Object.entries(subAgents).flatMap(([name, agent]) => ["", ...subAgentText(name, agent)]);
+  return [...table([...rows, ...origin]), "", prompt.trimEnd(), ...inner].join("\n");
+}
+
+function rulesText(permissions: AgentRecord["permissions"]): readonly string[] {
+  return permissions.map(
+    ({ decision, tool, pattern }) => `${decision} ${tool}${pattern === null ? "" : `(${pattern})`}`,
+  );
+}
+
+/** An agent that the file itself defines. It has its other fields from the agent of its file. */
+function subAgentText(name: string, agent: AgentRecord["subAgents"][string]): readonly string[] {
+  const { description, model, tools, deniedTools, permissions, turnsMax, prompt } = agent;
+  const rows = [
+    ["description", description],
+    ["model", model ?? ""],
+    ["tools", tools?.join(", ") ?? ""],
+    ["denied tools", deniedTools.join(", ")],
+    ["permissions", rulesText(permissions).join(", ")],
+    ["turns at most", turnsMax === null ? "" : String(turnsMax)],
+  ].filter(([, value]) => value !== "");
+  const lines = [...table(rows), ...prompt.trimEnd().split("\n")];
+  return [`Agent of this file: ${name}`, ...lines.map((line) => (line === "" ? "" : `  ${line}`))];
 }
 
 function isEmpty(value: unknown): boolean {

@@ -294,4 +294,7 @@ test("without a model the error says which variables to set", async () => {
   expect(code).not.toBe(0);
   expect(stderr).toContain("no model is configured");
   expect(stderr).toContain("OPENAI_BASE_URL");
+  expect(stderr).toMatch(
+    /fix: set one of them, or start Ollama; `holdfast models` shows .*Then `holdfast resume/,
+  );
 });

@@ -136,6 +136,44 @@ describe("agent files of a project", () => {
   });
 });
 
+test("check takes the name of an agent, and show prints the agents of a file as a text", async () => {
+  const project = new Project();
+  const lead =
+    "tools: Read, Bash\nholdfast:\n  subAgents:\n    checker: { description: Checks., prompt: You check., tools: [Read], maxTurns: 5 }\n";
+  write(project, ".holdfast/agents/lead.md", agentFile("lead", lead));
+  write(project, ".holdfast/agents/other.md", agentFile("other"));
+  const checked = await project.shell("holdfast agents check lead");
+  expect(checked.stdout).toContain("holdfast.subAgents");
+  expect(checked.stdout).not.toContain("other.md");
+  const unknown = await project.shell("holdfast agents check laed");
+  expect(unknown.stderr).toContain('no agent file of the name "laed"');
+  expect(unknown.stderr).toContain("lead, other");
+  const shown = (await project.shell("holdfast agents show lead --trust")).stdout;
+  expect(shown).toMatch(/Agent of this file: checker\n {2}description +Checks\.\n {2}tools +read_file/);
+  expect(shown).toMatch(/turns at most +5\n {2}You check\./);
+  expect(shown).not.toContain("deniedTools");
+  await project.dispose();
+});
+
+test("FILE#NAME chooses an agent of a file of code", async () => {
+  const project = new Project();
+  const two = ["one", "two"]
+    .map(
+      (name) =>
+        `export const ${name} = defineAgent({ name: "${name}", run: async () => "this is ${name}" });\n`,
+    )
+    .join("");
+  write(project, "agents.ts", `import { defineAgent } from "holdfast";\n${two}`);
+  const unclear = await project.shell("holdfast run agents.ts");
+  expect(unclear.stderr).toContain("agents.ts#one");
+  const chosen = await project.shell("holdfast run agents.ts#two --session t");
+  expect(chosen.stdout, chosen.stderr).toBe("this is two\n");
+  const wrong = await project.shell("holdfast run agents.ts#three");
+  expect(wrong.stderr).toContain('the file has no agent named "three"');
+  expect(wrong.stderr).toContain('"one" and "two"');
+  await project.dispose();
+});
+
 describe("agent files that are wrong", () => {
   const project = new Project();
   afterAll(() => project.dispose());

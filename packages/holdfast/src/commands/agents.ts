@@ -16,32 +16,38 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   tag: [],
   activate: [],
   deactivate: [],
+  install: ["registry", "key", "yes"],
+  uninstall: [],
 };
 
 export const agents: Command = {
   name: "agents",
   summary: "List, check and write agent files",
   usage:
-    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
+    "agents list [--trust | --pushed] | agents show NAME|PATH [--trust] | agents check [NAME|PATH...] | agents new NAME [--user] | agents import FILE [--user] | agents trust [PATH] [--remove] | " +
     "agents push NAME|PATH... [--tag TAG] | agents history NAME | agents rollback NAME [VERSION|TAG] | agents tag NAME TAG [VERSION] | agents " +
-    "activate NAME | agents deactivate NAME",
+    "activate NAME | agents deactivate NAME | agents install NAME --registry FILE|URL [--key VARIABLE]... [--yes] | agents uninstall NAME",
   description:
     "An agent file is Markdown with YAML front matter in .holdfast/agents of the project or of your home folder (docs/agent-files.md). Agents " +
     "of Claude Code, OpenCode, Codex, Gemini CLI and Copilot are read where they are. `check` says for each field whether it is honoured, " +
     "mapped, ignored or refused, and why; a refused field refuses its file. Files of a project that you have not trusted are listed and not " +
     "loaded. `push` stores files at a coordinator, by versions; runners whose policy allows them offer them. Of an inactive one no session can " +
-    "be started. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
+    "be started. `install` installs an agent that speaks the Agent Client Protocol from a file in the format of the ACP registry, pins its content by " +
+    "a hash, and checks the hash before each start. Exit codes: 3 a file is refused or there is no such agent, 12 the project is not trusted.",
   options: {
     trust: { help: "also load the files of this project when you have not trusted it, for this call" },
     user: { help: "write the file into your home folder, for all projects" },
     pushed: { help: "list the agent files at the coordinator", excludes: ["trust"] },
     tag: { help: "the tag that the pushed versions get", value: "TAG" },
+    registry: { help: "install: the registry, a file or an address", value: "FILE|URL" },
+    key: { help: "install: a variable with a key that the program gets", value: "VARIABLE", repeats: true },
+    yes: { help: "install: do not ask", short: "y" },
     remove: { help: "trust the project no longer" },
   },
   examples: [
     ["agents list", "all agents of the project and of yours, and which of them can be used"],
     ["agents check", "each field of each file, and what becomes of it"],
-    ["agents check .claude/agents/reviewer.md", "one file"],
+    ["agents check reviewer", "the file of one agent; a path names a file or a folder"],
     ["agents new reviewer", "writes .holdfast/agents/reviewer.md"],
     [
       "agents import agents/report",
@@ -49,6 +55,10 @@ export const agents: Command = {
     ],
     ["agents push reviewer --tag stable", "a new version at the coordinator, for its runners"],
     ["agents history reviewer", "its versions at the coordinator"],
+    [
+      "agents install goose --registry registry.json",
+      "shows an agent of the registry and its hash, and installs it",
+    ],
     ["agents trust", "load the files of this project from now on"],
   ],
 
@@ -87,6 +97,14 @@ export const agents: Command = {
         return (await import("../agents/list-agents.ts")).trustProject(rest[0], args, io);
       case "push":
         return (await import("../catalogue/push-contents.ts")).pushAgents(rest, args, io);
+      case "install": {
+        const name = takeOnly(rest, "the name", agents.usage);
+        return (await import("../agents/registry/install-agent.ts")).installAgent(name, args, io);
+      }
+      case "uninstall": {
+        const name = takeOnly(rest, "the name", agents.usage);
+        return (await import("../agents/registry/install-agent.ts")).uninstallAgent(name, io);
+      }
       default:
         throw refuseAction("agents", action, Object.keys(OPTIONS_OF), agents.usage);
     }

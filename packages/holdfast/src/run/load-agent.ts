@@ -13,6 +13,7 @@ import type { Io } from "../frame/command.ts";
 import type { AgentSearch } from "../agents/agent-places.ts";
 import { EXTERNAL, externalAgentName } from "../agents/external-agent-names.ts";
 import type { FileAgent, LoadOptions as LoadOptionsOfFile } from "../agents/file-agent.ts";
+import { chosenAgent, EXTENSIONS } from "./loading/chosen-agent.ts";
 import type { AgentRecord, GivenEnvironment } from "@holdfast/agents";
 import { defineAgent, isAgent, type Agent, type TaskDefinition } from "@holdfast/runtime";
 
@@ -26,16 +27,14 @@ export interface LoadedAgent {
   readonly notes?: readonly string[];
 }
 
-const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"];
-
 /**
- * Load the agent of a file: its default export, or the only agent it exports. With a name, the agent of that name.
+ * Load the agent of a file: its default export, or the only agent it exports. With a name, or with `FILE#NAME`, the agent of that name.
  *
  * @param onSlow called when the file takes long to load, so that silence is not mistaken for work.
  * @throws HoldfastError `file_not_found` or `agent_invalid`.
  */
 export async function loadAgent(
-  path: string,
+  fileAndName: string,
   {
     cwd,
     env = {},
@@ -61,6 +60,7 @@ export async function loadAgent(
     readonly giveUpMs?: number;
   },
 ): Promise<LoadedAgent> {
+  const { path, chosen } = chosenAgent(fileAndName, cwd);
   const external = externalAgentName(path, { cwd, env });
   if (external !== undefined) {
     const { loadExternalAgent } = await import("../agents/external-agents.ts");
@@ -83,7 +83,7 @@ export async function loadAgent(
     });
   }
   const file = resolve(cwd, path);
-  return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name), file };
+  return { agent: pick(await load(file, path, onSlow, giveUpMs), file, name ?? chosen), file };
 }
 
 /** @returns the agent of an agent file, `undefined` for a file of code. */
@@ -244,8 +244,8 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
     if (agents.length > 0) {
       throw invalid(`the file has no agent named "${name}"`, file, {
         got: listed(agents),
-        expected: `an agent named "${name}", which the session was started with`,
-        fix: "name the right file with --agent FILE; if the agent was renamed, restore its old name",
+        expected: `an agent named "${name}"`,
+        fix: "correct the name. For a session that was started with it, name the right file with --agent FILE, or restore its old name",
       });
     }
   }
@@ -263,7 +263,7 @@ function pick(exported: Record<string, unknown>, file: string, name: string | un
     throw invalid("the file exports more than one agent", file, {
       got: listed(agents),
       expected: "one agent, or one that is the default export",
-      fix: "make one of them the default export, or move the others to files of their own",
+      fix: `choose one by its name, such as ${basename(file)}#${first.name}, or make one of them the default export`,
     });
   }
   return first;

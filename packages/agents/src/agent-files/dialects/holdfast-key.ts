@@ -200,9 +200,19 @@ const RULES: Readonly<Record<string, FieldRule>> = {
       return HONOURED;
     },
   ),
+  script: field(
+    z.string().min(1).describe("the name of a script that carries out the session in the place of a model"),
+    (value, draft) => {
+      draft.script = value;
+      draft.scripts = [value];
+      return mapped("an agent without a model: the script gets the input, and its output is the result");
+    },
+  ),
   scripts: field(
     z.array(z.string().min(1)).describe("names of scripts that its model may call"),
     (value, draft) => {
+      if (draft.script !== undefined)
+        return refused("`script` says that the agent has no model, which could call scripts");
       draft.scripts = [...new Set(value)];
       return HONOURED;
     },

@@ -81,6 +81,10 @@ const RULES = {
     (skills ?? []).length === 0 || given(SKILL_TOOL)
       ? undefined
       : notGiven(`the tool ${SKILL_TOOL}, which skills need`),
+  script: ({ script }, given) =>
+    script === undefined || given(`script__${script}`)
+      ? undefined
+      : notGiven(`the tool script__${script}, which the agent itself is`),
   scripts: ({ scripts }, given) => {
     const script = scripts.find((name) => !given(`script__${name}`));
     return script === undefined ? undefined : notGiven(`the tool script__${script}`);

@@ -25,6 +25,9 @@ export interface AcpAgentFacts {
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"];
 const PLACES = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "SHELL", "USER"];
 
+/** The variables that an agent gets about which nothing is known. */
+export const ACP_VARIABLES: readonly string[] = [...PLACES, ...PROXIES];
+
 export const ACP_AGENTS: readonly AcpAgentFacts[] = [
   {
     name: "opencode",

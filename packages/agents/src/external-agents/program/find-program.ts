@@ -13,6 +13,10 @@ export interface WantedProgram {
   readonly title: string;
   /** Without it the program is not asked for its version. */
   readonly versionMin?: string;
+  /** The version, where it is known without asking. */
+  readonly version?: string;
+  /** Refuses the program by an error. */
+  readonly check?: () => Promise<void>;
   /** The command that installs it. */
   readonly install: string;
 }
@@ -20,14 +24,15 @@ export interface WantedProgram {
 /** Some programs need seconds to start, and more on a busy machine. */
 const VERSION_MS = 60_000;
 
-/** @throws HoldfastError `program_missing`, `version_unsupported`. */
+/** @throws HoldfastError `program_missing`, `version_unsupported`, and the errors of the check. */
 export async function findProgram(
   wanted: WantedProgram,
   supervisor: ProcessSupervisor,
   env: Readonly<Record<string, string>>,
   cwd: string,
 ): Promise<{ readonly program: string; readonly version: string }> {
-  const { versionMin } = wanted;
+  const { versionMin, version: known = "unknown" } = wanted;
+  await wanted.check?.();
   const program = wanted.name.includes("/")
     ? executableAt(resolve(cwd, wanted.name))
     : programOnPath(wanted.name, env["PATH"] ?? "");
@@ -40,7 +45,7 @@ export async function findProgram(
         fix: `install it: ${wanted.install}`,
       },
     );
-  if (versionMin === undefined) return { program, version: "unknown" };
+  if (versionMin === undefined) return { program, version: known };
   const asked = await supervisor.start({
     argv: [program, "--version"],
     cwd,

@@ -53,10 +53,6 @@ export class StdioTransport implements Transport {
   readonly #stray = { count: 0, text: "" };
   #errors = "";
 
-  get isProcess(): boolean {
-    return true;
-  }
-
   constructor(supervisor: ProcessSupervisor, program: StdioProgram) {
     this.#supervisor = supervisor;
     this.#program = program;
@@ -98,6 +94,10 @@ export class StdioTransport implements Transport {
       askMs: MCP_LIMITS.endMs,
     });
     this.#end();
+  }
+
+  get isProcess(): boolean {
+    return true;
   }
 
   get isClosed(): boolean {
