@@ -2,7 +2,7 @@
 // not run this time keeps the row it has.
 //
 //   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
-//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp,
+//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
 //                             external-agents, page, bench, mutants
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
@@ -207,6 +207,13 @@ const CAMPAIGNS: readonly Campaign[] = [
     run: () =>
       runTests("MCP servers that others wrote, over standard input and HTTP", [
         "packages/agents/src/capabilities/mcp-others.test.ts",
+      ]),
+  },
+  {
+    name: "sandboxes",
+    run: () =>
+      runTests("every sandbox of this machine passes the suite, and both remote ones over servers of ours", [
+        "packages/agents/src/sandboxes",
       ]),
   },
   {

@@ -26,6 +26,7 @@ export const CONTAINER_CAPABILITIES: WorkspaceCapabilities = {
   pty: false,
   ports: false,
   snapshot: "none",
+  changes: "at_once",
   network: "none",
   limits: ["time", "output", "memory", "file_size"],
   credentials: "hidden",
