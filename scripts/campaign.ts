@@ -2,7 +2,7 @@
 // not run this time keeps the row it has.
 //
 //   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
-//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp,
+//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
 //                             external-agents, page, bench, mutants, samples
 //   -- samples                 every test file that plays a part of its repetitions in `npm test`, if no other campaign has it. They
 //                             are the files that read `HOLDFAST_CAMPAIGN`, and the files that call the command
@@ -189,6 +189,11 @@ const CAMPAIGNS: readonly Campaign[] = [
   ofTests("mcp", "MCP servers that others wrote, over standard input and HTTP", [
     "packages/agents/src/capabilities/mcp-others.test.ts",
   ]),
+  ofTests(
+    "sandboxes",
+    "every sandbox of this machine passes the suite, and both remote ones over servers of ours",
+    ["packages/agents/src/sandboxes"],
+  ),
   ofTests(
     "external-agents",
     "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",

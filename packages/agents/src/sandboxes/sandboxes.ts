@@ -19,6 +19,7 @@ import {
   type SandboxOptions,
   type SandboxPlace,
 } from "./sandbox-backend.ts";
+import { remoteSandboxes, type SandboxKeys } from "./remote/remote-sandbox.ts";
 import { virtualSandbox } from "./virtual-sandbox.ts";
 
 /** Other names of the same sandbox, as people and other tools write them. */
@@ -26,9 +27,9 @@ const ALIASES: Readonly<Record<string, string>> = { bwrap: "bubblewrap", podman:
 /** Open workspaces of one process. A workspace that was forgotten is opened again. */
 const OPEN_MAX = 1_000;
 
-/** The backends of Holdfast. */
-export function ownSandboxes(): readonly SandboxBackend[] {
-  return [filesystemSandbox, virtualSandbox, bubblewrapSandbox, containerSandbox];
+/** The backends of Holdfast. @param keys reads the keys of remote services; from the environment by default. */
+export function ownSandboxes(keys?: SandboxKeys): readonly SandboxBackend[] {
+  return [filesystemSandbox, virtualSandbox, bubblewrapSandbox, containerSandbox, ...remoteSandboxes(keys)];
 }
 
 export class Sandboxes {

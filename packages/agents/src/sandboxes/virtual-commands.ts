@@ -21,6 +21,7 @@ export const VIRTUAL_CAPABILITIES: WorkspaceCapabilities = {
   pty: false,
   ports: false,
   snapshot: "none",
+  changes: "at_once",
   network: "none",
   limits: ["time", "output", "memory", "file_size", "processes"],
   credentials: "hidden",

@@ -14,6 +14,8 @@ export interface WorkspaceCapabilities {
   readonly ports: boolean;
   /** The form in which the files can be kept and restored as a whole. */
   readonly snapshot: "none" | "git_tree";
+  /** When file tools see the files that a command writes: while it runs, or when it has ended. */
+  readonly changes: "at_once" | "after_command";
   /** The addresses that commands reach. */
   readonly network: "open" | "none";
   readonly limits: readonly WorkspaceLimitName[];
@@ -28,6 +30,7 @@ export const ISOLATED_CAPABILITIES: WorkspaceCapabilities = {
   pty: false,
   ports: false,
   snapshot: "none",
+  changes: "at_once",
   network: "none",
   limits: ["time", "output", "memory", "file_size"],
   credentials: "hidden",

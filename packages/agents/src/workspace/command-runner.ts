@@ -36,6 +36,7 @@ export function hostCommands(): CommandRunner {
       pty: false,
       ports: true,
       snapshot: "none",
+      changes: "at_once",
       network: "open",
       limits: ["time", "output"],
       credentials: "reachable",

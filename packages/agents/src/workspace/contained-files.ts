@@ -113,6 +113,29 @@ export async function writeContained(
   }
 }
 
+/** Removes a file, if it is there. */
+export async function removeContained(
+  root: ContainedRoot,
+  path: string,
+  options: { readonly protectedNames: readonly string[] },
+): Promise<void> {
+  const location = await locate(root, path, options);
+  try {
+    if (location.name === undefined) throw isDirectory(path);
+    const target = join(location.directory.path, location.name);
+    const found = await lstat(target).catch(ignoreMissing);
+    if (found === undefined) return;
+    checkRegular(found, path);
+    await location.directory.verify();
+    await unlink(target);
+    await location.directory.sync();
+  } catch (error) {
+    throw fileError(error, path);
+  } finally {
+    await location.close();
+  }
+}
+
 /** One directory, sorted by name. @param path `.` for the root. */
 export async function listContained(root: ContainedRoot, path: string): Promise<readonly ListedEntry[]> {
   const location = await locate(root, path);

@@ -19,6 +19,7 @@ import {
   mcpCapability,
   McpServers,
   ModelLoop,
+  ownSandboxes,
   readEnvironments,
   readHookFiles,
   readProjectInstructions,
@@ -123,7 +124,7 @@ export async function agentOfRecord(
     loadTasks,
   });
   const agent = await makeAgent({ ...record, sandbox: record.sandbox ?? sandbox }, parts, tree, [], version);
-  for (const name of tree.sandboxes) await sandboxes.require(name); // file-agent-2.
+  for (const name of tree.sandboxes) await sandboxesFor(places).require(name); // file-agent-2.
   const unused = [
     ...readProjectInstructions(places, root).leftOut,
     ...(record.skills === null ? skills.flatMap(unusedSkill) : []),
@@ -171,7 +172,13 @@ function unusedSkill({ path, name, status }: Skill): readonly { path: string; re
   }
 }
 
-const sandboxes = new Sandboxes();
+let ofProcess: Sandboxes | undefined;
+
+/** The sandboxes of this process. The keys of remote ones are secrets of the user. */
+function sandboxesFor({ trustFile, env }: AgentPlaces): Sandboxes {
+  ofProcess ??= new Sandboxes(ownSandboxes((name) => signInStore(dirname(trustFile), { env }).read(name)));
+  return ofProcess;
+}
 
 /** A loop, and the parts of it that agents without a model use, too. */
 interface LoopOfRoot {
@@ -186,6 +193,7 @@ function loopFor(root: string, places: AgentPlaces, given: GivenEnvironment | un
   const known = loops.get(root);
   if (known !== undefined) return known;
   const commandSecrets: string[] = [];
+  const sandboxes = sandboxesFor(places);
   const place: ProceduralAgentOptions["place"] = async (record, task) => {
     const { path, worktree } = await sessionFolder(record, root, places, task);
     const address = sandboxes.addressOf(record.sandbox ?? DEFAULT_SANDBOX, {
