@@ -3,7 +3,8 @@
 //
 //   read-receipt-1. A copy of the agent's session file is kept for this user alone, up to a size. It is put back where the file is missing, and
 //       never over a file that is there.
-//   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
+//   read-receipt-2. No program runs that the configuration of the folder's repository names: the agent may have written it.
+//   read-receipt-3. A file that cannot be read is recorded as absent, and fails no turn.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -12,6 +13,7 @@ import { dirname, join, relative, sep } from "node:path";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
 import { parseStatus } from "../../tasks/git.ts";
+import { SHALLOW } from "../../workspace/git-options.ts";
 import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
 import { KEPT_SERVERS } from "../session-profile.ts";
@@ -190,7 +192,7 @@ async function hashOf(
   return { bytes: read, sha256: hash.digest("hex") };
 }
 
-/** read-receipt-2. */
+/** read-receipt-2 and 3. */
 async function readWorkspace(folder: string): Promise<Workspace | null> {
   try {
     const asked = ["rev-parse", "--show-toplevel"];
@@ -203,8 +205,11 @@ async function readWorkspace(folder: string): Promise<Workspace | null> {
       {},
       { codes: [0, 1, 128] },
     );
-    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all"];
-    const changes = parseStatus((await gitIn(root, status, {})).stdout).slice(0, UNCOMMITTED_MAX);
+    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
+    const changes = parseStatus((await gitIn(root, status, {}, { isForeign: true })).stdout).slice(
+      0,
+      UNCOMMITTED_MAX,
+    );
     const uncommitted: Record<string, string> = {};
     for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
     return { commit: head.exitCode === 0 ? head.stdout.trim() : null, uncommitted };
