@@ -21,6 +21,7 @@ import {
   commandsHaveHelp,
   invariantsPointAtFiles,
 } from "./tidy/documents.ts";
+import { gitHasOptions } from "./tidy/git-calls.ts";
 import { importDirection, noImportCycles, noTestLibraries } from "./tidy/imports.ts";
 import { labelUnique } from "./tidy/labels.ts";
 import { plainWords, plainWordsOffences } from "./tidy/plain-words.ts";
@@ -51,6 +52,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "sqlite-lock": sqliteLocks,
   "thrown-text": thrownIsRead,
   "private-file": privateFiles,
+  "git-call": gitHasOptions,
   skip: skipsHaveReasons,
   todo: noUnlinkedTodo,
   "plain-words": plainWords,

@@ -25,6 +25,18 @@ export const inSources: readonly Planted[] = [
     wrong: { "packages/runner/src/a.ts": "mkdirSync(path, { recursive: true });" },
     right: { "packages/runner/src/a.ts": "makePrivateFolder(path); mkdirSync(path);" },
   },
+  ...['execute(["git", "status"])', 'spawn("git", ["status"])', 'spawn("git", args)'].map(
+    (call): Planted => ({
+      rule: "git-call",
+      promise: `${call} is no call of git that a repository cannot use`,
+      wrong: { "packages/agents/src/a.ts": `${call};` },
+      right: {
+        "packages/agents/src/a.ts":
+          'execute(["git", ...gitOptions(false), "status"]); spawn("git", [...gitOptions(false), ...args]); find("git");',
+        "packages/agents/src/a.test.ts": `${call};`,
+      },
+    }),
+  ),
   {
     rule: "sqlite-lock",
     promise: "beside SQLite only one file opens files",

@@ -5,7 +5,7 @@
 //   instructions-2. A file outside the root is not read, also not through a link.
 //   instructions-3. The search below a folder is bounded, and follows no link.
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { realPath } from "./agent-places.ts";
 import { FileProblem, readText } from "./format/front-matter.ts";
@@ -97,10 +97,16 @@ function foldersIn(folder: string): readonly string[] {
   }
 }
 
+/** A sandbox leaves an empty folder in this place, which git ignores, too. */
+function isRepository(git: string): boolean {
+  const found = statSync(git, { throwIfNoEntry: false });
+  return found !== undefined && (found.isFile() || existsSync(join(git, "HEAD")));
+}
+
 function rootOf(folder: string): string {
   const start = resolve(folder);
   for (let at = start; ; at = dirname(at)) {
-    if (existsSync(join(at, ".git"))) return at;
+    if (isRepository(join(at, ".git"))) return at;
     if (at === dirname(at)) return start;
   }
 }

@@ -5,6 +5,7 @@
 //   turn-task-3. A session has at most one process of its agent on a machine: what an earlier process of ours has left is ended first.
 //   turn-task-4. A turn whose question waits for longer than `keepAliveMs` is ended. The question stays, and its answer begins the next turn.
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
+//   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
@@ -19,6 +20,7 @@ import type {
   ExternalIntent,
   PermissionAnswer,
 } from "./external-agent-protocol.ts";
+import { boundedEnd, boundedEvent } from "./bounded-events.ts";
 import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts";
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
@@ -202,8 +204,10 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       own.note(event);
       reports.add(event);
     });
-    agent.subscribe((event) => {
+    agent.subscribe((given) => {
       silence.refresh();
+      const event = boundedEvent(given); // turn-task-8.
+      if (typeof event === "string") return reports.refuse(event);
       own.note(event);
       if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
@@ -213,7 +217,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       }
       reports.add(event);
     });
-    const end = await agent.ended;
+    const end = boundedEnd(await agent.ended);
     const count = await reports.end();
     signal.throwIfAborted();
     const limit = limitOf(end, Date.now());
@@ -341,6 +345,11 @@ class Reports {
         ),
       );
     this.#storing ??= this.#store().finally(() => (this.#storing = undefined));
+  }
+
+  /** Ends the turn: an event cannot be recorded. */
+  refuse(reason: string): void {
+    this.#fail(new HoldfastError("external_agent_failed", reason));
   }
 
   /** @returns the number of reports. @throws what prevented one. */

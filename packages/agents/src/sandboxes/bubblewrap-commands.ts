@@ -2,8 +2,8 @@
 //
 //   bubblewrap-commands-1. A command sees the system's programs and libraries, read-only, and the folder. It sees nothing else of this machine:
 //       no home folder, no socket, no process, no network, also not the one of this machine.
-//   bubblewrap-commands-2. In the folder, `.git` is read-only and `.holdfast` is hidden. A folder without `.holdfast` gets an empty one, because
-//       only a place that exists can be hidden.
+//   bubblewrap-commands-2. In the folder, `.git` is read-only and `.holdfast` is hidden. A folder without them gets empty ones, because
+//       only a place that exists can be guarded. A command is refused where one of them is a link (`guardPlaces`).
 //   bubblewrap-commands-3. A command has no capability and cannot gain one. Its memory is limited for each process, and so are its files.
 //   bubblewrap-commands-4. When `bwrap` ends, the kernel ends every process of the command, also one that left its group or session.
 //   bubblewrap-commands-5. Holdfast's own calls of git run on this machine. A command can change no `.git`, so git finds no program of the
@@ -15,7 +15,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
 import type { Launch } from "../workspace/execute.ts";
-import { OWN_FOLDER } from "../workspace/contained-directory.ts";
+import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
 
 export interface BubblewrapOptions {
   /** Absolute paths. */
@@ -45,25 +45,28 @@ export function bubblewrapCommands(options: BubblewrapOptions): CommandRunner {
     capabilities: ISOLATED_CAPABILITIES,
     containment:
       "commands run in namespaces without network; they see the system's programs and can change the files of this folder alone",
-    run: (request, isOwn) =>
-      host.run(isOwn ? request : { ...request, argv: wrapped(request, options) }, isOwn), // bubblewrap-commands-5.
+    run: async (request, isOwn) => {
+      if (isOwn) return host.run(request, true); // bubblewrap-commands-5.
+      const places = guardPlaces(options.root);
+      return typeof places === "string"
+        ? refusedExecution(request, places)
+        : host.run({ ...request, argv: wrapped(request, places, options) }, false);
+    },
     endTagged: (tag) => host.endTagged(tag),
     close: () => host.close(),
   };
 }
 
 /** The command line that starts a command in its namespaces. */
-function wrapped(request: Launch, options: BubblewrapOptions): Launch["argv"] {
+function wrapped(request: Launch, { git, own }: GuardedPlaces, options: BubblewrapOptions): Launch["argv"] {
   const { bwrap, prlimit, root, fileBytes, memoryBytes = MEMORY_BYTES } = options;
   const { HOME = "/", PATH = "" } = request.env;
-  const own = join(root, OWN_FOLDER);
-  const git = join(root, ".git");
   const visible = [...SYSTEM, ...programFolders(PATH)].flatMap((path) => ["--ro-bind-try", path, path]);
   const isolation = "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL".split(" ");
   const scratch = `--proc /proc --dev /dev --tmpfs /tmp --dir /run --setenv TMPDIR /tmp`.split(" ");
   const folder = ["--dir", HOME, "--bind", root, root, "--chdir", request.cwd];
   // bubblewrap-commands-2.
-  const guards = ["--tmpfs", own, "--remount-ro", own, "--ro-bind-try", git, git];
+  const guards = ["--tmpfs", own, "--remount-ro", own, "--ro-bind", git, git];
   const limits = [`--fsize=${fileBytes}`, `--data=${memoryBytes}`, `--nproc=${PROCESSES}`, "--core=0"];
   // The shell reports a program that does not exist by the exit code 127.
   const command = ["/bin/sh", "-c", 'exec "$@"', "sh", ...request.argv];

@@ -7,7 +7,7 @@ import { realpath } from "node:fs/promises";
 import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 import { WORKSPACE_LIMITS } from "../workspace/limits.ts";
-import { programOnPath } from "../workspace/program-on-path.ts";
+import { pathOutside, programOnPath } from "../workspace/program-on-path.ts";
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { bubblewrapCommands } from "./bubblewrap-commands.ts";
 import { runCanaries } from "./sandbox-canaries.ts";
@@ -56,11 +56,13 @@ const INSTALL = "install it: apt-get install bubblewrap, or dnf install bubblewr
 const ALLOW =
   "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or AppArmor's restriction), or use the sandbox virtual";
 
-async function openAt(root: string, options: SandboxOptions): Promise<Workspace> {
+async function openAt(given: string, options: SandboxOptions): Promise<Workspace> {
+  const root = await realpath(given).catch(() => given);
+  const path = pathOutside(hostEnvironment["PATH"] ?? "", root);
   const commands = bubblewrapCommands({
-    bwrap: findProgram("bwrap") ?? "bwrap",
-    prlimit: findProgram("prlimit") ?? "prlimit",
-    root: await realpath(root).catch(() => root),
+    bwrap: programOnPath("bwrap", path) ?? "bwrap",
+    prlimit: programOnPath("prlimit", path) ?? "prlimit",
+    root,
     fileBytes: options.limits?.fileBytes ?? WORKSPACE_LIMITS.fileBytes,
   });
   return openWorkspace({ ...options, root, commands });

@@ -1,14 +1,15 @@
 // The arguments that make containers and run commands in them. The suite of all sandboxes runs them by a real engine.
 
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createArguments, executeArguments, placeHash } from "./container-commands.ts";
+import { guardPlaces, type GuardedPlaces } from "../workspace/guarded-places.ts";
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "holdfast-container-"));
+  root = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-container-")));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
@@ -26,17 +27,16 @@ test("values of variables are in no argument, apart from those of variables that
   expect(given).toMatchObject({ API_KEY: "s3cret", ...engineEnvironment });
 });
 
-test("a container has no network, no capability and limits, and its .git is read-only once there is one", () => {
+test("a container has no network, no capability and limits, and its .git is read-only", () => {
   const place = { session: "ses_1", root };
   const options = { engine: "docker", engineEnvironment, image: "i", place, root, fileBytes: 1 };
-  const before = createArguments("c1", options).join(" ");
+  const places = guardPlaces(root) as GuardedPlaces;
+  const before = createArguments("c1", places, options).join(" ");
   expect(before).toContain("--network none --cap-drop ALL --security-opt no-new-privileges");
   expect(before).toContain("--pull never");
   expect(before).toMatch(/--memory \d+m --pids-limit \d+ --read-only/);
   expect(before).toContain(`--tmpfs ${root}/.holdfast:ro`);
-  expect(before).not.toContain(".git");
-  mkdirSync(join(root, ".git"));
-  expect(createArguments("c1", options).join(" ")).toContain(`${root}/.git:${root}/.git:ro`);
+  expect(before).toContain(`${root}/.git:${root}/.git:ro`);
 });
 
 test("the name of a place is the same in every process, and another one for another session or folder", () => {

@@ -1,9 +1,10 @@
 // Runs commands of a workspace in a container of Docker or Podman (`containerCommands`).
 //
-//   container-commands-1. A session has one container. Its name is made of the session, the folder and the image, so that every process finds
-//       it. It is made before the first command that needs it, and two processes that make it at once get one.
+//   container-commands-1. A session has one container. Its name is made of the session, the folder, the image and the guarded places, so that
+//       every process finds it. It is made before the first command that needs it, and two processes that make it at once get one.
 //   container-commands-2. A container sees the folder and the files of its image. It has no network and no capability, and its memory and
-//       processes are limited. `.git` is read-only in it, and `.holdfast` is hidden.
+//       processes are limited. `.git` is read-only in it, and `.holdfast` is hidden. A folder without them gets empty ones, and a command is refused
+//       where one of them is a link (`guardPlaces`).
 //   container-commands-3. Commands of a container run one after the other. After each one, every process but the first is ended, also one that
 //       left its group or session.
 //   container-commands-4. The first process ends after a day, and the engine then removes the container. A later command makes a new one.
@@ -11,13 +12,12 @@
 //       variables that the engine itself reads are arguments.
 
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 
 import { ISOLATED_CAPABILITIES } from "../workspace/capabilities.ts";
 import { hostCommands, type CommandRunner } from "../workspace/command-runner.ts";
-import { OWN_FOLDER } from "../workspace/contained-directory.ts";
 import type { Execution, Launch } from "../workspace/execute.ts";
+import { guardPlaces, refusedExecution, type GuardedPlaces } from "../workspace/guarded-places.ts";
 import type { SandboxPlace } from "./sandbox-backend.ts";
 
 /** The label of all containers of Holdfast. Its value names the place. */
@@ -57,15 +57,17 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
   /** The container that the last command found or made. */
   let found: string | undefined;
   /** @returns the call of the engine that failed. */
-  const findOrMake = async (name: string): Promise<Execution | undefined> => {
+  const findOrMake = async (name: string, places: GuardedPlaces): Promise<Execution | undefined> => {
     const state = await engine(["inspect", "--format", "{{.State.Running}}", name]);
     if (state.stdout.trim() === "true") return undefined;
-    const made = await engine(createArguments(name, options));
+    const made = await engine(createArguments(name, places, options));
     return isSuccess(made) || /already in use|Conflict/i.test(made.stderr) ? undefined : made;
   };
   const runInside = async (request: Launch): Promise<Execution> => {
-    const name = containerName(options);
-    const problem = found === name ? undefined : await findOrMake(name);
+    const places = guardPlaces(options.root);
+    if (typeof places === "string") return refusedExecution(request, places);
+    const name = containerName(places, options);
+    const problem = found === name ? undefined : await findOrMake(name, places);
     if (problem !== undefined) return { ...problem, command: request.command };
     found = name;
     const { args, env } = executeArguments(name, request, options);
@@ -91,25 +93,26 @@ export function containerCommands(options: ContainerOptions): CommandRunner {
     },
     endTagged: async (tag) => {
       await host.endTagged(tag);
-      await endAll(containerName(options));
+      const places = guardPlaces(options.root);
+      if (typeof places !== "string") await endAll(containerName(places, options));
     },
     close: () => host.close(),
   };
 }
 
-/** A folder that gets a `.git` gets another container, in which it is read-only. */
-function containerName({ place, image, root }: ContainerOptions): string {
-  const mounts = createHash("sha256")
-    .update(`${image}\0${existsSync(join(root, ".git"))}`)
-    .digest("hex");
+/** A folder that gets another `.git` gets another container, in which it is read-only. */
+function containerName({ identity }: GuardedPlaces, { place, image }: ContainerOptions): string {
+  const mounts = createHash("sha256").update(`${image}\0${identity}`).digest("hex");
   return `holdfast-${placeHash(place)}-${mounts.slice(0, 8)}`;
 }
 
 /** The arguments that make a container. container-commands-2. */
-export function createArguments(name: string, options: ContainerOptions): readonly string[] {
+export function createArguments(
+  name: string,
+  { git, own }: GuardedPlaces,
+  options: ContainerOptions,
+): readonly string[] {
   const { image, place, root, user } = options;
-  const git = join(root, ".git");
-  const own = join(root, OWN_FOLDER);
   // Podman otherwise copies the files of the hidden folder into the one that hides it.
   const hidden = basename(options.engine) === "podman" ? "ro,notmpcopyup" : "ro";
   const stays = `end=$(($(date +%s) + ${TTL_SECONDS})); while [ $(date +%s) -lt $end ]; do sleep 60; done`;
@@ -118,7 +121,7 @@ export function createArguments(name: string, options: ContainerOptions): readon
   const limits = `--memory ${MEMORY_MIB}m --pids-limit ${PROCESSES} --read-only --tmpfs /tmp`.split(" ");
   const owner = user === undefined ? [] : ["--user", `${user.uid}:${user.gid}`];
   const folder = ["--volume", `${root}:${root}`, "--tmpfs", `${own}:${hidden}`, "--workdir", root];
-  const guard = existsSync(git) ? ["--volume", `${git}:${git}:ro`] : [];
+  const guard = ["--volume", `${git}:${git}:ro`];
   const names = ["--name", name, "--label", `${PLACE_LABEL}=${placeHash(place)}`];
   const first = ["--entrypoint", "/bin/sh", image, "-c", stays];
   return [...life, ...names, ...isolation, ...limits, ...owner, ...folder, ...guard, ...first];

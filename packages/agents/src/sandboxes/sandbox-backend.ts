@@ -33,8 +33,8 @@ export type SandboxCheck =
  *   sandbox-backend-6. A command has the variables that it was given and the allow-list, and no other variable of this process.
  *   sandbox-backend-7. Output over the limit is cut with a mark.
  *   sandbox-backend-8. Holdfast's own folder is out of reach for file tools, and for commands where the capabilities say `files: workspace`.
- *   sandbox-backend-9. With `files: workspace` a command changes nothing outside of the root, and cannot change the root's `.git`.
- *   sandbox-backend-10. With `credentials: hidden` a command reads nothing of the user's home folder outside of the root.
+ *   sandbox-backend-9. With `files: workspace` a command changes nothing outside of the root, and cannot change or make the root's `.git`.
+ *   sandbox-backend-10. With `credentials: hidden` a command reads nothing of the user's home folder outside of the root, also by a link named `.git`.
  *   sandbox-backend-11. With `network: none` a command reaches no address, also not one of this machine.
  *   sandbox-backend-12. With a limit on memory, file size or processes a command that exceeds it fails, and this process does not.
  *   sandbox-backend-13. `destroy` removes the sandbox and leaves the folder of this machine. A second call changes nothing.

@@ -9,7 +9,7 @@ test("each canary escapes from a workspace without isolation", async () => {
     open: (root, home) => openWorkspace({ root, inherit: { ...process.env, HOME: home } }),
   });
   const expected = process.platform === "linux" ? canaries.length : canaries.length - 2; // Without /proc.
-  expect(canaries.length).toBe(5);
+  expect(canaries.length).toBe(7);
   expect(canaries.filter(({ escaped }) => escaped).length, JSON.stringify(canaries)).toBeGreaterThanOrEqual(
     expected,
   );

@@ -37,12 +37,14 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
   const base = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-canary-")));
   const home = join(base, "home");
   const root = join(home, "project");
-  for (const folder of [home, root, join(root, ".git"), join(root, ".holdfast")]) mkdirSync(folder);
+  const bare = join(home, "bare"); // A folder without a repository.
+  for (const folder of [home, root, bare, join(root, ".git"), join(root, ".holdfast")]) mkdirSync(folder);
   writeFileSync(join(home, "credentials"), SECRET);
   writeFileSync(join(root, ".holdfast", "config.json"), SECRET);
   writeFileSync(join(root, ".git", "config"), "");
   const { server, port, visits } = await listen();
   const workspace = await open(root, home);
+  const other = await open(bare, home);
   try {
     const run = (line: string) => workspace.execute(line, { timeoutMs: CANARY_MS });
     const works = await run("echo works > made; cat made");
@@ -59,6 +61,12 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
       `bash -c 'echo x > /dev/tcp/127.0.0.1/${port}'; curl -m 2 http://127.0.0.1:${port}/; ` +
         `python3 -c 'import socket; socket.create_connection(("127.0.0.1", ${port}), 2)'`,
     );
+    const inBare = (line: string) => other.execute(line, { timeoutMs: CANARY_MS });
+    await inBare("mkdir -p .git; echo x > .git/config");
+    const isMade = exists(join(bare, ".git", "config"));
+    rmSync(join(bare, ".git"), { recursive: true, force: true });
+    await inBare("ln -s .. .git");
+    const linked = await inBare("cat .git/credentials");
     return [
       {
         name: "write outside of the folder",
@@ -69,6 +77,8 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
         escaped:
           readFileSync(join(root, ".git", "config"), "utf8") !== "" || exists(join(root, ".holdfast", "new")),
       },
+      { name: "make a .git where there was none", escaped: isMade },
+      { name: "read a file through a link named .git", escaped: linked.stdout.includes(SECRET) },
       { name: "read a file that is denied", escaped: read.stdout.includes(SECRET) },
       { name: "see processes of this machine", escaped: processes.stdout.includes(process.execPath) },
       {
@@ -78,6 +88,7 @@ export async function runCanaries({ open }: CanaryTrial): Promise<readonly Canar
     ];
   } finally {
     await workspace.dispose();
+    await other.dispose();
     await new Promise((resolve) => server.close(resolve));
     rmSync(base, { recursive: true, force: true });
   }

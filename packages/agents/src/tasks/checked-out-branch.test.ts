@@ -28,6 +28,8 @@ describe("the branch that is checked out", () => {
     expect(await checkedOutBranch(folder)).toBe("topic/one");
     expect(await checkedOutBranch(join(folder, "deep", "er"))).toBe("topic/one");
     expect(await checkedOutBranch(join(folder, "other"))).toBe("two");
+    mkdirSync(join(folder, "deep", ".git")); // A sandbox leaves it, and git ignores it.
+    expect(await checkedOutBranch(join(folder, "deep", "er"))).toBe("topic/one");
   });
 
   test("a single commit has no branch, and neither has a folder outside of a repository", async () => {

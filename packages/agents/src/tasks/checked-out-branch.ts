@@ -12,7 +12,8 @@ const NAME_CHARS = 250;
 export async function checkedOutBranch(folder: string): Promise<string | null> {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const gitFolder = await gitFolderOf(join(at, ".git"));
-    if (gitFolder !== undefined) return branchOf((await readSmallFile(join(gitFolder, "HEAD"))) ?? "");
+    const head = gitFolder === undefined ? undefined : await readSmallFile(join(gitFolder, "HEAD"));
+    if (head !== undefined) return branchOf(head); // An empty folder `.git` is no repository for git.
     if (at === dirname(at)) return null;
   }
 }

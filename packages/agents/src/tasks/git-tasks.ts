@@ -3,8 +3,10 @@
 import type { TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
+import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { git, OWN_FILES, parseStatus, type GitChange, type GitOptions } from "./git.ts";
+import { stageChanges } from "./stage.ts";
 import { workspaceField, type WorkspaceSource } from "./workspace-source.ts";
 import { defineWorkspaceTask } from "./workspace-task.ts";
 
@@ -70,7 +72,7 @@ export function gitStatusTask(source: WorkspaceSource) {
 }
 
 export async function readStatus(workspace: Workspace, options: GitOptions): Promise<GitStatusOutput> {
-  const selection = ["--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"];
+  const selection = ["--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
   const { stdout } = await git(workspace, ["status", ...selection, "--", ".", ...OWN_FILES], options);
   const head = await git(workspace, ["rev-parse", "--verify", "--quiet", "HEAD"], options, [0, 1]);
   const branch = await git(workspace, ["symbolic-ref", "--quiet", "--short", "HEAD"], options, [0, 1]);
@@ -87,16 +89,7 @@ export function gitDiffTask(source: WorkspaceSource) {
     description: "What was changed since the last commit.",
     input: gitDiffInput,
     run: async (workspace, { path = "." }, task): Promise<GitDiffOutput> => {
-      const args = [
-        "--literal-pathspecs",
-        "diff",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-color",
-        "HEAD",
-        "--",
-        path,
-      ];
+      const args = ["--literal-pathspecs", "diff", ...PLAIN_DIFF, "HEAD", "--", path];
       const { stdout, isCut } = await git(workspace, args, { signal: task.signal, outputBytes: DIFF_BYTES });
       return { diff: stdout, isCut };
     },
@@ -128,10 +121,15 @@ async function commit(
   if (earlier !== undefined)
     return { commit: earlier, files: await filesOf(workspace, earlier, options), isNew: false };
 
-  await stage(workspace, input.newFiles, options);
+  const { newFiles } = input;
+  await stageChanges(
+    (args, stdin) => git(workspace, args, stdin === undefined ? options : { ...options, input: stdin }),
+    // Tracked and staged files are always committed.
+    newFiles === undefined ? undefined : (path) => newFiles.includes(path),
+  );
   const staged = await git(
     workspace,
-    ["diff", "--cached", "--quiet", "--no-ext-diff", "--", "."],
+    ["diff", "--cached", "--quiet", ...PLAIN_DIFF, "--", "."],
     options,
     [0, 1],
   );
@@ -148,29 +146,6 @@ async function commit(
   });
   const made = (await git(workspace, ["rev-parse", "HEAD"], options)).stdout.trim();
   return { commit: made, files: await filesOf(workspace, made, options), isNew: true };
-}
-
-/**
- * Stage for a commit. Tracked and staged files are always committed; new files all, or only those that were
- * named.
- */
-async function stage(
-  workspace: Workspace,
-  newFiles: readonly string[] | undefined,
-  options: GitOptions,
-): Promise<void> {
-  if (newFiles === undefined) {
-    await git(workspace, ["add", "--all", "--", ".", ...OWN_FILES], options);
-    return;
-  }
-  await git(workspace, ["add", "--update", "--", "."], options);
-  const others = await git(
-    workspace,
-    ["ls-files", "--others", "--exclude-standard", "-z", "--", ".", ...OWN_FILES],
-    options,
-  );
-  const named = others.stdout.split("\0").filter((path) => newFiles.includes(path));
-  if (named.length > 0) await git(workspace, ["--literal-pathspecs", "add", "--", ...named], options);
 }
 
 async function findCommit(

@@ -1,5 +1,7 @@
-// Git in a workspace: never interactive, and without the pager, hooks and helpers that a repository or a user
-// may have set.
+// Git in a workspace (`git`): never interactive, and without the pager, hooks and helpers that a repository or a user may have set.
+//
+//   git-1. Git runs on this machine, also for a sandbox. There, filters of the repository's own configuration do not run, and a commit is refused
+//       that would need one. Hooks are refused, because they run files of the folder.
 
 import { stat, unlink } from "node:fs/promises";
 import { sep } from "node:path";
@@ -7,6 +9,15 @@ import { HoldfastError, UnavailableError } from "@holdfast/core";
 
 import type { Execution, ExecuteOptions } from "../workspace/execute.ts";
 import { TEMPORARY_PREFIX } from "../workspace/contained-files.ts";
+import {
+  commandOf,
+  GIT_ENVIRONMENT,
+  gitOptions,
+  LIST_SETTINGS,
+  programsOf,
+  withoutPrograms,
+  type GitEnvironment,
+} from "../workspace/git-options.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface GitOptions extends Pick<ExecuteOptions, "signal" | "tag" | "input" | "env" | "outputBytes"> {
@@ -22,36 +33,6 @@ export const OWN_FILES: readonly string[] = [
   `:(exclude,glob)**/${TEMPORARY_PREFIX}*.tmp`,
 ];
 
-/** Options of every call, and with `runHooks` without the last ones. */
-export function gitOptions(runHooks: boolean): readonly string[] {
-  return [...QUIET, ...(runHooks ? [] : NO_HOOKS)];
-}
-
-const QUIET = [
-  "--no-pager",
-  "-c",
-  "core.fsmonitor=false",
-  "-c",
-  "commit.gpgSign=false",
-  "-c",
-  "core.quotePath=false",
-  // A folder that looks like a bare repository would otherwise give git a configuration, and with it programs to run.
-  "-c",
-  "safe.bareRepository=explicit",
-];
-/**
- * Git's output is read here, so it must not be translated. The first variable sets git's own locale, and the
- * second overrides all others.
- */
-const UNTRANSLATED = { LC_MESSAGES: "C", LANGUAGE: "C" };
-/** The variables of every call. */
-export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
-  GIT_TERMINAL_PROMPT: "0",
-  GIT_OPTIONAL_LOCKS: "0",
-  GIT_EDITOR: "true",
-  ...UNTRANSLATED,
-};
-const NO_HOOKS = ["-c", "core.hooksPath=/dev/null"];
 /** The age from which a lock belongs to no process, once the workspace's own processes have ended. */
 const STALE_LOCK_MS = 10_000;
 
@@ -63,10 +44,11 @@ export async function git(
   codes: readonly number[] = [0],
 ): Promise<Execution & { readonly exitCode: number }> {
   const { runHooks = false, env, ...rest } = options;
+  const guard = await guardOf(workspace, commandOf(args), options);
   const execution = await workspace.execute(["git", ...gitOptions(runHooks), ...args], {
     ...rest,
     isOwn: true,
-    env: { ...GIT_ENVIRONMENT, ...env },
+    env: { ...GIT_ENVIRONMENT, ...guard, ...env },
   });
   const { end, stderr } = execution;
   if (end.type === "exit" && codes.includes(end.exitCode)) return { ...execution, exitCode: end.exitCode };
@@ -78,8 +60,40 @@ export async function git(
   await waitForLock(workspace, said, options.signal);
   throw new HoldfastError(
     "invalid_input",
-    `git ${args[0] ?? ""} did not succeed: ${said === "" ? end.type : said}`,
+    `git ${commandOf(args)} did not succeed: ${said === "" ? end.type : said}`,
   );
+}
+
+/** Commands that look at the contents of files, and those that store them. */
+const COMPARING: readonly string[] = ["status", "diff", "ls-files"];
+const STORING: readonly string[] = ["add", "update-index", "commit"];
+
+/** git-1. @returns variables of the call. @throws HoldfastError `policy_denied` */
+async function guardOf(
+  workspace: Workspace,
+  command: string,
+  { runHooks, signal, tag }: GitOptions,
+): Promise<GitEnvironment> {
+  if (workspace.capabilities.files !== "workspace") return {};
+  if (runHooks === true)
+    throw new HoldfastError("policy_denied", "hooks of the repository would run outside of the sandbox", {
+      fix: "commit without hooks, and run their checks as commands before",
+    });
+  if (![...COMPARING, ...STORING].includes(command)) return withoutPrograms([]);
+  const options = { isOwn: true, ...(signal && { signal }), ...(tag !== undefined && { tag }) };
+  const { stdout, isCut } = await workspace.execute(["git", ...gitOptions(false), ...LIST_SETTINGS], options);
+  const programs = programsOf(stdout);
+  if (isCut || (programs.length > 0 && STORING.includes(command)))
+    throw new HoldfastError(
+      "policy_denied",
+      `git ${command} is refused: the repository's own configuration names a program, which would run outside of the sandbox`,
+      {
+        got: programs[0] ?? "too many settings",
+        expected: "programs in the configuration of the user alone",
+        fix: `move the setting there: \`git config --global ${programs[0] ?? "KEY"} VALUE\`, and \`git config --unset ${programs[0] ?? "KEY"}\``,
+      },
+    );
+  return withoutPrograms(programs);
 }
 
 export interface GitChange {
@@ -110,7 +124,14 @@ async function waitForLock(
 ): Promise<void> {
   if (!LOCK.test(said)) return;
   const { stdout } = await workspace.execute(
-    ["git", "rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir"],
+    [
+      "git",
+      ...gitOptions(false),
+      "rev-parse",
+      "--path-format=absolute",
+      "--absolute-git-dir",
+      "--git-common-dir",
+    ],
     { isOwn: true, ...(signal === undefined ? {} : { signal }) },
   );
   await refuseLocked(said, stdout.trim().split("\n"));

@@ -213,6 +213,31 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
         });
 
       // A sandbox without this capability does not promise it.
+      if (isHeld)
+        test("sandbox-backend-9: a command makes no repository in a folder without one", async () => {
+          rmSync(join(place.root, ".git"), { recursive: true });
+          await run(
+            "ln -s ../../home .git; mkdir .git; mkdir -p other/hooks; mv other .git; echo evil > .git/config",
+          );
+          await run(
+            "rm -rf .git; mkdir -p .git; echo '[filter \"x\"] clean = evil' > .git/config; git init; mv .git old",
+          );
+          expect(existsSync(join(place.root, ".git", "config"))).toBe(false);
+          expect(existsSync(join(place.root, "old"))).toBe(false);
+        });
+
+      // A sandbox without this capability does not promise it.
+      if (capabilities.credentials === "hidden")
+        test("sandbox-backend-10: a link named .git leads a command nowhere", async () => {
+          rmSync(join(place.root, ".git"), { recursive: true });
+          await run("ln -s .. .git");
+          expect((await run("cat .git/credentials")).stdout).not.toContain(SECRET);
+          rmSync(join(place.root, ".git"), { recursive: true, force: true });
+          symlinkSync("..", join(place.root, ".git")); // As the user or another sandbox may have made it.
+          expect((await run("cat .git/credentials")).stdout).not.toContain(SECRET);
+        });
+
+      // A sandbox without this capability does not promise it.
       if (capabilities.credentials === "hidden")
         test("sandbox-backend-10: a command reads nothing of the user's home folder outside of the root", async () => {
           symlinkSync(home, join(place.root, "up"));

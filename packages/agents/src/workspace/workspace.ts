@@ -23,8 +23,10 @@ import {
   type WrittenFile,
 } from "./contained-files.ts";
 import { parseCommand, type Command, type ExecuteOptions, type Execution, type Launch } from "./execute.ts";
+import { gitOptions } from "./git-options.ts";
 import { hostEnvironment } from "./host-environment.ts";
 import { WORKSPACE_LIMITS, type WorkspaceLimits } from "./limits.ts";
+import { pathOutside } from "./program-on-path.ts";
 import { searchFiles, type SearchQuery, type SearchResult } from "./search.ts";
 
 export interface WorkspaceOptions {
@@ -180,13 +182,17 @@ class FolderWorkspace implements Workspace {
       });
     }
     const parsed = parseCommand(command);
+    const isOwn = options.isOwn === true;
+    const env = { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) };
     const request: Launch = {
       ...parsed,
       cwd: await resolveDirectory(this.#root, options.cwd ?? "."),
-      env: withPath(
-        { ...this.#env, ...scrubEnvironment({}, options.env ?? {}) },
-        (options.pathFolders ?? []).map((folder) => join(this.#root.path, folder)),
-      ),
+      env: isOwn
+        ? { ...env, PATH: pathOutside(env["PATH"] ?? SYSTEM_PATH, this.#root.path) }
+        : withPath(
+            env,
+            (options.pathFolders ?? []).map((folder) => join(this.#root.path, folder)),
+          ),
       timeoutMs,
       killGraceMs: this.limits.killGraceMs,
       outputBytes: Math.min(options.outputBytes ?? this.limits.outputBytes, this.limits.outputBytes),
@@ -198,7 +204,7 @@ class FolderWorkspace implements Workspace {
       onOutput: options.onOutput,
       tag: options.tag,
     };
-    const running = this.#commands.run(request, options.isOwn === true);
+    const running = this.#commands.run(request, isOwn);
     this.#running.add(running);
     try {
       return await running;
@@ -244,7 +250,7 @@ class FolderWorkspace implements Workspace {
   ): Promise<readonly string[] | undefined> {
     const selection = ["-z", "--cached", "--others", "--exclude-standard", "--", directory];
     const found = await this.execute(
-      ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files", ...selection],
+      ["git", ...gitOptions(false), "--literal-pathspecs", "ls-files", ...selection],
       {
         ...(signal === undefined ? {} : { signal }),
         timeoutMs: this.limits.searchMs,
@@ -274,10 +280,12 @@ class FolderWorkspace implements Workspace {
   }
 }
 
+const SYSTEM_PATH = "/usr/bin:/bin";
+
 /** Behind the other folders: no file of a workspace takes the place of a program of the machine. */
 function withPath(env: Record<string, string>, folders: readonly string[]): Record<string, string> {
   if (folders.length === 0) return env;
-  const { PATH: path = "/usr/bin:/bin" } = env;
+  const { PATH: path = SYSTEM_PATH } = env;
   return { ...env, PATH: [path, ...folders].join(delimiter) };
 }
 

@@ -4,12 +4,13 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 
 import { OWN_FILES } from "../tasks/git.ts";
+import { isRepository, stageChanges } from "../tasks/stage.ts";
+import { PLAIN_DIFF } from "../workspace/git-options.ts";
 import { identityIn } from "./repository.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
 
 const DIFF_BYTES = 10 * 1024 * 1024;
-const PLAIN = ["--no-ext-diff", "--no-textconv", "--no-color"];
 
 export interface WorktreeSummary {
   readonly branch: string;
@@ -35,7 +36,7 @@ export async function diffWork(
   settings: GitSettings,
 ): Promise<string> {
   const form = isStat ? ["--stat=100"] : [];
-  const args = ["diff", ...PLAIN, ...form, base];
+  const args = ["diff", ...PLAIN_DIFF, ...form, base];
   if (end !== undefined)
     return marked(await gitIn(project, [...args, end, "--"], settings, { outputBytes: DIFF_BYTES }));
   const asked = ["rev-parse", "--path-format=absolute", "--git-path", "index"];
@@ -54,8 +55,15 @@ export async function diffWork(
       "--pathspec-from-file=-",
       "--pathspec-file-nul",
     ];
-    if (stdout !== "") await gitIn(path, add, settings, { env, input: stdout });
-    return marked(await gitIn(path, [...args, "--"], settings, { env, outputBytes: DIFF_BYTES }));
+    const found = stdout.split("\0").filter((name) => name !== "");
+    const files = found.filter((name) => !isRepository(name));
+    const input = files.map((name) => `${name}\0`).join("");
+    if (files.length > 0) await gitIn(path, add, settings, { env, input });
+    const diff = marked(await gitIn(path, [...args, "--"], settings, { env, outputBytes: DIFF_BYTES }));
+    const repositories = found.filter(isRepository);
+    return repositories.length === 0
+      ? diff
+      : `${diff}\n(git repositories inside are left out: ${repositories.join(", ")})\n`;
   } finally {
     rmSync(index, { force: true });
     rmSync(`${index}.lock`, { force: true });
@@ -72,8 +80,10 @@ export async function commitWork(
   message: string,
   settings: GitSettings,
 ): Promise<string | undefined> {
-  await gitIn(path, ["add", "--all", "--", ".", ...OWN_FILES], settings);
-  const staged = await gitIn(path, ["diff", "--cached", "--quiet", ...PLAIN], settings, { codes: [0, 1] });
+  await stageChanges((args, input) => gitIn(path, args, settings, input === undefined ? {} : { input }));
+  const staged = await gitIn(path, ["diff", "--cached", "--quiet", ...PLAIN_DIFF], settings, {
+    codes: [0, 1],
+  });
   if (staged.exitCode === 0) return undefined;
   const env = await identityIn(path, settings);
   await gitIn(path, ["commit", "--quiet", "--file=-"], settings, { input: message, env });

@@ -10,6 +10,7 @@ import { dirname, join, sep } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { endTagged } from "@holdfast/runtime/internal";
 
+import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
 import { rescueWorktree } from "./rescue.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
@@ -106,7 +107,7 @@ async function checkOut(
   if (lock.includes(`${sep}worktrees${sep}`) && existsSync(lock)) unlinkSync(lock);
   if (readdirSync(path).some((name) => name !== ".git")) {
     await gitIn(path, ["read-tree", "--reset", base], settings);
-    const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored"];
+    const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored", SHALLOW];
     const status = (await gitIn(path, selection, settings)).stdout.split("\0").filter((line) => line !== "");
     if (status.some((line) => !line.startsWith(" D")))
       await rescueWorktree({ path, project, branch, ref: rescueRef, isPartial: false }, settings);

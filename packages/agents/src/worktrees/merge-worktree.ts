@@ -6,6 +6,7 @@
 import { HoldfastError } from "@holdfast/core";
 
 import { OWN_FILES, parseStatus } from "../tasks/git.ts";
+import { PLAIN_DIFF, SHALLOW } from "../workspace/git-options.ts";
 import { identityIn } from "./repository.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
@@ -53,7 +54,7 @@ export async function mergeWorktree(
     { codes: [0, 1, 2, 128], env: await identityIn(project, settings) },
   );
   if (merged.exitCode !== 0) {
-    const open = await run(["diff", "--name-only", "--diff-filter=U"]);
+    const open = await run(["diff", ...PLAIN_DIFF, "--name-only", "--diff-filter=U"]);
     await run(["merge", "--abort"], [0, 128]);
     if (open.stdout.trim() !== "") throw conflicting(open.stdout.split("\n"));
     throw new HoldfastError(
@@ -81,7 +82,16 @@ export async function mergeWorktree(
 
 /** merge-worktree-2. */
 async function refuseDirty(project: string, settings: GitSettings): Promise<void> {
-  const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--", ".", ...OWN_FILES];
+  const selection = [
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--untracked-files=no",
+    SHALLOW,
+    "--",
+    ".",
+    ...OWN_FILES,
+  ];
   const changes = parseStatus((await gitIn(project, selection, settings)).stdout);
   if (changes[0] === undefined) return;
   throw new HoldfastError("conflict", `${project} has changes that are not committed`, {

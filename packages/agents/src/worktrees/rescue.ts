@@ -203,8 +203,10 @@ function findFiles(root: string): readonly FoundFile[] {
       if (path === ".git") continue;
       if (!Buffer.from(text, "utf8").equals(name))
         throw refused(root, `the name of a file in it is no UTF-8: ${path}`, "rename or move the file");
-      if (text.toLowerCase() === ".git")
+      if (text.toLowerCase() === ".git") {
+        if (isEmptyFolder(join(root, path))) continue; // A sandbox leaves it in the folder of its session.
         throw refused(root, `it has a git repository inside, ${folder}`, "move that repository elsewhere");
+      }
       const stats = lstatSync(join(root, path), { bigint: true });
       if (stats.isDirectory()) ahead.push(path);
       else if (stats.isFile()) files.push({ path, mode: modeOf(stats), stamp: stampOf(stats) });
@@ -213,6 +215,10 @@ function findFiles(root: string): readonly FoundFile[] {
     }
   }
   return files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function isEmptyFolder(path: string): boolean {
+  return lstatSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
 function modeOf({ mode }: BigIntStats): string {

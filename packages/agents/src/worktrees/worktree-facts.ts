@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { sep } from "node:path";
 
 import { parseStatus } from "../tasks/git.ts";
+import { SHALLOW } from "../workspace/git-options.ts";
 import { commitOf } from "./repository.ts";
 import type { WorktreeRecord } from "./worktree-record.ts";
 import { gitIn, type GitSettings } from "./worktree-git.ts";
@@ -40,7 +41,7 @@ export async function readFacts(record: WorktreeRecord, settings: GitSettings): 
           (await gitIn(folder, ["rev-list", "--count", ...own, ...nowhereElse(branch)], settings)).stdout,
         );
   if (head === undefined) return { ...ABSENT, isThere, unpushed, processes };
-  const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none"];
+  const selection = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
   const changes = parseStatus((await gitIn(path, selection, settings)).stdout);
   const isNew = ({ status }: { readonly status: string }) => status === "??";
   return {

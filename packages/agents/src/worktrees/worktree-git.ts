@@ -11,7 +11,16 @@ import { existsSync } from "node:fs";
 import { HoldfastError, NotFoundError } from "@holdfast/core";
 import { scrubEnvironment, TAG_MARKER, type Environment } from "@holdfast/runtime/internal";
 
-import { GIT_ENVIRONMENT, gitOptions, refuseLocked } from "../tasks/git.ts";
+import { refuseLocked } from "../tasks/git.ts";
+import {
+  commandOf,
+  GIT_ENVIRONMENT,
+  gitOptions,
+  LIST_SETTINGS,
+  programsOf,
+  withoutPrograms,
+  type GitEnvironment,
+} from "../workspace/git-options.ts";
 import { hostEnvironment } from "../workspace/host-environment.ts";
 
 /** A call on a large repository may take this long. */
@@ -19,7 +28,6 @@ const GIT_MS = 600_000;
 /** The output of one call. Beyond, the call fails, unless it asked for less. */
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 const SAID_CHARS = 2_000;
-const NO_UPKEEP = ["-c", "gc.auto=0", "-c", "maintenance.auto=false"];
 
 export interface GitSettings {
   /** The source of PATH and HOME; the environment of this process by default. */
@@ -32,6 +40,8 @@ export interface GitCall {
   readonly env?: Readonly<Record<string, string>>;
   /** Exit codes that are answers. */
   readonly codes?: readonly number[];
+  /** The repository may be an agent's. Filters of its own configuration do not run. */
+  readonly isForeign?: boolean;
   /** Output beyond this is cut. */
   readonly outputBytes?: number;
 }
@@ -52,7 +62,8 @@ export async function gitIn(
 ): Promise<GitAnswer> {
   if (!existsSync(folder))
     throw new NotFoundError("file_not_found", `there is no folder ${folder}`, { at: folder });
-  const answer = await run(folder, args, settings, call);
+  const guard = call.isForeign === true ? await guardIn(folder, settings) : {};
+  const answer = await run(folder, args, settings, { ...call, env: { ...guard, ...call.env } });
   if (codes.includes(answer.exitCode)) return answer;
   const said = answer.stderr.trim().slice(0, SAID_CHARS);
   if (said.includes(".lock'")) {
@@ -60,7 +71,11 @@ export async function gitIn(
     await refuseLocked(said, (await run(folder, dirs, settings, {})).stdout.trim().split("\n"));
   }
   const shown = said === "" ? `it ended with ${answer.exitCode}` : said;
-  throw new HoldfastError("invalid_input", `git ${nameOf(args)} did not succeed in ${folder}: ${shown}`);
+  throw new HoldfastError("invalid_input", `git ${commandOf(args)} did not succeed in ${folder}: ${shown}`);
+}
+
+async function guardIn(folder: string, settings: GitSettings): Promise<GitEnvironment> {
+  return withoutPrograms(programsOf((await run(folder, LIST_SETTINGS, settings, {})).stdout));
 }
 
 function run(
@@ -70,7 +85,7 @@ function run(
   { input = "", env = {}, outputBytes }: GitCall,
 ): Promise<GitAnswer> {
   const marked = tag === undefined ? {} : { [TAG_MARKER]: tag };
-  const child = spawn("git", [...gitOptions(false), ...NO_UPKEEP, ...args], {
+  const child = spawn("git", [...gitOptions(false), ...args], {
     cwd: folder,
     env: scrubEnvironment(environment, GIT_ENVIRONMENT, marked, env),
     timeout: GIT_MS,
@@ -100,16 +115,11 @@ function run(
       const isCut = sizes.stdout > max;
       if (isCut && outputBytes === undefined)
         return reject(
-          new HoldfastError("limit_exceeded", `git ${nameOf(args)} wrote more than ${max} bytes`),
+          new HoldfastError("limit_exceeded", `git ${commandOf(args)} wrote more than ${max} bytes`),
         );
       const text = (stream: "stdout" | "stderr") => Buffer.concat(kept[stream]).toString("utf8");
       const stderr = signal === null ? text("stderr") : `${text("stderr")}\nended by ${signal}`;
       resolve({ stdout: text("stdout"), stderr, exitCode: code ?? -1, isCut });
     });
   });
-}
-
-/** The command of git, behind the options that go before it. */
-function nameOf(args: readonly string[]): string {
-  return args.find((arg, at) => !arg.startsWith("-") && args[at - 1] !== "-c") ?? "";
 }

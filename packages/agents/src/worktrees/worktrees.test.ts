@@ -10,6 +10,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -242,4 +243,50 @@ test("the diff and the summary show what is committed, changed and new, and leav
     commits: 2,
     stat: expect.stringContaining("3 files changed"),
   });
+});
+
+// An agent can make a repository in its worktree and name programs there. The user's own calls must not run them.
+test("a repository inside of a worktree is left out, and no program of it runs", async () => {
+  commit(project, "a.txt", "one\n");
+  const made = await open();
+  const inside = join(made.path, "inside");
+  const ran = join(place, "ran");
+  mkdirSync(inside);
+  git(inside, "init", "--quiet");
+  commit(inside, "b.txt", "one\n");
+  git(inside, "config", "filter.x.clean", `touch ${ran}; cat`);
+  writeFileSync(join(inside, ".gitattributes"), "* filter=x\n");
+  const change = (): void => {
+    writeFileSync(join(inside, "b.txt"), "two\n");
+    utimesSync(join(inside, "b.txt"), 0, 0);
+  };
+  change();
+  writeFileSync(join(made.path, "new.txt"), "new\n");
+  const diff = await worktrees.diff(project, "s");
+  expect(diff).toContain("+new\n");
+  expect(diff).toContain("(git repositories inside are left out: inside/)");
+  await worktrees.commit(project, "s", "work");
+  expect(git(made.path, "ls-files").split("\n")).toEqual(["a.txt", "new.txt"]);
+  await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
+    got: "1 files, such as inside/",
+    fix: expect.stringContaining("move the git repository"),
+  });
+  git(made.path, "-c", "filter.x.clean=", "add", "inside"); // As an agent without a sandbox can do it.
+  git(made.path, "commit", "--quiet", "-m", "inside");
+  change();
+  await worktrees.diff(project, "s");
+  await worktrees.finish(project, "s", "work");
+  await worktrees.list(project);
+  await worktrees.merge(project, "s");
+  expect(existsSync(ran)).toBe(false);
+});
+
+test("the empty .git that a sandbox leaves in the folder of a session does not stop a removal", async () => {
+  mkdirSync(join(project, "part"));
+  commit(project, "part/a.txt", "one\n");
+  const made = await worktrees.open({ project: join(project, "part"), session: "s" });
+  mkdirSync(join(made.path, ".git"));
+  expect((await worktrees.list(project))[0]).toMatchObject({ changed: [], untracked: [] });
+  await worktrees.remove(project, "s");
+  expect(existsSync(made.root)).toBe(false);
 });

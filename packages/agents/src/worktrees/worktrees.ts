@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { HoldfastError, NotFoundError, UnavailableError, UsageError } from "@holdfast/core";
 import { isRunning, makePrivateFolder, processIdentity, type Environment } from "@holdfast/runtime/internal";
 
+import { isRepository } from "../tasks/stage.ts";
 import { commitWork, diffWork, summarizeWork, type WorktreeSummary } from "./compare-worktree.ts";
 import { listCommits, type WorktreeCommit } from "./list-commits.ts";
 import { createWorktree, taken } from "./create-worktree.ts";
@@ -202,7 +203,9 @@ export class Worktrees {
         {
           at: record.path,
           got: `${open.length} files, such as ${open[0]}`,
-          fix: `give --commit to commit them first, or commit them yourself in ${record.path}`,
+          fix: open.every(isRepository)
+            ? `move the git repository ${open[0]} out of ${record.path}; it is not part of the work`
+            : `give --commit to commit them first, or commit them yourself in ${record.path}`,
         },
       );
     return mergeWorktree(record, root, this.#settings);

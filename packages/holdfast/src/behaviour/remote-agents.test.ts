@@ -47,6 +47,16 @@ test("a remote task goes on over kill -9, and its result is taken without a seco
   expect(JSON.stringify(await project.shown("s"))).not.toContain(TOKEN);
 });
 
+test("a result that is too long is cut with a note, and an id that is too long is refused", async () => {
+  const long = await run("run", "remote.ts", "long-text", "--session", "t");
+  expect(long.code, long.stderr).toBe(0);
+  expect(long.stdout.length).toBeLessThan(2_000_000);
+  expect(long.stdout).toMatch(/^A+\n\(\d+ more characters are not recorded\)\n$/);
+  const id = await run("run", "remote.ts", "long-id", "--session", "i");
+  expect(id.code).toBe(1);
+  expect(id.stderr).toContain("the id of a task or its context has more than 1000 characters");
+});
+
 test("a question of a remote agent is one of the session, and its answer continues the task over kill -9", async () => {
   const first = project.startHere(["run", "remote.ts", "question", "--session", "s"]);
   await inboxSays("remote asks: Which colour?");

@@ -1,9 +1,12 @@
 // `startA2aServer`: a remote agent that speaks A2A 1.0, for tests, written after the protocol and without an SDK. The words of the last line of a
-// message say what it does: `hang`, `question`, `fail`, and else it completes.
+// message say what it does: `hang`, `question`, `fail`, `long-text`, `long-id`, and else it completes.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+
+/** More than a signal of a session can hold. */
+const LONG = "A".repeat(12_000_000);
 
 interface Task {
   readonly id: string;
@@ -45,7 +48,7 @@ export async function startA2aServer(token: string): Promise<A2aServer> {
     const text = message.parts[0]!.text;
     messages.push(text);
     const words = text.split("\n").at(-1)!;
-    const id = message.taskId ?? randomUUID();
+    const id = message.taskId ?? (words.startsWith("long-id") ? "x".repeat(5_000) : randomUUID());
     const contextId = message.contextId ?? randomUUID();
     const [state, said] =
       message.taskId !== undefined
@@ -56,7 +59,7 @@ export async function startA2aServer(token: string): Promise<A2aServer> {
             ? ["TASK_STATE_INPUT_REQUIRED", "Which colour?"]
             : words.startsWith("fail")
               ? ["TASK_STATE_FAILED", "It is broken."]
-              : ["TASK_STATE_SUBMITTED", `Done: ${words}`];
+              : ["TASK_STATE_SUBMITTED", words.startsWith("long-text") ? LONG : `Done: ${words}`];
     const task = { id, contextId, state, text: said };
     tasks.set(id, task);
     return { task: shown(task), tomorrow: { is: "unknown" } };

@@ -12,6 +12,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { HoldfastError, toError } from "@holdfast/core";
 import { addressKind, Redactor } from "@holdfast/runtime/internal";
 
+import { ID_CHARS } from "../bounded-events.ts";
 import type {
   ExternalAgent,
   ExternalAgentProtocol,
@@ -128,8 +129,13 @@ async function talk(
     if (end.type === "answered") emit({ type: "text", text: end.text });
     return end;
   };
-  bind("task");
-  for (;;) {
+  for (let isBound = false; ; isBound = true) {
+    if (Math.max(task.id.length, task.contextId.length) > ID_CHARS)
+      return {
+        type: "error",
+        message: `the id of a task or its context has more than ${ID_CHARS} characters`,
+      };
+    if (!isBound) bind("task");
     switch (task.state) {
       case "working":
         task = await client.next(task, pollMs); // a2a-agent-5.

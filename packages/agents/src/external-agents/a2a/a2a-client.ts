@@ -6,7 +6,13 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { fieldsOf, isFields, listOf, textOr, type Fields } from "../lines/fields.ts";
 
-const LIMITS = { requestMs: 60_000, cancelMs: 5_000, bodyBytes: 16 * 1024 * 1024, reads: 5 } as const;
+const LIMITS = {
+  requestMs: 60_000,
+  cancelMs: 5_000,
+  bodyBytes: 16 * 1024 * 1024,
+  reads: 5,
+  messageChars: 2_000,
+} as const;
 const VERSION = "1.0";
 const TASK_NOT_FOUND = -32_001;
 
@@ -129,7 +135,7 @@ export class A2aClient {
     const { error, result } = await this.#fetch(this.#endpoint, body, signal);
     if (error === undefined) return fieldsOf(result);
     const { code, message } = fieldsOf(error);
-    const text = `${method}: ${textOr(message, "no reason given")}`;
+    const text = `${method}: ${textOr(message, "no reason given").slice(0, LIMITS.messageChars)}`;
     throw code === TASK_NOT_FOUND ? new TaskUnknownError(text) : new Error(text);
   }
 
@@ -168,11 +174,13 @@ async function readBody({ body }: Response): Promise<string> {
 function taskOf(task: Fields): A2aTask {
   const { state, message } = fieldsOf(task["status"]);
   const known = STATES[textOr(state, "")];
-  if (known === undefined) throw new Error(`a task has the unknown state ${textOr(state, "none")}`);
+  if (known === undefined)
+    throw new Error(`a task has the unknown state ${textOr(state, "none").slice(0, 100)}`);
   const artifacts = listOf(task["artifacts"]).map(({ parts }) => partsText(parts));
   const said = partsText(fieldsOf(message)["parts"]);
+  const ids = { id: textOr(task["id"], ""), contextId: textOr(task["contextId"], "") };
   const text = known === "completed" && artifacts.length > 0 ? artifacts.join("\n") : said;
-  return { id: textOr(task["id"], ""), contextId: textOr(task["contextId"], ""), state: known, text };
+  return { ...ids, state: known, text };
 }
 
 function partsText(parts: unknown): string {

@@ -38,7 +38,12 @@ export function parseFields(line: string): Fields | undefined {
 
 /** The result of a tool, up to the length that is recorded. */
 export function recordedResult(text: string): string {
-  return text.length <= RESULT_CHARS
+  return cutText(text, RESULT_CHARS);
+}
+
+/** A text up to a length, with a note where it is cut. */
+export function cutText(text: string, charsMax: number): string {
+  return text.length <= charsMax
     ? text
-    : `${text.slice(0, RESULT_CHARS)}\n(${text.length - RESULT_CHARS} more characters are not recorded)`;
+    : `${text.slice(0, charsMax)}\n(${text.length - charsMax} more characters are not recorded)`;
 }

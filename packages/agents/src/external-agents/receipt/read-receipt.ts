@@ -6,6 +6,7 @@
 //   read-receipt-3. A path counts only below the folder of the program's sessions, and with the ending of this session, whatever a receipt names.
 //       No link leads a copy out of that folder. The name of a copy is that of no other file.
 //   read-receipt-2. A file that cannot be read is recorded as absent, and fails no turn.
+//   read-receipt-4. No program runs that the configuration of the folder's repository names: the agent may have written it.
 
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -14,6 +15,7 @@ import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { createPrivate, makePrivateFolder, replacePrivate } from "@holdfast/runtime/internal";
 
 import { parseStatus } from "../../tasks/git.ts";
+import { SHALLOW } from "../../workspace/git-options.ts";
 import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
 import { KEPT_SERVERS } from "../session-profile.ts";
@@ -216,7 +218,7 @@ async function hashOf(
   return { bytes: read, sha256: hash.digest("hex") };
 }
 
-/** read-receipt-2. */
+/** read-receipt-2 and 4. */
 async function readWorkspace(folder: string): Promise<Workspace | null> {
   try {
     const asked = ["rev-parse", "--show-toplevel"];
@@ -229,8 +231,11 @@ async function readWorkspace(folder: string): Promise<Workspace | null> {
       {},
       { codes: [0, 1, 128] },
     );
-    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all"];
-    const changes = parseStatus((await gitIn(root, status, {})).stdout).slice(0, UNCOMMITTED_MAX);
+    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", SHALLOW];
+    const changes = parseStatus((await gitIn(root, status, {}, { isForeign: true })).stdout).slice(
+      0,
+      UNCOMMITTED_MAX,
+    );
     const uncommitted: Record<string, string> = {};
     for (const { path } of changes) uncommitted[path] = await digestOf(join(root, path));
     return { commit: head.exitCode === 0 ? head.stdout.trim() : null, uncommitted };

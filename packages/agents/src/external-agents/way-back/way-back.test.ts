@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
@@ -67,6 +68,26 @@ test("way-back-4: a line without end closes the connection", async () => {
   const socket = open();
   socket.write("x".repeat(300 * 1024));
   await closed(socket);
+});
+
+test("way-back-4: nothing more is read from a client that does not read its answers, and none is lost", async () => {
+  const served = Promise.withResolvers<Socket>();
+  const onSocket = (message: unknown): void => served.resolve((message as { socket: Socket }).socket);
+  subscribe("net.server.socket", onSocket);
+  const socket = open().pause();
+  const its = await served.promise;
+  unsubscribe("net.server.socket", onSocket);
+  const requests = Array.from(
+    { length: 20_000 },
+    (_, id) => `${JSON.stringify({ id, method: "tools/list" })}\n`,
+  ).join("");
+  const bytes = wayBack.token.length + 1 + requests.length;
+  socket.end(requests);
+  await expect.poll(() => its.isPaused() || its.bytesRead === bytes, { timeout: 30_000 }).toBe(true);
+  expect(its.writableLength).toBeLessThan(4 * 1024 * 1024);
+  let answers = 0;
+  for await (const line of createInterface({ input: socket })) if (line !== "" && ++answers === 20_000) break;
+  expect(answers).toBe(20_000);
 });
 
 test("a call gets the result of the session, and unknown tools and wrong arguments are refused with the reason", async () => {

@@ -5,7 +5,8 @@
 //   way-back-2. The socket listens on loopback. Its first line must be a token, which is good for this turn alone. The token is in the environment
 //       of the program and in no argument list, and adapters replace it in all that is recorded.
 //   way-back-3. After `close` nothing listens, and every connection is closed.
-//   way-back-4. A line, the calls that wait, the connections and the time without a token have limits.
+//   way-back-4. A line, the calls that wait, the connections and the time without a token have limits. Nothing more is read from a client that
+//       does not read its answers.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -109,8 +110,10 @@ function serve(socket: Socket, { token, tools, call }: Pick<WayBack, "token" | "
     for (const controller of waiting.values()) controller.abort();
   });
   const send = (message: Fields): void => {
-    if (!socket.destroyed) socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    if (socket.destroyed || socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)) return;
+    socket.pause(); // way-back-4.
   };
+  socket.on("drain", () => socket.resume());
   const take = (message: Fields): void => {
     const { id, method, params } = message;
     if (method === "notifications/cancelled") waiting.get(fieldsOf(params)["requestId"])?.abort();

@@ -1,0 +1,40 @@
+// `stageChanges`: stages changed and new files for a commit.
+//
+//   stage-1. A git repository inside of the folder is left out, and no program of its configuration runs. `git add` would ask that repository for
+//       its status (git-options-3).
+
+import { HoldfastError } from "@holdfast/core";
+
+import { OWN_FILES } from "./git.ts";
+
+export interface StageAnswer {
+  readonly stdout: string;
+  readonly isCut: boolean;
+}
+
+/** @param run calls git in the folder. @param isWanted chooses among the files that git does not know yet. */
+export async function stageChanges(
+  run: (args: readonly string[], input?: string) => Promise<StageAnswer>,
+  isWanted: (path: string) => boolean = () => true,
+): Promise<void> {
+  const list = async (selection: readonly string[]): Promise<readonly string[]> => {
+    const { stdout, isCut } = await run(["ls-files", ...selection, "-z", "--", ".", ...OWN_FILES]);
+    if (isCut)
+      throw new HoldfastError("limit_exceeded", "too many files have changed for one commit", {
+        expected: "fewer changed files, without the products of a build",
+        fix: "name files that need no commit in .gitignore",
+      });
+    return stdout.split("\0").filter((path) => path !== "");
+  };
+  const changed = await list(["--modified"]);
+  const others = (await list(["--others", "--exclude-standard"])).filter((path) => !isRepository(path));
+  const paths = [...new Set([...changed, ...others.filter(isWanted)])];
+  if (paths.length === 0) return;
+  const input = paths.map((path) => `${path}\0`).join("");
+  await run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], input);
+}
+
+/** Whether a name in git's list of unknown files is that of a repository inside. Git lists no other folder. */
+export function isRepository(path: string): boolean {
+  return path.endsWith("/");
+}
