@@ -24,6 +24,8 @@ export default defineConfig({
       // Bundles the command, which many tests start.
       "scripts/installed-command.ts",
     ],
+    // Searches what each file of tests leaves and receives for a secret.
+    setupFiles: ["scripts/canary-suite.ts"],
     // The cache must mix no file with a mutant in it and the same file without one.
     fsModuleCache: planted === undefined,
     include: [
