@@ -20,7 +20,7 @@ function armed(): CanaryScan {
 const RECEIVED = "what a socket or a pipe received";
 
 test.each([
-  ["rmSync", (folder: string) => rmSync(folder, { recursive: true, force: true })],
+  ["rmSync", (folder: string) => Promise.resolve(rmSync(folder, { recursive: true, force: true }))],
   ["rm of promises", (folder: string) => rm(folder, { recursive: true })],
 ])("canary-watch-1: a folder that %s removes is searched before", async (_name, remove) => {
   const scan = armed();
