@@ -24,7 +24,11 @@ export default defineConfig({
       // Bundles the command, which many tests start.
       "scripts/installed-command.ts",
     ],
-    setupFiles: ["scripts/processor-time-setup.ts"],
+    setupFiles: [
+      "scripts/processor-time-setup.ts",
+      // Searches what each file of tests leaves and receives for a secret.
+      "scripts/canary-suite.ts",
+    ],
     // The cache must mix no file with a mutant in it and the same file without one.
     fsModuleCache: planted === undefined,
     include: [

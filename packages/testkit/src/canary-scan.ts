@@ -67,6 +67,15 @@ export class CanaryScan {
     }
   }
 
+  /** The arguments of all processes of the machine, now: also of those that left their parents. Only where there is /proc. */
+  searchArguments(): void {
+    for (const pid of namesIn("/proc").filter((name) => /^\d+$/.test(name))) {
+      const content = readProc(`/proc/${pid}/cmdline`);
+      if (content !== undefined)
+        this.search(`cmdline of ${readProc(`/proc/${pid}/comm`)?.trim() ?? pid}`, content);
+    }
+  }
+
   /** canary-scan-2. Answers the function that ends it. */
   watch(root: number = process.pid): () => void {
     const timer = setInterval(() => this.searchProcesses(root), LOOK_MS);

@@ -18,6 +18,7 @@ export {
   type Snapshot,
 } from "./crash/crash-everywhere.ts";
 export { CanaryScan, entriesBelow } from "./canary-scan.ts";
+export { armScan } from "./canary-watch.ts";
 export { crashScenarios } from "./crash/crash-scenarios.ts";
 export {
   describeChanges,

@@ -1,6 +1,6 @@
 import { didYouMean } from "@holdfast/core/internal";
 import { describe, expect, test } from "vitest";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments, takeNothing } from "./arguments.ts";
 import { COMMON_OPTIONS } from "./command.ts";
 
 const OPTIONS = {
@@ -11,6 +11,14 @@ const OPTIONS = {
 const parse = (...words: string[]) => parseArguments(words, OPTIONS, "run FILE");
 
 describe("arguments", () => {
+  test("a second file after one option is refused with the way to name it", () => {
+    const refused = expect(() => takeNothing(["b.ts"], "up --agents FILE... [--port PORT]"));
+    refused.toThrow(expect.objectContaining({ fix: expect.stringContaining("name --agents again") }));
+    expect(() => takeNothing(["b.ts"], "down")).toThrow(
+      expect.not.objectContaining({ fix: expect.anything() }),
+    );
+  });
+
   test("options stand anywhere, with = or without, and the rest in its order", () => {
     const args = parse("a", "--input=x=y", "b", "-h", "--db", "my db");
     expect(args.positionals).toEqual(["a", "b"]);

@@ -97,12 +97,20 @@ export function refuseForeignOptions(
 export function takeOnly(positionals: readonly string[], what: string, usage: string): string {
   const [only, extra] = positionals;
   if (only === undefined || only === "") throw refuse(`${what} is missing`, usage);
-  if (extra !== undefined) throw refuse(`"${extra}" is one argument too many`, usage);
+  if (extra !== undefined) throw tooMany(extra, usage);
   return only;
 }
 
 export function takeNothing(positionals: readonly string[], usage: string): void {
-  if (positionals[0] !== undefined) throw refuse(`"${positionals[0]}" is one argument too many`, usage);
+  if (positionals[0] !== undefined) throw tooMany(positionals[0], usage);
+}
+
+/** A shell turns `--agents *.ts` into one option and further arguments. */
+function tooMany(extra: string, usage: string): UsageError {
+  const [, option] = /--(\S+) FILE\.\.\./.exec(usage) ?? [];
+  const fix =
+    option === undefined ? {} : { fix: `leave it out, or name --${option} again for each further file` };
+  return refuse(`"${extra}" is one argument too many`, usage, fix);
 }
 
 export function refuse(

@@ -1,8 +1,13 @@
 // The search that follows each test of a command finds what it is meant to find.
 
 import { writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { CanaryScan } from "@holdfast/testkit";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Project } from "./holdfast-process.ts";
+
+// These tests leak on purpose, and the secret of the suite must be nowhere.
+beforeAll(() => void vi.stubEnv("HOLDFAST_TEST_SECRET", new CanaryScan().secret));
+afterAll(() => void vi.unstubAllEnvs());
 
 test.each([
   ["an output", "env", "standard output"],
@@ -12,6 +17,15 @@ test.each([
   const project = new Project();
   await project.shell(line);
   await expect(project.dispose()).rejects.toThrow(place);
+});
+
+test("holdfast-process-1: the secret is found in the arguments of a process that still runs", async () => {
+  const project = new Project();
+  const { stdout } = await project.shell(
+    'sh -c "sleep 60; true" "$HOLDFAST_TEST_SECRET" > /dev/null 2>&1 & echo $!',
+  );
+  await expect(project.dispose()).rejects.toThrow("cmdline of sh");
+  process.kill(Number(stdout));
 });
 
 test("holdfast-process-1: a token is found in a log, and a file of tokens may have one", async () => {

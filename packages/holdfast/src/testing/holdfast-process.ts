@@ -3,8 +3,9 @@
 // It goes through the launcher, like a user's call, and is bundled as users have it (`scripts/installed-command.ts`). Output is gathered as it comes, so that a test can wait for a line
 // instead of for a time.
 //
-//   holdfast-process-1. Each process has a secret in its environment. After each test the outputs of all processes and all files of the
-//       project are searched for it (X15), also core files. Databases and logs are searched for tokens as well (X11).
+//   holdfast-process-1. Each process has the secret of the suite in its environment (`scripts/canary-suite.ts`). After each test the
+//       outputs and arguments of processes and all files of the project, also core files, are searched for it (X15). Databases and
+//       logs are searched for tokens as well (X11).
 //   holdfast-process-2. `start` starts a process. `run`, `json` and `finish` call a command without a process of its own
 //       (`command-calls.ts`), which costs a fifth. Processes of their own have commands that start others (`STARTING`) and
 //       commands that wait for others. In a project with `eachAsProcess` all commands have one that do more than look or send (`PASSING`). A campaign
@@ -69,7 +70,7 @@ export class Project {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-cli-")));
   readonly #running = new Set<HoldfastProcess>();
   readonly #started: { readonly stdout: string; readonly stderr: string }[] = [];
-  readonly #canary = new CanaryScan();
+  readonly #canary = new CanaryScan(process.env["HOLDFAST_TEST_SECRET"]);
   /** On the PATH: commands are printed as they were called. */
   readonly #bin: string;
   readonly #eachAsProcess: boolean;
@@ -202,6 +203,7 @@ export class Project {
   /** End what still runs, search what is left for secrets, and remove the folder. @throws Error when one was found. */
   async dispose(): Promise<void> {
     if (!existsSync(this.folder)) return; // It was disposed already.
+    this.#canary.searchArguments();
     const running = [...this.#running];
     for (const started of running) started.kill("SIGKILL");
     await Promise.all(running.map((started) => started.finished));
