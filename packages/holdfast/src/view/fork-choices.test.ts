@@ -16,7 +16,7 @@ const JOURNALS: Readonly<Record<string, readonly object[]>> = {
   "one turn": TURN,
   "two turns": [...TURN, CHECKPOINT, ...TURN],
   completed: [...TURN, CHECKPOINT, ...TURN, COMPLETE],
-  cancelled: [...TURN, CHECKPOINT, ...TURN, CANCEL, COMPLETE],
+  cancelled: [...TURN, CHECKPOINT, ...TURN, CANCEL, task(7), done(7), COMPLETE],
   "completed at once": [{ type: "started", at: 1 }, COMPLETE],
 };
 
