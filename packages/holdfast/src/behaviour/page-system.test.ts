@@ -194,7 +194,7 @@ testOfCampaign(
     await expect
       .poll(() => page.getByTestId("total").textContent(), { timeout: 30_000 })
       .toBe("$1.25 + unknown");
-    await page.getByText("The price of 1 calls is unknown").waitFor();
+    await page.getByText("The price of one call is unknown").waitFor();
     const model = page.getByRole("region", { name: "By model" });
     expect(await model.getByRole("row").allTextContents()).toEqual([
       "ModelCostCallsTokens",
