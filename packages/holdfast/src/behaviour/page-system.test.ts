@@ -225,6 +225,6 @@ testOfCampaign("the filters find sessions that no page has loaded, and say that 
   await stand.check("sessions-search");
   await page.goto(`${url}/ui/sessions?label=gpu%3Da100&endedFrom=2026-01-01`);
   await page.getByText("No session is like that").waitFor();
-  await ask(`sessions/${needle.sessionId}/cancel`, {});
+  await ask(`sessions/${needle.sessionId}/cancel`, { mode: "hard" });
   await page.getByRole("link", { name: new RegExp(needle.sessionId) }).waitFor();
 });
