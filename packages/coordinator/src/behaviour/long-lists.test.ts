@@ -35,7 +35,7 @@ test("filters without an index find sessions of all statuses, only the caller's 
   const plain = await start(ada, { input: { note: "nothing" } });
   const theirs = await start(eve, { input: { note: "grüße" }, demands: { gpu: "a100" } });
   const ended = await start(ada, { input: "grüße" });
-  await ada.call("POST", `/v1/sessions/${ended}/cancel`, {});
+  await ada.call("POST", `/v1/sessions/${ended}/cancel`, { mode: "hard" });
   const found = async (who: Person, query: string) => {
     const { body } = await who.get(`/v1/sessions?${query}`);
     return body.sessions.map(({ sessionId }: { readonly sessionId: string }) => sessionId);

@@ -166,7 +166,7 @@ export function Sessions() {
         />
         <DayBox label="Ended from" value={endedFrom} onChange={(value) => set({ endedFrom: value })} />
         <DayBox label="to" value={endedTo} onChange={(value) => set({ endedTo: value })} />
-        <FilterBox label="Spent at least, $" value={cost} onChange={(value) => set({ cost: value })} />
+        <FilterBox label="Spent from, $" value={cost} onChange={(value) => set({ cost: value })} />
         <output className="self-center text-soft">
           {rows.length.toLocaleString()}
           {list.hasMore ? "+" : ""}

@@ -194,7 +194,7 @@ testOfCampaign(
     await expect
       .poll(() => page.getByTestId("total").textContent(), { timeout: 30_000 })
       .toBe("$1.25 + unknown");
-    await page.getByText("The price of 1 calls is unknown").waitFor();
+    await page.getByText("The price of one call is unknown").waitFor();
     const model = page.getByRole("region", { name: "By model" });
     expect(await model.getByRole("row").allTextContents()).toEqual([
       "ModelCostCallsTokens",
@@ -225,6 +225,6 @@ testOfCampaign("the filters find sessions that no page has loaded, and say that 
   await stand.check("sessions-search");
   await page.goto(`${url}/ui/sessions?label=gpu%3Da100&endedFrom=2026-01-01`);
   await page.getByText("No session is like that").waitFor();
-  await ask(`sessions/${needle.sessionId}/cancel`, {});
+  await ask(`sessions/${needle.sessionId}/cancel`, { mode: "hard" });
   await page.getByRole("link", { name: new RegExp(needle.sessionId) }).waitFor();
 });

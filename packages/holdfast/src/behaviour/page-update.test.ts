@@ -61,7 +61,9 @@ testOfCampaign(
           const count = await stand.page.evaluate<number>("globalThis.shownAt.length");
           await ask(`sessions/${sessionId}/${at % 2 === 0 ? "pause" : "unpause"}`, {});
           const committedAt = performance.timeOrigin + performance.now();
-          await stand.page.waitForFunction(`globalThis.shownAt.length > ${count}`);
+          await expect
+            .poll(() => stand.page.evaluate<number>("globalThis.shownAt.length"), { timeout: 30_000 })
+            .toBeGreaterThan(count);
           const shownAt = await stand.page.evaluate<number>("globalThis.shownAt.at(-1)");
           times.push(Math.max(0, shownAt - committedAt));
           await stand.page.waitForTimeout(PAUSE_MS);

@@ -95,7 +95,7 @@ export function CostsScreen() {
         {hasNextPage ? ", and there are older ones, which may have spent too" : ", which is all"}.
         {sums.total.unpriced === 0
           ? ""
-          : ` The price of ${sums.total.unpriced.toLocaleString()} calls is unknown: they are in no sum and not in the chart.`}
+          : ` The price of ${sums.total.unpriced === 1 ? "one call" : `${sums.total.unpriced.toLocaleString()} calls`} is unknown: no sum and no bar has it.`}
         {sums.unrecorded === 0
           ? ""
           : ` ${sums.unrecorded.toLocaleString()} of them keep no journal, so their cost is unknown.`}{" "}
@@ -115,7 +115,9 @@ export function CostsScreen() {
               <Chart days={sums.days} />
             </Suspense>
             <details>
-              <summary className="text-soft">{sums.days.length} days as a table</summary>
+              <summary className="text-soft">
+                {sums.days.length === 1 ? "one day" : `${sums.days.length} days`} as a table
+              </summary>
               <Sums sums={sums.days.toReversed()} heading="Day" />
             </details>
           </section>
