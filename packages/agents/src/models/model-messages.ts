@@ -60,7 +60,8 @@ function assistantMessage({ text, toolCalls, thoughts = [] }: AssistantContent):
     input: call.input,
     ...dataOf(call),
   }));
-  if (calls.length === 0 && reasoning.length === 0) return { role: "assistant", content: [textPart(notEmpty(text))] };
+  if (calls.length === 0 && reasoning.length === 0)
+    return { role: "assistant", content: [textPart(notEmpty(text))] };
   return {
     role: "assistant",
     content: [...reasoning, ...(text.trim() === "" ? [] : [textPart(text)]), ...calls],
@@ -73,7 +74,10 @@ function dataOf({ data }: Pick<ModelThought, "data">): { providerOptions?: Share
 }
 
 /** One result for each call, in the order of the calls. */
-function pairResults(calls: readonly ModelToolCall[], results: readonly ToolContent[]): LanguageModelV4ToolResultPart[] {
+function pairResults(
+  calls: readonly ModelToolCall[],
+  results: readonly ToolContent[],
+): LanguageModelV4ToolResultPart[] {
   return calls.map(({ id, name }) => {
     const result = results.find((candidate) => candidate.toolCallId === id);
     const output =

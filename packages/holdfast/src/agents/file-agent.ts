@@ -60,6 +60,7 @@ import { environmentsBeside } from "../environments/given-environment.ts";
 import { signInStore } from "../secrets/sign-in-store.ts";
 import { withLocalModel } from "./local-model.ts";
 import { externalAgentOf, externalNames } from "./external-agents.ts";
+import { checkTaskNames } from "./file-agent-tasks.ts";
 import { projectRulesOf } from "./kept-rules.ts";
 import { finishChild, sessionFolder } from "./workspaces/session-folder.ts";
 import { DEFAULT_SANDBOX, givenSandbox, makeSandboxRoot } from "./sandbox-settings.ts";
@@ -413,22 +414,6 @@ async function makeAgent(
   const ownTools = await tree.taskToolsOf(record);
   checkTaskNames(record, ownTools);
   return loop.agent(named, children, { hookAgents, ownTools, ...(version === undefined ? {} : { version }) });
-}
-
-/** A name that stands in `when` or `effects` means a task of the files in `tasks`. */
-function checkTaskNames({ when, effects, tasks, source }: AgentRecord, tools: readonly Tool[]): void {
-  const known = tools.map(({ offered }) => offered.name);
-  const waits = Object.entries(when).flatMap(([tool, { after }]) => [tool, ...after]);
-  const missing = [...waits, ...Object.keys(effects)].find(
-    (name) => name.startsWith("task__") && !known.includes(name),
-  );
-  if (missing === undefined) return;
-  throw new HoldfastError("agent_invalid", `the agent file names ${missing}, and no such task is its tool`, {
-    at: source.path,
-    got: tasks.length === 0 ? "no `tasks`" : `the tasks of ${tasks.join(", ")}: ${known.join(", ")}`,
-    expected: "task__NAME of a task that a file of `tasks` exports",
-    fix: "correct the name in `when` or `effects`, or add the file to `tasks`",
-  });
 }
 
 function isProcedural(record: AgentRecord): record is AgentRecord & { readonly script: string } {

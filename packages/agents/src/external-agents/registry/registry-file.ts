@@ -67,9 +67,10 @@ export type AgentInstall = {
  */
 export function chooseInstall(text: string, id: string, platform: string, at: string): AgentInstall {
   const { agents } = parsed(registry, jsonOf(text, at), at);
-  const found = agents.find((one) => (one as { readonly id?: unknown } | null)?.id === id);
+  const idOf = (one: unknown): unknown => (one as { readonly id?: unknown } | null)?.id;
+  const found = agents.find((one) => idOf(one) === id);
   if (found === undefined) {
-    const ids = agents.flatMap((one) => (one as { readonly id?: unknown } | null)?.id ?? []);
+    const ids = agents.map(idOf).filter((one) => typeof one === "string");
     throw new NotFoundError("agent_not_found", `the registry has no agent "${id}"`, {
       at,
       expected: `one of ${ids.slice(0, 50).join(", ")}`,

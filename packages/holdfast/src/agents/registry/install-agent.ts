@@ -160,7 +160,8 @@ async function placePackage(
       timeout: LIMITS.downloadMs,
     });
   } catch (error) {
-    const said = String((error as { readonly stderr?: unknown }).stderr ?? (error as Error).message);
+    const { stderr, message } = error as Error & { readonly stderr?: string };
+    const said = stderr ?? message;
     throw new HoldfastError("unavailable", `npm could not install ${source}`, {
       got: said.trim().split("\n").slice(0, 3).join("; ").slice(0, 500),
       fix: "install npm, or correct its settings (`npm config list`)",
