@@ -33,7 +33,9 @@ testOfCampaign(
       const { ask } = await stand.openCoordinator();
       for (let at = 0; at < SESSIONS; at += 50)
         await Promise.all(Array.from({ length: 50 }, () => ask("sessions", { agent: "nobody" })));
+      const { sessionId: other } = await ask("sessions", { agent: "nobody" });
       const { sessionId } = await ask("sessions", { agent: "watched" });
+      let loads = 0;
       await stand.page.keyboard.press("s");
       await stand.page.getByRole("link", { name: new RegExp(sessionId) }).waitFor();
       // The browser and this process have the same clock.
@@ -53,7 +55,10 @@ testOfCampaign(
           perSecond === 0
             ? undefined
             : setInterval(
-                () => void ask("sessions", { agent: "nobody" }).catch(() => {}), // The end of the test may cut it off.
+                () =>
+                  void ask(`sessions/${other}/${loads++ % 2 === 0 ? "pause" : "unpause"}`, {}).catch(
+                    () => {},
+                  ), // The end of the test may cut it off.
                 1_000 / perSecond,
               );
         const times: number[] = [];
