@@ -103,22 +103,23 @@ class AiSdkProvider implements ModelProvider {
   }
 
   async generate(request: ModelRequest, observer: ModelObserver): Promise<ModelReply> {
-    const silence = new SilenceWatch(this.#timeouts);
     const keys = [...(this.#options.redact ?? [])];
-    const secret = (name: string): string => {
-      const key = observer.secret(name);
-      keys.push(key);
-      return key;
-    };
+    let silence: SilenceWatch | undefined;
     try {
-      return await this.#generate(request, { ...observer, secret }, silence);
+      const model = await this.#load((name) => {
+        const key = observer.secret(name);
+        keys.push(key);
+        return key;
+      });
+      silence = new SilenceWatch(this.#timeouts);
+      return await this.#generate(model, request, observer, silence);
     } catch (error) {
       observer.signal.throwIfAborted();
-      if (silence.reason !== undefined) throw unavailable(this.#source(keys), silence.reason);
+      if (silence?.reason !== undefined) throw unavailable(this.#source(keys), silence.reason);
       throw modelError(error, this.#source(keys));
     } finally {
-      silence.end();
-      silence.hangUp(); // The connection may still have output, which nobody reads.
+      silence?.end();
+      silence?.hangUp(); // The connection may still have output, which nobody reads.
     }
   }
 
@@ -129,11 +130,11 @@ class AiSdkProvider implements ModelProvider {
   }
 
   async #generate(
+    model: LanguageModelV4,
     request: ModelRequest,
-    { signal, onText, secret }: ModelObserver,
+    { signal, onText }: ModelObserver,
     silence: SilenceWatch,
   ): Promise<ModelReply> {
-    const model = await this.#load(secret);
     const tools = request.tools.map(functionTool);
     const { stream } = await model.doStream({
       prompt: markLast([

@@ -21,7 +21,7 @@ const CANARY = "canary-key-7f3a91";
 /** For answers that come: however busy the machine is, they are not given up. */
 const PATIENT = { firstOutputMs: 30_000, silenceMs: 30_000, totalMs: 30_000 };
 /** For answers that never come. */
-const HASTY = { firstOutputMs: 150, silenceMs: 150, totalMs: 5_000 };
+const HASTY = { firstOutputMs: 1_000, silenceMs: 150, totalMs: 10_000 };
 
 let server: ScriptedModelServer;
 
@@ -223,7 +223,7 @@ describe.each(wires)("a call over the wire of %s", (wire) => {
     ["the server is overloaded", { type: "server_error", status: 529 }, /529/],
     ["the connection is cut before the answer", { type: "cut" }, /not available/],
     ["the connection is cut in the answer", { type: "cut", afterChunks: 4 }, /not available/],
-    ["the server never answers", { type: "hang" }, /said nothing for 150 ms/],
+    ["the server never answers", { type: "hang" }, /said nothing for 1000 ms/],
     ["the server falls silent", { type: "hang", afterChunks: 5 }, /silent|said nothing/],
     ["a proxy answers with a page", { type: "garbage" }, /not available/],
     ["a piece of the answer is no JSON", { type: "malformed" }, /not available/],
