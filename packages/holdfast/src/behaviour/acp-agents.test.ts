@@ -1,7 +1,6 @@
 // Programs of the Agent Client Protocol as durable sessions, by the real command. The programs are fakes that speak it.
 
 import { existsSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
@@ -30,8 +29,7 @@ test("run opencode records its conversation, and its cost is unknown", async () 
 
 test("after kill -9 OpenCode loads its session by the id that it chose", async () => {
   const first = start(["run", "opencode", "hang", "--session", "s"]);
-  while (!existsSync(project.path("pids"))) await delay(20);
-  await delay(300);
+  await project.hangs("s");
   first.kill("SIGKILL");
   await first.finished;
   const { code, stdout, stderr } = await run("resume", "s");
@@ -42,8 +40,7 @@ test("after kill -9 OpenCode loads its session by the id that it chose", async (
 
 test("Gemini cannot resume: after kill -9 a person decides, and a refusal is restore_incomplete", async () => {
   const first = start(["run", "gemini", "hang", "--session", "s"]);
-  while (!existsSync(project.path("pids"))) await delay(20);
-  await delay(300);
+  await project.hangs("s");
   first.kill("SIGKILL");
   await first.finished;
   expect((await run("resume", "s", "--park")).code).toBe(0);

@@ -128,8 +128,7 @@ test("a turn that reaches the budget is ended, and the session waits until it is
 describe("a cut-off turn", () => {
   test("after kill -9 nothing of the program is left, its session is resumed, and it is told which call was cut off", async () => {
     const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
-    while (!existsSync(project.path("pids"))) await delay(20);
-    await delay(300); // The event of the call is stored.
+    await project.hangs("s");
     first.kill("SIGKILL");
     await first.finished;
     const { code, stdout, stderr } = await run("resume", "s");
@@ -207,8 +206,7 @@ describe("a cut-off turn", () => {
 
   test("a session that the program lost after it had acted is a question, and a new one is told what was recorded", async () => {
     const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
-    while (!existsSync(project.path("pids"))) await delay(20);
-    await delay(300);
+    await project.hangs("s");
     first.kill("SIGKILL");
     await first.finished;
     rmSync(project.path(".claude"), { recursive: true });

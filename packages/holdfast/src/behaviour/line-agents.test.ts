@@ -1,7 +1,6 @@
 // Codex and Pi as durable sessions, by the real command. The programs are fakes that speak their protocols.
 
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";
 
@@ -16,8 +15,7 @@ const run = (...args: string[]) => project.finishHere(args);
 test("after kill -9 Codex resumes its thread, which gets the same mode, and is told which call was cut off", async () => {
   const input = JSON.stringify({ text: "write:a.txt hang", permissionMode: "plan" });
   const first = project.startHere(["run", "codex", "--session", "s", "--input", input]);
-  while (!existsSync(project.path("pids"))) await delay(20);
-  await delay(300); // The event of the call is stored.
+  await project.hangs("s");
   first.kill("SIGKILL");
   await first.finished;
   const { code, stdout, stderr } = await run("resume", "s");

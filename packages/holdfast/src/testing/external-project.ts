@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
+import { vi } from "vitest";
 import { LAUNCHER, Project, type Finished, type HoldfastProcess } from "./holdfast-process.ts";
 
 const FAKES = new URL("../../../agents/src/testing/", import.meta.url);
@@ -66,6 +67,18 @@ export class ExternalProject extends Project {
 
   shown(id: string): Promise<ShownSession> {
     return this.json<ShownSession>("show", id);
+  }
+
+  /** Resolves when the program hangs, and the call in which it does is stored in the session. */
+  async hangs(id: string): Promise<void> {
+    await vi.waitFor(
+      async () => {
+        if (!existsSync(this.path("pids"))) throw new Error("no program hangs");
+        const { entries } = await this.shown(id);
+        if (!JSON.stringify(entries).includes("sleep 1000")) throw new Error("the call is not stored");
+      },
+      { timeout: 60_000, interval: 100 },
+    );
   }
 
   starts(): readonly Start[] {
