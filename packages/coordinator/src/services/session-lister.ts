@@ -34,11 +34,16 @@ export function listedMessage(
   session: Session,
   pending?: ReadonlySet<string>,
 ): SessionMessage {
+  const { sessionId } = session;
+  // What the coordinator knows of an ended session is forgotten a little later.
+  const present = isEnded(session.status)
+    ? { runnerId: undefined, blocked: undefined }
+    : {
+        runnerId: host.dispatcher.holdings.find(sessionId)?.runnerId,
+        blocked: host.unmatched.reasonFor(sessionId),
+      };
   return sessionMessage(session, {
-    runnerId: isEnded(session.status)
-      ? undefined
-      : host.dispatcher.holdings.find(session.sessionId)?.runnerId,
-    blocked: host.unmatched.reasonFor(session.sessionId),
+    ...present,
     pending,
     now: host.clock.now(),
   });
