@@ -158,6 +158,7 @@ describe("AGENTS.md", () => {
 
   test("the files from the repository's root to the folder hold, the nearest last", () => {
     mkdirSync(join(places.project, ".git"));
+    writeFileSync(join(places.project, ".git", "HEAD"), "ref: refs/heads/main\n");
     instruct("AGENTS.md", "outside");
     const files = [
       instruct("project/AGENTS.md", "use tabs\n"),
@@ -174,6 +175,7 @@ describe("AGENTS.md", () => {
 
   test("the furthest file is left out when the text would be too long, and a link out of the root is not read", () => {
     mkdirSync(join(places.project, ".git"));
+    writeFileSync(join(places.project, ".git", "HEAD"), "ref: refs/heads/main\n");
     const far = instruct("project/AGENTS.md", "x".repeat(60_000));
     const near = instruct("project/web/AGENTS.md", "y".repeat(30_000));
     const read = readInstructions(join(places.project, "web"));

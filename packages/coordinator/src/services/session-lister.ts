@@ -35,7 +35,7 @@ export function listedMessage(
   pending?: ReadonlySet<string>,
 ): SessionMessage {
   const { sessionId } = session;
-  // What the coordinator knows of an ended session is forgotten a little later.
+  // The coordinator forgets the needs of an ended session a little later.
   const present = isEnded(session.status)
     ? { runnerId: undefined, blocked: undefined }
     : {

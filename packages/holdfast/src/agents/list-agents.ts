@@ -1,7 +1,8 @@
 // `holdfast agents list`, `show` and `trust`.
 
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import {
+  InstalledAgents,
   approveSkills,
   distrustFolder,
   findAgent,
@@ -20,11 +21,13 @@ import type { Arguments, Io } from "../frame/command.ts";
 import { isFolder } from "../frame/given-file.ts";
 import { count, cutTo, plainLine, table } from "../frame/plain-text.ts";
 import { agentPlaces, shownPath } from "./agent-places.ts";
+import { installedAgentsFolder } from "./external-agent-names.ts";
 
 const DESCRIPTION_CHARS = 60;
 
 export async function showAgents(args: Arguments, io: Io): Promise<number> {
   const places = agentPlaces(io, { trustsProject: args.has("trust") });
+  const installed = installedAgentsFolder(io);
   const listed = [
     ...listAgents(places).map(({ record, ...agent }) => ({
       ...agent,
@@ -36,6 +39,17 @@ export async function showAgents(args: Arguments, io: Io): Promise<number> {
       others: [],
       problem: problem === null ? null : { message: problem },
       description: profile?.description ?? null,
+    })),
+    ...new InstalledAgents(installed).names().map((name) => ({
+      name,
+      path: join(installed, name),
+      status: "loaded",
+      scope: "user",
+      dialect: "external",
+      others: [],
+      verdicts: [],
+      problem: null,
+      description: "installed from a registry",
     })),
   ];
   const rows = listed.map((agent) => [

@@ -18,6 +18,8 @@ export interface Answering {
   readonly isApproval: boolean;
   /** Whether it has another input for a call, which only some questions take. */
   readonly hasInput?: boolean;
+  /** Whether the exact call becomes a rule, which not every call can. */
+  readonly keepsRule?: boolean;
   /** "approved": stands before the question. */
   readonly said: string;
   /** The oldest open one by default. */
@@ -27,7 +29,7 @@ export interface Answering {
 export async function answerQuestion(
   args: Arguments,
   io: Io,
-  { id, payload, isApproval, hasInput = false, said, question }: Answering,
+  { id, payload, isApproval, hasInput = false, keepsRule = false, said, question }: Answering,
 ): Promise<number> {
   return sendSignal(args, io, {
     id,
@@ -35,7 +37,9 @@ export async function answerQuestion(
       const found = findQuestion(session, pending, question);
       if (found === undefined) throw await noSuchQuestion(session, reader, question, io);
       if (isApproval && found.answer === "any") throw takesAnotherAnswer(session, found, io);
-      if (hasInput && !(await takesInput(session, found, reader))) throw takesNoInput(session, found, io);
+      const details = hasInput || keepsRule ? await detailsOf(session, found, reader) : {};
+      if (hasInput && details["takesInput"] !== true) throw takesNoInput(session, found, io);
+      if (keepsRule && details["lastingRule"] === undefined) throw keepsNoRule(session, found, io);
       const { name, prompt } = found;
       const repeated = `the question already has an answer, which is kept: ${plainLine(prompt, TEXT_CHARS)}`;
       return {
@@ -58,13 +62,26 @@ export async function answerQuestion(
   });
 }
 
-/** Whether the question is for a call whose input can be changed. */
-async function takesInput(session: Session, found: QuestionWait, reader: StorageReader): Promise<boolean> {
+/** The details of a question, such as the call that it is for. */
+async function detailsOf(
+  session: Session,
+  found: QuestionWait,
+  reader: StorageReader,
+): Promise<Readonly<Record<string, unknown>>> {
   const asked = (await questionRecords(session, [found], reader)).get(found.id);
   const details = asked?.question.details;
-  return (
-    typeof details === "object" && details !== null && "takesInput" in details && details.takesInput === true
-  );
+  return typeof details === "object" && details !== null
+    ? (details as Readonly<Record<string, unknown>>)
+    : {};
+}
+
+function keepsNoRule({ sessionId }: Session, { prompt }: QuestionWait, io: Io): UsageError {
+  return new UsageError(`no rule can be kept of this call: ${plainLine(prompt, TEXT_CHARS)}`, {
+    got: "--for without --pattern",
+    expected:
+      "a question whose call names its rule in the inbox; a line of several commands or with a redirection has none",
+    fix: `answer it for once: ${io.call(`approve ${sessionId}`)}, or name the rule by --pattern`,
+  });
 }
 
 function takesNoInput({ sessionId }: Session, { prompt }: QuestionWait, io: Io): UsageError {

@@ -34,6 +34,7 @@ describe("agent files of a project", () => {
   const project = new Project();
   beforeAll(() => {
     mkdirSync(project.path("work/.git"), { recursive: true });
+    writeFileSync(project.path("work/.git/HEAD"), "ref: refs/heads/main\n");
     write(
       project,
       "work/.claude/agents/reviewer.md",
@@ -120,6 +121,7 @@ describe("agent files of a project", () => {
     expectError(await inWork("agents import none.md"), 2, "E_FILE_NOT_FOUND", ["none.md"]);
     // A repository below the home folder stays a project of its own.
     mkdirSync(project.path("repo/.git"), { recursive: true });
+    writeFileSync(project.path("repo/.git/HEAD"), "ref: refs/heads/main\n");
     const trusted = await project.shell("cd repo && holdfast agents trust");
     expect(trusted.stdout).toContain("/repo is trusted: its 0 agent files");
   });

@@ -99,6 +99,7 @@ function textView({ io, sessionId, canType, isDurable }: LiveViewOptions): LiveV
     },
     event(event) {
       if (event.type === "complete" || event.type === "fail") return; // The end is told once, with the result.
+      if (isOfAdapter(event)) return;
       // Streamed text was already shown.
       if (event.type === "append_entry" && event.role === "assistant" && hasStreamed) {
         hasStreamed = false;
@@ -150,3 +151,11 @@ function progressText(data: unknown): string {
     return data.text.trimEnd();
   return JSON.stringify(data) ?? "";
 }
+
+/** The events of an external agent come as signals of its adapter. Their content is shown by other events. */
+function isOfAdapter({ type, name, names }: JournalEvent): boolean {
+  const all = type === "take_signals" ? (names ?? []) : [name];
+  return SIGNAL_EVENTS.has(type) && all.every((one) => one?.startsWith("external_agent.") === true);
+}
+
+const SIGNAL_EVENTS = new Set(["wait_signal", "signal_ready", "signal_received", "take_signals"]);

@@ -274,7 +274,7 @@ function unknownPrice(model: string | undefined, kind: string): HoldfastError {
     "unknown_price",
     `task "${kind}" names ${what}, and its session has a cost budget`,
     {
-      fix: "give the price with createRuntime({ prices }), declare maxCostMicroUsd in the task's cost, or limit tokens instead",
+      fix: "limit tokens and not the cost (`tokens` in the budget of an agent file, `--budget 100000tokens`), or, in code, give the price with createRuntime({ prices }) or declare maxCostMicroUsd in the task's cost",
     },
   );
 }

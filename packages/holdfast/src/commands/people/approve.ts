@@ -57,6 +57,7 @@ export const approve: Command = {
       payload: approval,
       isApproval: true,
       hasInput: given !== undefined,
+      keepsRule: remember !== undefined && remember.pattern === undefined,
       said: `${approval.approved ? "approved" : "not approved"}${remember === undefined ? "" : ` for the ${remember.scope}`}`,
     });
   },
