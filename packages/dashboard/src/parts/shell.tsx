@@ -1,6 +1,6 @@
 // The frame around all screens: navigation, the sign-out, and the keys that work everywhere.
 
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { call } from "../api/client.ts";
 import { Palette } from "./palette.tsx";
@@ -58,6 +58,14 @@ const KEYS = [
 export function Shell({ inboxCount }: { readonly inboxCount: number | undefined }) {
   const about = useAbout();
   const navigate = useNavigate();
+  const { pathname } = useLocation();
+  const tabs = useRef<HTMLElement>(null);
+  // On a narrow screen the tabs scroll sideways.
+  useEffect(() => {
+    tabs.current
+      ?.querySelector("[aria-current]")
+      ?.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
+  }, [pathname]);
   const help = useRef<HTMLDialogElement>(null);
   useKeys({
     i: () => void navigate({ to: "/" }),
@@ -77,7 +85,7 @@ export function Shell({ inboxCount }: { readonly inboxCount: number | undefined 
     <div className="flex h-full flex-col">
       <header className="flex items-center gap-x-1 border-b border-line bg-panel px-2 py-2">
         <span className="mr-2 hidden font-semibold sm:inline">Holdfast</span>
-        <nav aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
+        <nav ref={tabs} aria-label="Screens" className="flex min-w-0 gap-1 overflow-x-auto">
           <Link to="/" className={tab} activeProps={active} activeOptions={{ exact: true }}>
             Inbox
             {inboxCount === undefined || inboxCount === 0 ? null : (
