@@ -223,7 +223,8 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
             "rm -rf .git; mkdir -p .git; echo '[filter \"x\"] clean = evil' > .git/config; git init; mv .git old",
           );
           expect(existsSync(join(place.root, ".git", "config"))).toBe(false);
-          expect(existsSync(join(place.root, "old"))).toBe(false);
+          // On a machine of its own a command may move its `.git` to a place where git does not look for it.
+          if (capabilities.changes === "at_once") expect(existsSync(join(place.root, "old"))).toBe(false);
         });
 
       // A sandbox without this capability does not promise it.
