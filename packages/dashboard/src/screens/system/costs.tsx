@@ -111,9 +111,13 @@ export function CostsScreen() {
         <>
           <section aria-label="By day" className="rounded-lg border border-line bg-panel p-4">
             <h2 className="mb-2 font-semibold">By day (UTC)</h2>
-            <Suspense fallback={<div className="h-45" />}>
-              <Chart days={sums.days} />
-            </Suspense>
+            {sums.days.some(({ cost }) => cost.costMicroUsd > 0) ? (
+              <Suspense fallback={<div className="h-45" />}>
+                <Chart days={sums.days} />
+              </Suspense>
+            ) : (
+              <p className="text-soft">No call of this time has a known cost above zero.</p>
+            )}
             <details>
               <summary className="text-soft">
                 {sums.days.length === 1 ? "one day" : `${sums.days.length} days`} as a table
@@ -164,7 +168,8 @@ function Sums(props: {
   const {
     sums,
     heading,
-    nameOf = ({ name }) => <span className="break-all">{brief(name, 120)}</span>,
+    // A call that reached no model has no name.
+    nameOf = ({ name }) => <span className="break-all">{name === "" ? "none" : brief(name, 120)}</span>,
   } = props;
   const rest = sums.length - SHOWN;
   return (
