@@ -230,15 +230,23 @@ function isFilteredOut(test: TestCase): boolean {
   return pattern !== undefined && !pattern.test(test.fullName.replaceAll(" > ", " "));
 }
 
+/** The comment on a line, counted from 1, or above it. */
+function reasonAt(lines: readonly string[], line: number): string | undefined {
+  const [above, here] = lines.slice(Math.max(line - 2, 0), line);
+  return (/\/\/\s*(.+)$/.exec(here ?? "") ?? /^\s*\/\/\s*(.+)$/.exec(above ?? ""))?.[1];
+}
+
 function skipReason(test: TestCase): string {
   const result = test.result();
   if (result.state === "skipped" && result.note !== undefined) return result.note;
-  // The reason may stand beside the `describe.skip` around it.
+  const lines = readFileSync(test.module.moduleId, "utf8").split("\n");
+  // The reason may stand beside the `describe.skip` around the test.
   for (let at: TestCase["parent"] | TestCase = test; at.type !== "module"; at = at.parent) {
-    const lines = readFileSync(test.module.moduleId, "utf8").split("\n");
     const line = at.location?.line ?? 0;
-    const [above, here] = lines.slice(Math.max(line - 2, 0), line);
-    const reason = (/\/\/\s*(.+)$/.exec(here ?? "") ?? /^\s*\/\/\s*(.+)$/.exec(above ?? ""))?.[1];
+    // It may also stand where a function such as `const ofCampaign = test.skipIf(…)` is made.
+    const maker = /^\s*(\w+)\(/.exec(lines[line - 1] ?? "")?.[1];
+    const made = maker === undefined ? -1 : lines.findIndex((one) => one.startsWith(`const ${maker} = `));
+    const reason = reasonAt(lines, line) ?? reasonAt(lines, made + 1);
     if (reason !== undefined) return reason;
   }
   return "no reason given";
