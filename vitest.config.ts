@@ -48,6 +48,13 @@ export default defineConfig({
     hookTimeout: 180_000,
     // The default of a second is a limit of time that no test means.
     expect: { poll: { timeout: 30_000 } },
+    tags: [
+      {
+        name: "campaign",
+        description:
+          "Costs more than a second and a half of processor time. `npm test` leaves it to `npm run campaign -- tests`.",
+      },
+    ],
     includeTaskLocation: true, // test.ts reads the reason of a skip from its line
   },
 });

@@ -7,6 +7,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "@holdfast/core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { exitCodeOf, makeLine, toJsonLine, toTable } from "./line.ts";
 import { readOptions, USAGE } from "./options.ts";
 import { WORKLOADS } from "./workloads/index.ts";
@@ -14,8 +15,6 @@ import { eachOf, gaps, median, percentile } from "./measure.ts";
 import { fitted } from "./workloads/growth.ts";
 
 const MAIN = fileURLToPath(new URL("./main.ts", import.meta.url));
-
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -51,8 +50,8 @@ const MAIN_VARIANTS: readonly (readonly [workload: string, unit: string, variant
 /** Workloads that start processes, and are measured on SQLite alone. */
 const OF_PROCESSES = ["W8", "W9", "herd"];
 
-/** The workloads of each run: many sessions at once, parked sessions, and runners that lose their coordinator (O12). */
-const ALWAYS: ReadonlySet<string> = new Set(["W3", "W6", "herd"]);
+/** The workloads of each run: many sessions at once, and parked sessions. */
+const ALWAYS: ReadonlySet<string> = new Set(["W3", "W6"]);
 const isMeasured = (workload: string): boolean => isCampaign || ALWAYS.has(workload);
 
 // One process measures all that is asked of a storage: loading the bench takes longer than many of its workloads.
@@ -149,7 +148,7 @@ describe.each(isCampaign ? ["memory", "sqlite"] : ["sqlite"])("a smoke run on %s
 });
 
 // In one run, because each starts a server.
-test("PostgreSQL is measured beside its floor", { timeout: 120_000 }, () => {
+test("PostgreSQL is measured beside its floor", { ...ofCampaign, timeout: 120_000 }, () => {
   const measured = isCampaign ? ["W1", "W3"] : ["W3"];
   const lines = linesOf(...measured, "--storage", "postgres");
   for (const [workload, unit, variant] of MAIN_VARIANTS.filter(([id]) => measured.includes(id))) {
@@ -200,7 +199,7 @@ describe("an impossible measurement is an error that lists the possible ones", (
     for (const text of says) expect([message, expected, fix].join("\n")).toContain(text);
   });
 
-  test("a folder that cannot be written ends the bench with code 2, without a stack", () => {
+  test("a folder that cannot be written ends the bench with code 2, without a stack", ofCampaign, () => {
     const { status, stdout, stderr } = bench("W1", "--folder", MAIN);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     for (const text of ["no databases can be made", "--folder"]) expect(stderr).toContain(text);

@@ -3,9 +3,9 @@
 //
 //   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
-//                             external-agents, page, bench, mutants, samples
-//   -- samples                 every test file that plays a part of its repetitions in `npm test`, if no other campaign has it. They
-//                             are the files that read `HOLDFAST_CAMPAIGN`, and the files that call the command
+//                             external-agents, page, bench, mutants, tests
+//   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
+//                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
 //   -- --reconnects N          of readers of event streams (10,000 by default), and nothing else
 //   -- --seeds N --minutes M --from SEED
@@ -42,8 +42,6 @@ import type { SeedsReport } from "./sim.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const EVIDENCE = `${root}/RELIABILITY.md`;
 const REGRESSION_SEEDS = `${root}/packages/simulator/src/regression-seeds.json`;
-/** A test file that samples, or one that calls the command (`packages/holdfast/src/testing/command-calls.ts`). */
-const SAMPLED = /HOLDFAST_CAMPAIGN|testing\/[a-z-]*(process|project|stack|fleet)\.ts"/;
 /** Seeds of campaigns begin above those of the tests, each time somewhere else. */
 const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
 
@@ -209,11 +207,11 @@ const CAMPAIGNS: readonly Campaign[] = [
   ]),
   ofTests("mutants", "planted mutants", ["scripts/mutants.test.ts", "scripts/sim.test.ts"]),
   {
-    name: "samples",
+    name: "tests",
     run: () =>
       runTests(
-        "every repetition that `npm test` samples and no other campaign plays; each call of the command in a process of its own",
-        filesWithSamples(),
+        "every test with all of its repetitions, in the files of no other campaign; each call of the command in a process of its own",
+        otherTestFiles(),
       ),
   },
 ];
@@ -248,12 +246,11 @@ function ofTests(
   return { name, tests, run: () => runTests(what, tests, env) };
 }
 
-/** The test files of which `npm test` plays samples, without those of the other campaigns. */
-function filesWithSamples(): readonly string[] {
+/** The test files that no other campaign has. */
+function otherTestFiles(): readonly string[] {
   const others = CAMPAIGNS.flatMap(({ tests = [] }) => tests);
   return ["packages", "scripts", "examples", "bench"]
     .flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd: root, exclude: ["**/node_modules/**"] }))
-    .filter((file) => SAMPLED.test(readFileSync(join(root, file), "utf8")))
     .filter((file) => !others.some((other) => file.includes(other)))
     .toSorted();
 }

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { changedFiles, choose } from "./changed-tests.ts";
 import { readTree } from "./tidy/tree.ts";
 
@@ -68,28 +69,32 @@ describe("the tests of a change", () => {
   });
 });
 
-test("a change is what differs from the merge base with main, and on main from the commit before", () => {
-  const git = (...args: string[]): void => {
-    const settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
-    expect(spawnSync("git", [...settings, ...args], { cwd: root, encoding: "utf8" })).toMatchObject({
-      status: 0,
-    });
-  };
-  const commit = (file: string): void => {
-    write(file, file);
-    git("add", "-A");
-    git("commit", "-qm", file);
-  };
-  git("init", "-q");
-  commit("a.ts");
-  commit("b.ts");
-  write("open.ts", "");
-  expect(changedFiles(root).files).toEqual(["b.ts", "open.ts"]);
-  git("checkout", "-qb", "work");
-  expect(changedFiles(root).files).toEqual(["open.ts"]);
-  commit("c.ts");
-  git("checkout", "-q", "main");
-  commit("d.ts");
-  git("checkout", "-q", "work");
-  expect(changedFiles(root).files).toEqual(["c.ts", "open.ts"]);
-});
+test(
+  "a change is what differs from the merge base with main, and on main from the commit before",
+  ofCampaign,
+  () => {
+    const git = (...args: string[]): void => {
+      const settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+      expect(spawnSync("git", [...settings, ...args], { cwd: root, encoding: "utf8" })).toMatchObject({
+        status: 0,
+      });
+    };
+    const commit = (file: string): void => {
+      write(file, file);
+      git("add", "-A");
+      git("commit", "-qm", file);
+    };
+    git("init", "-q");
+    commit("a.ts");
+    commit("b.ts");
+    write("open.ts", "");
+    expect(changedFiles(root).files).toEqual(["b.ts", "open.ts"]);
+    git("checkout", "-qb", "work");
+    expect(changedFiles(root).files).toEqual(["open.ts"]);
+    commit("c.ts");
+    git("checkout", "-q", "main");
+    commit("d.ts");
+    git("checkout", "-q", "work");
+    expect(changedFiles(root).files).toEqual(["c.ts", "open.ts"]);
+  },
+);

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { plantedEnvironment } from "./mutant-run.ts";
 import type { MarkedChange } from "./mutant-source.ts";
 import { MUTANTS } from "./mutants.ts";
@@ -16,7 +17,6 @@ const ALWAYS: ReadonlySet<string> = new Set([
   "S4: the end of a child is told once",
   "O7: leases are renewed",
 ]);
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** Promises whose mutant, of those in `mutants.ts`, it must find, and within how many seeds. */
 const CANARIES = [
@@ -56,7 +56,7 @@ describe("a planted bug is found", () => {
     ...CANARIES.map(([name, seeds]) => [name, seeds, "on one machine", []] as const),
     ...FLEET_CANARIES.map(([name, seeds]) => [name, seeds, "in fleets", ["--fleet"]] as const),
   ];
-  test.each(canaries.filter(([name]) => isCampaign || ALWAYS.has(name)))(
+  test.each(sampled(canaries.filter(([name]) => isCampaign || ALWAYS.has(name))))(
     "%s: within %i seeds %s",
     (name, seeds, _where, options) => {
       const mutant = MUTANTS.find((each) => each.name === name);
@@ -78,22 +78,25 @@ describe("a seed that once failed is the program it was", () => {
   // For some seeds it is not known which guard mended them alone. A change that makes one stale makes most of them
   // stale, so `npm test` tries every fifth, and the mutants campaign tries all.
   const known = REGRESSIONS.filter(({ mutant }) => mutant !== undefined);
-  test.each(known.filter((_, i) => isCampaign || i % 5 === 0))("$found", ({ seed, mutant: name }) => {
-    const mutant = MUTANTS.find((each) => each.name === name);
-    expect(mutant, `no mutant is named "${name}"`).toBeDefined();
-    const { status, stdout } = sim(["--seed", String(seed)], mutant);
-    expect(status, stdout.slice(-2_000)).toBe(1);
-  });
+  test.each(sampled(known.filter((_, i) => isCampaign || i % 5 === 0)))(
+    "$found",
+    ({ seed, mutant: name }) => {
+      const mutant = MUTANTS.find((each) => each.name === name);
+      expect(mutant, `no mutant is named "${name}"`).toBeDefined();
+      const { status, stdout } = sim(["--seed", String(seed)], mutant);
+      expect(status, stdout.slice(-2_000)).toBe(1);
+    },
+  );
 });
 
-test("a seed is replayed, with all that happened", () => {
+test("a seed is replayed, with all that happened", ofCampaign, () => {
   const { status, stdout } = sim(["--seed", "7", "--verbose"]);
   expect(status).toBe(0);
   expect(stdout).toMatch(/p0\.1 +starts/);
   expect(stdout.trim().split("\n").at(-1)).toMatch(/^seed 7: \d+ sessions?, \d+ steps, no promise broken$/);
 });
 
-test("a fleet is asked for by a seed that is one", () => {
+test("a fleet is asked for by a seed that is one", ofCampaign, () => {
   const { status, stdout } = sim(["--seed", "9", "--fleet", "--verbose"]);
   expect(status).toBe(0);
   expect(stdout).toMatch(/c0\.1 +starts/);
@@ -104,14 +107,14 @@ test("a fleet is asked for by a seed that is one", () => {
   });
 });
 
-test("an option whose value is no number is refused by name", () => {
+test("an option whose value is no number is refused by name", ofCampaign, () => {
   const { status, stderr } = sim(["--seed", "1e3"]);
   expect(status).toBe(2);
   expect(stderr).toContain("--seed takes a whole number");
   expect(stderr).toContain("it is 1e3 now");
 });
 
-test("--help says what there is, and what there is not is refused without a stack", () => {
+test("--help says what there is, and what there is not is refused without a stack", ofCampaign, () => {
   expect(sim(["--help"])).toMatchObject({ status: 0, stdout: expect.stringContaining("--seed N") });
   const { status, stderr } = sim(["--sed", "1"]);
   expect(status).toBe(2);

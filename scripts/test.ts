@@ -1,6 +1,6 @@
-// `npm test`: every check of the repository, then every test, then one line that adds them up.
+// `npm test`: every check of the repository, then the tests, then one line that adds them up.
 //
-//   -- kernel                  file filters or vitest's own flags, as in `-t "ST4"`: vitest alone
+//   -- kernel                  file filters or vitest's own flags, as in `-t "ST4"`: vitest alone, with every test of these files
 //   -- --changed               the tests that reach a changed file by imports, nearest first, until their last times add up to a minute.
 //                              It also checks types and tidy, and lint and format of the changed files. A change is the
 //                              difference from the merge base with `main`, and on `main` from the commit before. The
@@ -15,6 +15,8 @@
 //       for STALL_MS, the tests that were running are named and have failed.
 //   test-5. The checks run one after another, beside the tests: many tests wait for the programs that they started.
 //   test-6. Each file's processor time is kept. A run names the files that took more than BUDGET_MS.
+//   test-7. A run of all files leaves out the tests with the tag `campaign`, and says how many they are. `npm run campaign -- tests`
+//       plays them.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -51,9 +53,11 @@ const PROGRAMS = [
 ] as const;
 
 const STALL_MS = 5 * 60_000;
-/** The processor time of a test file, with the processes that it starts. CONTRIBUTING.md says what belongs to a campaign instead. */
-const BUDGET_MS = 10_000;
+/** A test file has this processor time, with the processes that it starts. CONTRIBUTING.md says what belongs to a campaign instead. */
+const BUDGET_MS = 5_000;
 const EXPENSIVE_FILES = 40;
+/** test-7; declared in `vitest.config.ts`. */
+const CAMPAIGN_TAG = "campaign";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const env = {
@@ -71,7 +75,7 @@ if (args.includes("--expensive")) {
 }
 if (args.length === 0) {
   installPrograms();
-  await Promise.all([runChecks(CHECKS, counts), runTests([], counts)]);
+  await Promise.all([runChecks(CHECKS, counts), runTests([`--tags-filter=!${CAMPAIGN_TAG}`], counts)]);
 } else if (args.includes("--changed")) {
   const { tests, checks } = forChange();
   const rest = args.filter((arg) => arg !== "--changed");
@@ -138,6 +142,7 @@ async function runTests(cliArgs: readonly string[], sum: Counts): Promise<void> 
   const isStalled = await Promise.race([run, watch.stalled]);
 
   for (const testModule of vitest.state.getTestModules()) addModule(testModule, sum);
+  reportLeftOut(vitest.state.getTestModules()); // test-7.
   reportTimes(timesOf(vitest.state.getTestModules())); // test-6.
   sum.failed += vitest.state.getUnhandledErrors().length; // test-3.
   if (sum.passed + sum.failed + sum.skipped === 0) {
@@ -213,6 +218,7 @@ function stallWatch(): { readonly reporter: Reporter; readonly stalled: Promise<
 function addModule(testModule: TestModule, sum: Counts): void {
   if (testModule.state() === "queued") sum.failed++; // test-3: its turn never came.
   for (const test of testModule.children.allTests()) {
+    if (isLeftOut(test)) continue; // test-7.
     const { state } = test.result();
     if (state === "pending") sum.failed++; // test-3: the run ended before it did.
     else sum[state]++;
@@ -228,6 +234,20 @@ function addModule(testModule: TestModule, sum: Counts): void {
 function isFilteredOut(test: TestCase): boolean {
   const pattern = test.project.config.testNamePattern;
   return pattern !== undefined && !pattern.test(test.fullName.replaceAll(" > ", " "));
+}
+
+/** test-7. */
+function isLeftOut({ project, options }: TestCase): boolean {
+  return project.config.tagsFilter !== undefined && (options.tags ?? []).includes(CAMPAIGN_TAG);
+}
+
+/** test-7. */
+function reportLeftOut(modules: readonly TestModule[]): void {
+  const leftOut = modules.map((testModule) => [...testModule.children.allTests()].filter(isLeftOut).length);
+  const count = leftOut.reduce((sum, tests) => sum + tests, 0);
+  const files = leftOut.filter((tests) => tests > 0).length;
+  if (count > 0)
+    console.log(`left out: ${count} tests of ${files} files, which \`npm run campaign -- tests\` plays`);
 }
 
 /** The comment on a line, counted from 1, or above it. */

@@ -14,6 +14,7 @@ import {
 import { createRuntime, MemoryStorage, type AgentTracer, type Runtime } from "holdfast";
 import { startScriptedModelServer, type ModelFaultPlan, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { copyFixture, git } from "./fixture.ts";
 import { chooseModelAgain } from "./model.ts";
 import { screen } from "./screen.ts";
@@ -81,75 +82,87 @@ describe("the coding agent, from its first question to its commit", () => {
     expect(await git(repo, "status", "--porcelain")).toBe("");
   }
 
-  test("it looks, plans, asks, edits, tests, looks again, edits, tests, and commits exactly once", async () => {
-    const { report, asked } = await work(scriptedModel(server.url));
-    expect(report).toMatchObject({
-      status: "completed",
-      turns: 8,
-      filesChanged: ["src/discount.js", "src/money.js"],
-    });
-    expect(asked).toBe(1);
-    await expectFixed(report.commit);
-    const testRuns = shown.split("\n").filter((line) => line.includes("npm test"));
-    expect(testRuns.map((line) => /exit code \d/.exec(line)?.[0])).toEqual([
-      "exit code 1",
-      "exit code 1",
-      "exit code 0",
-      "exit code 0",
-    ]);
-    expect(shown).toContain("One test still fails: 19.99 is read as 1998");
-    expect(shown).not.toContain("!"); // No warning of the development checks either.
-  });
+  test(
+    "it looks, plans, asks, edits, tests, looks again, edits, tests, and commits exactly once",
+    ofCampaign,
+    async () => {
+      const { report, asked } = await work(scriptedModel(server.url));
+      expect(report).toMatchObject({
+        status: "completed",
+        turns: 8,
+        filesChanged: ["src/discount.js", "src/money.js"],
+      });
+      expect(asked).toBe(1);
+      await expectFixed(report.commit);
+      const testRuns = shown.split("\n").filter((line) => line.includes("npm test"));
+      expect(testRuns.map((line) => /exit code \d/.exec(line)?.[0])).toEqual([
+        "exit code 1",
+        "exit code 1",
+        "exit code 0",
+        "exit code 0",
+      ]);
+      expect(shown).toContain("One test still fails: 19.99 is read as 1998");
+      expect(shown).not.toContain("!"); // No warning of the development checks either.
+    },
+  );
 
-  test("a person refuses with a reason, and gets another plan", async () => {
+  test("a person refuses with a reason, and gets another plan", ofCampaign, async () => {
     const { report, asked } = await work(scriptedModel(server.url), { refuseFirst: "name the file" });
     expect(asked).toBe(2);
     expect(report).toMatchObject({ status: "completed", turns: 9 });
     await expectFixed(report.commit);
   });
 
-  test("a server that is down, slow to recover and cuts its answers changes nothing but the time", async () => {
-    const { report } = await work(scriptedModel(server.url), {
-      faults: {
-        2: { type: "cut", afterChunks: 5 },
-        4: { type: "server_error", status: 529 },
-        5: { type: "garbage" },
-        9: { type: "stream_error" },
-      },
-    });
-    expect(report).toMatchObject({ status: "completed", turns: 8 });
-    await expectFixed(report.commit);
-  });
+  test(
+    "a server that is down, slow to recover and cuts its answers changes nothing but the time",
+    ofCampaign,
+    async () => {
+      const { report } = await work(scriptedModel(server.url), {
+        faults: {
+          2: { type: "cut", afterChunks: 5 },
+          4: { type: "server_error", status: 529 },
+          5: { type: "garbage" },
+          9: { type: "stream_error" },
+        },
+      });
+      expect(report).toMatchObject({ status: "completed", turns: 8 });
+      await expectFixed(report.commit);
+    },
+  );
 
-  test("a key is in nothing that is recorded, shown, committed or given to commands", async () => {
-    const env = { ANTHROPIC_API_KEY: CANARY, ANTHROPIC_BASE_URL: server.url };
-    const before = process.env["ANTHROPIC_API_KEY"];
-    process.env["ANTHROPIC_API_KEY"] = CANARY; // As it is in the environment of a user's process.
-    try {
-      const { sessionId, report } = await work(resolveModel(env) ?? expect.fail("no model"));
-      expect(server.requests[0]?.headers["x-api-key"]).toBe(CANARY);
-      const records = JSON.stringify(await storage.reader.journal(sessionId, 0, 10_000));
-      const entries = JSON.stringify(await storage.reader.entries(sessionId, 0, 10_000));
-      const patch = await git(repo, "show", String(report.commit));
-      for (const text of [
-        records,
-        entries,
-        shown,
-        patch,
-        JSON.stringify(server.requests.map((request) => request.body)),
-      ]) {
-        expect(text).not.toContain(CANARY);
-        expect(text.length).toBeGreaterThan(100);
+  test(
+    "a key is in nothing that is recorded, shown, committed or given to commands",
+    ofCampaign,
+    async () => {
+      const env = { ANTHROPIC_API_KEY: CANARY, ANTHROPIC_BASE_URL: server.url };
+      const before = process.env["ANTHROPIC_API_KEY"];
+      process.env["ANTHROPIC_API_KEY"] = CANARY; // As it is in the environment of a user's process.
+      try {
+        const { sessionId, report } = await work(resolveModel(env) ?? expect.fail("no model"));
+        expect(server.requests[0]?.headers["x-api-key"]).toBe(CANARY);
+        const records = JSON.stringify(await storage.reader.journal(sessionId, 0, 10_000));
+        const entries = JSON.stringify(await storage.reader.entries(sessionId, 0, 10_000));
+        const patch = await git(repo, "show", String(report.commit));
+        for (const text of [
+          records,
+          entries,
+          shown,
+          patch,
+          JSON.stringify(server.requests.map((request) => request.body)),
+        ]) {
+          expect(text).not.toContain(CANARY);
+          expect(text.length).toBeGreaterThan(100);
+        }
+        const workspace = await openWorkspace({ root: repo });
+        expect((await workspace.execute(["env"])).stdout).not.toContain(CANARY);
+      } finally {
+        if (before === undefined) delete process.env["ANTHROPIC_API_KEY"];
+        else process.env["ANTHROPIC_API_KEY"] = before;
       }
-      const workspace = await openWorkspace({ root: repo });
-      expect((await workspace.execute(["env"])).stdout).not.toContain(CANARY);
-    } finally {
-      if (before === undefined) delete process.env["ANTHROPIC_API_KEY"];
-      else process.env["ANTHROPIC_API_KEY"] = before;
-    }
-  });
+    },
+  );
 
-  test("a wrong key ends it with an error that names the variable", async () => {
+  test("a wrong key ends it with an error that names the variable", ofCampaign, async () => {
     await server.close();
     server = await startScriptedModelServer({ script: fixtureScript, apiKeys: ["another"] });
     const model = resolveModel({ ANTHROPIC_API_KEY: CANARY, ANTHROPIC_BASE_URL: server.url });
@@ -157,7 +170,7 @@ describe("the coding agent, from its first question to its commit", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("the script says that it knows only one repository", async () => {
+  test("the script says that it knows only one repository", ofCampaign, async () => {
     await git(repo, "mv", "src/money.js", "src/coins.js");
     await git(repo, "-c", "user.name=P", "-c", "user.email=p@example.invalid", "commit", "-qm", "other");
     await expect(work(scriptedModel(server.url))).rejects.toThrow(/written for one example repository/);
@@ -195,37 +208,45 @@ describe("npm start", () => {
     return { code, output };
   }
 
-  test("without a key and without a terminal it says that the model is a script, approves itself, and succeeds", async () => {
-    const { code, output } = await start([]);
-    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SCRIPTED model") });
-    expect(output).toContain("is approved without one");
-    expect(output.match(/is approved without one/g)).toHaveLength(1);
-    expect(output).toContain("completed: Two mistakes are mended");
-    expect(output).not.toMatch(/^ *! /m); // No warning.
-    const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
-    expect(output).toContain(`npx holdfast show ${id}`);
-    expect(output).toContain(`npx holdfast logs ${id}`);
-    const copy = /Repository: (\S+) \(.*NOT isolated/.exec(output)?.[1] ?? "";
-    expect(await git(copy, "rev-list", "--count", "HEAD")).toBe("2");
-  });
+  test(
+    "without a key and without a terminal it says that the model is a script, approves itself, and succeeds",
+    ofCampaign,
+    async () => {
+      const { code, output } = await start([]);
+      expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("SCRIPTED model") });
+      expect(output).toContain("is approved without one");
+      expect(output.match(/is approved without one/g)).toHaveLength(1);
+      expect(output).toContain("completed: Two mistakes are mended");
+      expect(output).not.toMatch(/^ *! /m); // No warning.
+      const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
+      expect(output).toContain(`npx holdfast show ${id}`);
+      expect(output).toContain(`npx holdfast logs ${id}`);
+      const copy = /Repository: (\S+) \(.*NOT isolated/.exec(output)?.[1] ?? "";
+      expect(await git(copy, "rev-list", "--count", "HEAD")).toBe("2");
+    },
+  );
 
-  test("with a key it names the model and the cap, and without a terminal its plan waits for a person", async () => {
-    const server = await startScriptedModelServer({ script: fixtureScript });
-    const { code, output } = await start(["--repo", repo], {
-      ANTHROPIC_API_KEY: CANARY,
-      ANTHROPIC_BASE_URL: server.url,
-    });
-    await server.close();
-    expect(output).toMatch(
-      /^Model: claude-sonnet-5 by Anthropic .*Cap: no call that could bring it above \$2\.00,/m, // Node 22 says before that its SQLite is experimental.
-    );
-    expect({ code, output: output.includes(CANARY) }).toEqual({ code: 0, output: false });
-    const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
-    expect(output).toContain(`npx holdfast approve ${id}`);
-    expect(await git(repo, "rev-list", "--count", "HEAD")).toBe("1");
-  });
+  test(
+    "with a key it names the model and the cap, and without a terminal its plan waits for a person",
+    ofCampaign,
+    async () => {
+      const server = await startScriptedModelServer({ script: fixtureScript });
+      const { code, output } = await start(["--repo", repo], {
+        ANTHROPIC_API_KEY: CANARY,
+        ANTHROPIC_BASE_URL: server.url,
+      });
+      await server.close();
+      expect(output).toMatch(
+        /^Model: claude-sonnet-5 by Anthropic .*Cap: no call that could bring it above \$2\.00,/m, // Node 22 says before that its SQLite is experimental.
+      );
+      expect({ code, output: output.includes(CANARY) }).toEqual({ code: 0, output: false });
+      const id = /Session: (ses_[0-9a-f-]+)/.exec(output)?.[1] ?? "none";
+      expect(output).toContain(`npx holdfast approve ${id}`);
+      expect(await git(repo, "rev-list", "--count", "HEAD")).toBe("1");
+    },
+  );
 
-  test("--help tells how it is called, and does nothing", async () => {
+  test("--help tells how it is called, and does nothing", ofCampaign, async () => {
     const { code, output } = await start(["--help"]);
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("usage: npm start") });
     await expect(readFile(join(base, ".holdfast/holdfast.db"))).rejects.toThrow("ENOENT");
@@ -255,7 +276,7 @@ describe("npm start", () => {
       3,
       "OPENAI_BASE_URL",
     ],
-  ])("%s: one error, no stack, nothing made", async (_what, args, env, expected, says) => {
+  ])("%s: one error, no stack, nothing made", ofCampaign, async (_what, args, env, expected, says) => {
     const { code, output } = await start(args, env);
     expect({ code, output }).toEqual({ code: expected, output: expect.stringContaining(says) });
     expect(output).not.toMatch(/\n\s+at /);

@@ -10,10 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCodingAgent, workspacesByRoot, type ModelProvider } from "@holdfast/agents";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { crashEverywhere, memorySubject, type CrashWorld } from "@holdfast/testkit";
 import { git } from "./fixture.ts";
 
-const EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 16 : 1;
+const EVERY = isCampaign ? 1 : 16;
 
 let base: string;
 let repo: string;
@@ -58,7 +59,7 @@ const model: ModelProvider = {
 
 test(
   "wherever it is interrupted, the coding agent ends as if nothing had happened: one commit, the same conversation",
-  { timeout: 600_000 },
+  { ...ofCampaign, timeout: 600_000 },
   async () => {
     const scenario = {
       name: "the coding agent",

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { decodeJson, isEvent } from "@holdfast/core";
 import { openSqliteReader, type SqliteFileReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 import { copyFixture, git } from "./fixture.ts";
 
@@ -21,7 +22,7 @@ describe("KILL", () => {
 
   test(
     `${KILLS} kills of the coding agent: one commit, no finished task again, the same conversation`,
-    { timeout: KILLS * 15_000 + 120_000 },
+    { ...ofCampaign, timeout: KILLS * 15_000 + 120_000 },
     async () => {
       const undisturbed = await work("undisturbed", 0);
       let kills = 0;

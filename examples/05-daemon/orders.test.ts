@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -40,7 +41,7 @@ describe("a daemon", () => {
     expect(entries).toMatchObject([1, 2, 3, 4, 5].map((n) => ({ content: `shipped A-${n}` })));
   });
 
-  test("a wrong order is refused and remembered, and the next one is handled", async () => {
+  test("a wrong order is refused and remembered, and the next one is handled", ofCampaign, async () => {
     const running = project.start(["run", FILE, "--session", "desk"]);
     await running.says('waits for signal "order"');
     await project.run("signal", "desk", "order", '{"id": "A-1", "cents": null}');

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { crashEverywhere } from "@holdfast/testkit";
 import { openSqliteReader } from "holdfast";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 import research from "./research.ts";
 
@@ -15,7 +16,7 @@ const REPORT = {
   silent: ["attic"],
 };
 
-test("it ends the same, wherever a crash comes", { timeout: 120_000 }, async () => {
+test("it ends the same, wherever a crash comes", { ...ofCampaign, timeout: 120_000 }, async () => {
   const report = await crashEverywhere({
     name: "research",
     agent: research,
@@ -49,31 +50,39 @@ describe("research", () => {
     ]);
   });
 
-  test("an input that does not match the schema is refused before anything is stored", async () => {
-    const { code, stderr } = await project.run("run", AGENT, "--input", '{"question": ""}');
-    expect(code).toBe(2);
-    expect(stderr).toContain("/question");
-    expect(await project.json("list")).toEqual([]);
-  });
+  test(
+    "an input that does not match the schema is refused before anything is stored",
+    ofCampaign,
+    async () => {
+      const { code, stderr } = await project.run("run", AGENT, "--input", '{"question": ""}');
+      expect(code).toBe(2);
+      expect(stderr).toContain("/question");
+      expect(await project.json("list")).toEqual([]);
+    },
+  );
 
-  test("a program runs the agent and ends, and a second run of the program repeats no search", async () => {
-    const run = () =>
-      new Promise<{ code: number | null; stdout: string }>((resolve) => {
-        const child = spawn(process.execPath, [PROGRAM, "Is it so?", project.path("research.db")], {
-          stdio: ["ignore", "pipe", "inherit"],
+  test(
+    "a program runs the agent and ends, and a second run of the program repeats no search",
+    ofCampaign,
+    async () => {
+      const run = () =>
+        new Promise<{ code: number | null; stdout: string }>((resolve) => {
+          const child = spawn(process.execPath, [PROGRAM, "Is it so?", project.path("research.db")], {
+            stdio: ["ignore", "pipe", "inherit"],
+          });
+          let stdout = "";
+          child.stdout.setEncoding("utf8").on("data", (text: string) => void (stdout += text));
+          child.on("close", (code) => resolve({ code, stdout }));
         });
-        let stdout = "";
-        child.stdout.setEncoding("utf8").on("data", (text: string) => void (stdout += text));
-        child.on("close", (code) => resolve({ code, stdout }));
-      });
-    const answer = { code: 0, stdout: `${JSON.stringify(REPORT)}\n` };
-    expect(await run()).toEqual(answer);
-    const records = () => {
-      const reader = openSqliteReader({ path: project.path("research.db") });
-      return reader.session("Is-it-so").finally(() => reader.close());
-    };
-    const { nextSeq } = (await records())!;
-    expect(await run()).toEqual(answer);
-    expect((await records())!.nextSeq).toBe(nextSeq);
-  });
+      const answer = { code: 0, stdout: `${JSON.stringify(REPORT)}\n` };
+      expect(await run()).toEqual(answer);
+      const records = () => {
+        const reader = openSqliteReader({ path: project.path("research.db") });
+        return reader.session("Is-it-so").finally(() => reader.close());
+      };
+      const { nextSeq } = (await records())!;
+      expect(await run()).toEqual(answer);
+      expect((await records())!.nextSeq).toBe(nextSeq);
+    },
+  );
 });

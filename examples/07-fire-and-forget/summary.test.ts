@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -25,7 +26,7 @@ describe("fire and forget", () => {
     expect(await project.run("result", "s")).toMatchObject({ code: 0, stdout: first.stdout });
   });
 
-  test("within limits of the caller", async () => {
+  test("within limits of the caller", ofCampaign, async () => {
     writeFileSync(project.path("text"), "a b");
     const { code, stderr } = await run("--session", "s", "--budget", "1steps");
     expect(code).toBe(9);

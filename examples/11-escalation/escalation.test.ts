@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { sampled } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -9,10 +10,12 @@ describe("escalation", () => {
   beforeEach(() => void (project = exampleProject(import.meta.url)));
   afterEach(() => project.dispose());
 
-  test.each([
-    [["approve", "o"], "booked for north, as permitted\n"],
-    [["approve", "o", "--no"], "not booked\n"],
-  ])("child to parent to person and back, over a kill: %j", async (answer, output) => {
+  test.each(
+    sampled([
+      [["approve", "o"], "booked for north, as permitted\n"],
+      [["approve", "o", "--no"], "not booked\n"],
+    ]),
+  )("child to parent to person and back, over a kill: %j", async (answer, output) => {
     const running = project.start(["run", FILE, "--session", "o", "--input", '{"amount": 250}']);
     await running.says("May this be booked?");
     running.kill("SIGKILL");

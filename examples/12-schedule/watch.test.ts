@@ -1,6 +1,7 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
 const START = new URL("./start.ts", import.meta.url).pathname;
@@ -19,7 +20,7 @@ describe("an agent on a schedule", () => {
       encoding: "utf8",
     });
 
-  test("looks at each tick, over a kill, until there is enough to see", async () => {
+  test("looks at each tick, over a kill, until there is enough to see", ofCampaign, async () => {
     expect(start(100)).toContain("first tick at");
     expect(start(100), "safe to repeat").toContain("first tick at");
     const killed = project.start(["schedule", "run"]);
@@ -37,7 +38,7 @@ describe("an agent on a schedule", () => {
     expect((await running.finished).code).toBe(130);
   });
 
-  test("the session is paused when its budget is spent", async () => {
+  test("the session is paused when its budget is spent", ofCampaign, async () => {
     start(1);
     const running = project.start(["schedule", "run"]);
     await running.says("watch paused");

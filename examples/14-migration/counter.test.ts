@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { exampleProject } from "../../packages/holdfast/src/testing/example-project.ts";
 import type { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -20,13 +21,13 @@ describe("typed state", () => {
     return project.run("resume", "w", "--park", "--agent", file);
   }
 
-  test("version 2 of the agent continues a session of version 1", async () => {
+  test("version 2 of the agent continues a session of version 1", ofCampaign, async () => {
     await say("milk", V2);
     const { code, stdout } = await say("stop", V2);
     expect({ code, output: JSON.parse(stdout) as unknown }).toEqual({ code: 0, output: { tea: 2, milk: 2 } });
   });
 
-  test("without a migration it is paused, and the old code goes on", async () => {
+  test("without a migration it is paused, and the old code goes on", ofCampaign, async () => {
     const source = readFileSync(project.path(V2), "utf8").replace(/\n {4}migrate:.*/, "");
     writeFileSync(project.path("v3.ts"), source);
     const refused = await say("stop", project.path("v3.ts"));

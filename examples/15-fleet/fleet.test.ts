@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startCoordinator, startRunnerProcess } from "../../packages/holdfast/src/testing/fleet-processes.ts";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
@@ -10,7 +11,7 @@ afterEach(() => project.dispose());
 
 test(
   "each part is done where its labels say, also when its runner comes later",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const coordinator = await startCoordinator(project);
     const run = (name: string, label: string) =>

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { LAUNCHER, Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
 const HOST = new URL("./host.py", import.meta.url).pathname;
@@ -13,6 +14,7 @@ describe("a program in Python that holds a runner", () => {
   // Its child is found in /proc.
   test.runIf(process.platform === "linux")(
     "the program asks its person, and starts a runner that was killed again",
+    ofCampaign,
     async () => {
       const host = spawn("python3", [HOST, "greeting", "Ada"], {
         cwd: project.folder,

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject } from "../../packages/holdfast/src/testing/model-project.ts";
 
 const AGENTS = new URL("./agents", import.meta.url).pathname;
@@ -65,29 +66,33 @@ function script({ system, messages }: Conversation): Reply {
     : { toolCalls: [{ name: "shell", input: { command: `git merge --no-edit ${command}` } }] };
 }
 
-test("three agents work in worktrees, the lead merges them over a kill, and a person takes the result over", async () => {
-  await ran("agents", "trust");
-  const args = ["run", "lead", "Make the greeting polite.", "--session", "greeting"];
-  const running = project.start(args, { stdin: "" });
-  await running.says("tool: Done.");
-  running.kill("SIGKILL");
-  await running.finished;
-  expect(readFileSync(project.path("greet.txt"), "utf8")).toBe("Hi\n");
-  await project.run("resume", "greeting"); // It may have ended before the kill.
-  expect(await ran("result", "greeting")).toBe("The greeting is polite.\n");
+test(
+  "three agents work in worktrees, the lead merges them over a kill, and a person takes the result over",
+  { ...ofCampaign, timeout: 180_000 },
+  async () => {
+    await ran("agents", "trust");
+    const args = ["run", "lead", "Make the greeting polite.", "--session", "greeting"];
+    const running = project.start(args, { stdin: "" });
+    await running.says("tool: Done.");
+    running.kill("SIGKILL");
+    await running.finished;
+    expect(readFileSync(project.path("greet.txt"), "utf8")).toBe("Hi\n");
+    await project.run("resume", "greeting"); // It may have ended before the kill.
+    expect(await ran("result", "greeting")).toBe("The greeting is polite.\n");
 
-  await ran("merge", "greeting");
-  for (const [path, content] of Object.values(FILES))
-    expect(readFileSync(project.path(path), "utf8")).toBe(content);
-  // The work of all four is in the project, so nothing holds the worktrees.
-  const { worktrees } = JSON.parse(await ran("worktrees", "list", "--json")) as {
-    readonly worktrees: readonly {
-      readonly session: string;
-      readonly unpushed: number;
-      readonly path: string;
-    }[];
-  };
-  expect(worktrees.map(({ unpushed }) => unpushed)).toEqual([0, 0, 0, 0]);
-  await ran("worktrees", "remove", "greeting");
-  expect(worktrees.map(({ path }) => existsSync(path))).toEqual([false, true, true, true]);
-}, 180_000);
+    await ran("merge", "greeting");
+    for (const [path, content] of Object.values(FILES))
+      expect(readFileSync(project.path(path), "utf8")).toBe(content);
+    // The work of all four is in the project, so nothing holds the worktrees.
+    const { worktrees } = JSON.parse(await ran("worktrees", "list", "--json")) as {
+      readonly worktrees: readonly {
+        readonly session: string;
+        readonly unpushed: number;
+        readonly path: string;
+      }[];
+    };
+    expect(worktrees.map(({ unpushed }) => unpushed)).toEqual([0, 0, 0, 0]);
+    await ran("worktrees", "remove", "greeting");
+    expect(worktrees.map(({ path }) => existsSync(path))).toEqual([false, true, true, true]);
+  },
+);

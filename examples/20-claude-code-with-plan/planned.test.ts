@@ -2,6 +2,7 @@
 
 import { copyFileSync, existsSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 
 let project: ExternalProject;
@@ -11,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-test("nothing is changed before a person has approved a plan", async () => {
+test("nothing is changed before a person has approved a plan", ofCampaign, async () => {
   const run = (...args: string[]) => project.startHere(args).finished;
   const parked = await run("run", "planned.ts", "--input", '"write:a.txt"', "--session", "plan", "--park");
   expect(parked.code, parked.stderr).toBe(0);

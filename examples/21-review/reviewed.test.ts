@@ -2,6 +2,7 @@
 
 import { copyFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 
 let project: ExternalProject;
@@ -11,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-test("Codex reviews the change of Claude Code and may only read", async () => {
+test("Codex reviews the change of Claude Code and may only read", ofCampaign, async () => {
   const { code, stdout, stderr } = await project.startHere(["run", "reviewed.ts", "--input", '"write:a.txt"'])
     .finished;
   expect(code, stderr).toBe(0);

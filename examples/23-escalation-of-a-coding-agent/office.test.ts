@@ -3,6 +3,7 @@
 import { copyFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../../packages/holdfast/src/testing/external-project.ts";
 
 let project: ExternalProject;
@@ -12,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => project.dispose());
 
-test("the parent answers what it knows, and a person the rest", async () => {
+test("the parent answers what it knows, and a person the rest", ofCampaign, async () => {
   const input = JSON.stringify("session:ask_parent:Which_region? session:ask_parent:When?");
   const running = project.startHere(["run", "office.ts", "--input", input, "--session", "office"]);
   const inbox = () => project.startHere(["inbox", "--json"]).finished;

@@ -7,6 +7,7 @@ import {
   type ScriptedModelServer,
 } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { registrationToken } from "../../packages/holdfast/src/testing/coordinator-client.ts";
 import { startCoordinator } from "../../packages/holdfast/src/testing/fleet-processes.ts";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
@@ -42,7 +43,7 @@ afterEach(async () => {
 
 test(
   "a runner runs an agent file and its skill from the coordinator, and refuses a version with more rights",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project);
     const { url, adminToken } = coordinator;

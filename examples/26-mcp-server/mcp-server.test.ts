@@ -2,6 +2,7 @@ import { cpSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
 let project: Project;
@@ -24,7 +25,7 @@ afterEach(async () => {
   await server.close();
 });
 
-test("the agent looks a price up by its own MCP server", async () => {
+test("the agent looks a price up by its own MCP server", ofCampaign, async () => {
   const env = { HOME: project.path("home"), HOLDFAST_SCRIPTED_MODEL_URL: server.url };
   const run = (...args: string[]) => project.start(args, { stdin: "", env }).finished;
   await run("agents", "trust");

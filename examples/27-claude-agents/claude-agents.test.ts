@@ -2,6 +2,7 @@ import { cpSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../../packages/holdfast/src/testing/holdfast-process.ts";
 
 let project: Project;
@@ -25,16 +26,20 @@ afterEach(async () => {
   await server.close();
 });
 
-test("agents of Claude Code run as they are, and each field without effect is reported", async () => {
-  const env = { HOME: project.path("home"), HOLDFAST_SCRIPTED_MODEL_URL: server.url };
-  const run = (...args: string[]) => project.start(args, { stdin: "", env }).finished;
-  await run("agents", "trust");
-  const check = await run("agents", "check");
-  expect(check.code, check.stderr).toBe(0);
-  expect(check.stdout).toMatch(/color: ignored/);
-  expect(check.stdout).toMatch(/memory: ignored/);
-  expect(check.stdout).toContain("not available: WebSearch");
-  const { code, stdout, stderr } = await run("run", "architect", "Plan a cache for prices.");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toContain("1. Change src/price.ts:3.");
-});
+test(
+  "agents of Claude Code run as they are, and each field without effect is reported",
+  ofCampaign,
+  async () => {
+    const env = { HOME: project.path("home"), HOLDFAST_SCRIPTED_MODEL_URL: server.url };
+    const run = (...args: string[]) => project.start(args, { stdin: "", env }).finished;
+    await run("agents", "trust");
+    const check = await run("agents", "check");
+    expect(check.code, check.stderr).toBe(0);
+    expect(check.stdout).toMatch(/color: ignored/);
+    expect(check.stdout).toMatch(/memory: ignored/);
+    expect(check.stdout).toContain("not available: WebSearch");
+    const { code, stdout, stderr } = await run("run", "architect", "Plan a cache for prices.");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("1. Change src/price.ts:3.");
+  },
+);

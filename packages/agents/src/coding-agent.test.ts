@@ -5,6 +5,7 @@ import { join, relative } from "node:path";
 import { decodeJson, type AgentTracer } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { createCodingAgent } from "./coding-agent.ts";
 import type { CodingInput, CodingLimits, CodingReport } from "./coding-agent/coding-session.ts";
@@ -131,7 +132,7 @@ describe("the work of a coding agent", () => {
     expect(entries[0]?.content).toContain("value.txt is wrong");
   });
 
-  test("every tool shows the model the data that it asked for", async () => {
+  test("every tool shows the model the data that it asked for", ofCampaign, async () => {
     const { results, report } = await play(
       model([
         {
@@ -171,7 +172,7 @@ describe("the work of a coding agent", () => {
     expect(report.filesChanged).toEqual(["sub/new.txt", "value.txt"]);
   });
 
-  test("the commit contains files that a command staged, and no leftovers of tests", async () => {
+  test("the commit contains files that a command staged, and no leftovers of tests", ofCampaign, async () => {
     await writeFile(join(repo, "test.sh"), "touch report.xml; grep -q two value.txt\n");
     git(...AS_PERSON, "commit", "-q", "-a", "-m", "tests write a report");
     const { report } = await play(
@@ -181,7 +182,7 @@ describe("the work of a coding agent", () => {
     expect(git("status", "--porcelain")).toBe("?? report.xml");
   });
 
-  test("tests that still fail send it back to work", async () => {
+  test("tests that still fail send it back to work", ofCampaign, async () => {
     const wrong: Say = { calls: [["edit_file", { path: "value.txt", oldText: "one", newText: "three" }]] };
     const right: Say = { calls: [["edit_file", { path: "value.txt", oldText: "three", newText: "two" }]] };
     const { results, report } = await play(model([PLAN, wrong, FINISH, right, FINISH]));
@@ -190,7 +191,7 @@ describe("the work of a coding agent", () => {
     expect(git("rev-list", "--count", "HEAD")).toBe("2");
   });
 
-  test("a model that only says it is done is taken at its word, if the tests pass", async () => {
+  test("a model that only says it is done is taken at its word, if the tests pass", ofCampaign, async () => {
     const { report } = await play(model([PLAN, EDIT, { text: "It is two now." }]));
     expect(report).toMatchObject({
       status: "completed",
@@ -200,7 +201,7 @@ describe("the work of a coding agent", () => {
     expect(git("log", "-1", "--format=%s")).toBe("make it two");
   });
 
-  test("a task and a test command may be given", async () => {
+  test("a task and a test command may be given", ofCampaign, async () => {
     const provider = model([PLAN, EDIT, FINISH]);
     const { entries } = await play(provider, { input: { task: "Make it two.", testCommand: "true" } });
     expect(entries[0]?.content).toBe("Make it two.\n\nThe tests now:\nexit code 0");
@@ -213,21 +214,25 @@ describe("the work of a coding agent", () => {
   });
 
   // Resumed from another folder, "." would be another repository.
-  test("a relative path is taken once, and every later task names the repository by its absolute path", async () => {
-    const { entries, tasks } = await play(model([PLAN, EDIT, FINISH]), {
-      input: { repo: relative(process.cwd(), repo) },
-    });
-    expect(entries).toHaveLength(7);
-    const workspaces = tasks
-      .map((input) => (input as { workspace?: string } | undefined)?.workspace)
-      .filter((name) => name !== undefined);
-    expect(workspaces[0]).toBe(relative(process.cwd(), repo));
-    expect(new Set(workspaces.slice(1))).toEqual(new Set([repo]));
-  });
+  test(
+    "a relative path is taken once, and every later task names the repository by its absolute path",
+    ofCampaign,
+    async () => {
+      const { entries, tasks } = await play(model([PLAN, EDIT, FINISH]), {
+        input: { repo: relative(process.cwd(), repo) },
+      });
+      expect(entries).toHaveLength(7);
+      const workspaces = tasks
+        .map((input) => (input as { workspace?: string } | undefined)?.workspace)
+        .filter((name) => name !== undefined);
+      expect(workspaces[0]).toBe(relative(process.cwd(), repo));
+      expect(new Set(workspaces.slice(1))).toEqual(new Set([repo]));
+    },
+  );
 });
 
 describe("a person decides", () => {
-  test("nothing is changed before the plan is approved", async () => {
+  test("nothing is changed before the plan is approved", ofCampaign, async () => {
     const early: Say = {
       calls: [
         ...(EDIT.calls ?? []),
@@ -251,7 +256,7 @@ describe("a person decides", () => {
     expect(git("status", "--porcelain")).toBe("");
   });
 
-  test("a refused plan is revised with the reason", async () => {
+  test("a refused plan is revised with the reason", ofCampaign, async () => {
     const answers = [
       { approved: false, reason: "say which file" },
       { approved: true, reason: "better" },
@@ -263,23 +268,27 @@ describe("a person decides", () => {
     expect(questions).toHaveLength(2);
   });
 
-  test("an answer that is none is refused where it is given, and the question stays open", async () => {
-    const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
-    const asked = Promise.withResolvers<void>();
-    runtime = createRuntime({
-      storage,
-      tracer: { trace: (event) => void (event.type === "waiting" && asked.resolve()) },
-    });
-    const handle = await runtime.start(agent, { repo });
-    await asked.promise;
-    for (const answer of ["yes", { approved: "yes" }, true, { approved: true, name: "Ada" }, null])
-      await expect(handle.answer(answer)).rejects.toMatchObject({
-        code: "usage",
-        fix: expect.stringContaining("approve"),
+  test(
+    "an answer that is none is refused where it is given, and the question stays open",
+    ofCampaign,
+    async () => {
+      const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
+      const asked = Promise.withResolvers<void>();
+      runtime = createRuntime({
+        storage,
+        tracer: { trace: (event) => void (event.type === "waiting" && asked.resolve()) },
       });
-    expect(await storage.reader.pendingSignals(handle.sessionId)).toEqual([]);
-    expect((await handle.session()).status).toBe("input_required");
-  });
+      const handle = await runtime.start(agent, { repo });
+      await asked.promise;
+      for (const answer of ["yes", { approved: "yes" }, true, { approved: true, name: "Ada" }, null])
+        await expect(handle.answer(answer)).rejects.toMatchObject({
+          code: "usage",
+          fix: expect.stringContaining("approve"),
+        });
+      expect(await storage.reader.pendingSignals(handle.sessionId)).toEqual([]);
+      expect((await handle.session()).status).toBe("input_required");
+    },
+  );
 
   test("the question shows the whole plan, where it will work, and that the shell is not isolated", async () => {
     const agent = createCodingAgent({ workspace: workspacesByRoot(), model: model([PLAN]) });
@@ -305,38 +314,45 @@ describe("it always ends, and says why", () => {
     reason: expect.stringMatching(reason),
   });
 
-  test("calls without a name, of no tool, and with wrong arguments are answered and counted", async () => {
-    const wrong: Say = {
-      calls: [
-        ["", {}],
-        ["no_such_tool", {}],
-        ["read_file", { file: "x" }],
-        ["read_file", {}, "the arguments are not a JSON object: ["],
-      ],
-    };
-    const provider = model(() => wrong);
-    const { report, results } = await play(provider);
-    expect(results.slice(0, 4)).toEqual([
-      expect.stringContaining("A call without the name of a tool. The tools are: read_file,"),
-      expect.stringContaining('There is no tool "no_such_tool"'),
-      expect.stringContaining("the arguments of read_file are not right"),
-      "the arguments are not a JSON object: [",
-    ]);
-    expect(report).toMatchObject({ ...left(/6 calls in a row/), turns: 2 });
-  });
+  test(
+    "calls without a name, of no tool, and with wrong arguments are answered and counted",
+    ofCampaign,
+    async () => {
+      const wrong: Say = {
+        calls: [
+          ["", {}],
+          ["no_such_tool", {}],
+          ["read_file", { file: "x" }],
+          ["read_file", {}, "the arguments are not a JSON object: ["],
+        ],
+      };
+      const provider = model(() => wrong);
+      const { report, results } = await play(provider);
+      expect(results.slice(0, 4)).toEqual([
+        expect.stringContaining("A call without the name of a tool. The tools are: read_file,"),
+        expect.stringContaining('There is no tool "no_such_tool"'),
+        expect.stringContaining("the arguments of read_file are not right"),
+        "the arguments are not a JSON object: [",
+      ]);
+      expect(report).toMatchObject({ ...left(/6 calls in a row/), turns: 2 });
+    },
+  );
 
-  test("the agent stops after the same call with the same result several times", async () => {
+  test("the agent stops after the same call with the same result several times", ofCampaign, async () => {
     const { report, results } = await play(model(() => ({ calls: [["read_file", { path: "value.txt" }]] })));
-    expect(report).toMatchObject({ ...left(/read_file was called 5 times with the same result/), turns: 5 });
+    expect(report).toMatchObject({
+      ...left(/read_file was called 5 times with the same result/),
+      turns: 5,
+    });
     expect(results[2]).toContain("Do something else.");
   });
 
-  test("a model that says nothing", async () => {
+  test("a model that says nothing", ofCampaign, async () => {
     const { report } = await play(model(() => ({})));
     expect(report).toMatchObject({ ...left(/3 replies in a row called no tool/), turns: 3 });
   });
 
-  test("too many turns; what was changed until then is left, not committed", async () => {
+  test("too many turns; what was changed until then is left, not committed", ofCampaign, async () => {
     const { report } = await play(
       model((_request, number) =>
         number === 0 ? PLAN : number === 1 ? EDIT : { calls: [["shell", { command: `echo ${number}` }]] },
@@ -352,7 +368,7 @@ describe("it always ends, and says why", () => {
     expect(git("rev-list", "--count", "HEAD")).toBe("1");
   });
 
-  test("the tokens it has used", async () => {
+  test("the tokens it has used", ofCampaign, async () => {
     const busy: Play = (_request, number) => ({ calls: [["search", { pattern: `x${number}` }]] });
     expect((await play(model(busy), { limits: { tokens: 25 } })).report).toMatchObject({
       ...left(/limit of 25 tokens/),
@@ -360,11 +376,11 @@ describe("it always ends, and says why", () => {
     });
   });
 
-  test("the agent stops when the model refuses", async () => {
+  test("the agent stops when the model refuses", ofCampaign, async () => {
     expect((await play(model([{ finishReason: "refusal" }]))).report).toMatchObject(left(/model refused/));
   });
 
-  test("a reply that was cut off is continued", async () => {
+  test("a reply that was cut off is continued", ofCampaign, async () => {
     const { entries, report } = await play(
       model([{ text: "I th", finishReason: "length" }, PLAN, EDIT, FINISH]),
     );
@@ -372,7 +388,7 @@ describe("it always ends, and says why", () => {
     expect(report.status).toBe("completed");
   });
 
-  test("hundreds of calls in one reply", async () => {
+  test("hundreds of calls in one reply", ofCampaign, async () => {
     const calls = Array.from({ length: 100 }, (_, i): [string, object] => ["search", { pattern: `p${i}` }]);
     const { results } = await play(model([{ calls }]), { limits: { turns: 1, callsPerReply: 3 } });
     expect(results).toHaveLength(100);
@@ -380,7 +396,7 @@ describe("it always ends, and says why", () => {
     expect(results[99]).toContain("only 3 calls of one reply");
   });
 
-  test("calls after the end are not carried out, and still answered", async () => {
+  test("calls after the end are not carried out, and still answered", ofCampaign, async () => {
     const { results, report } = await play(
       model([
         PLAN,
@@ -403,27 +419,29 @@ describe("it always ends, and says why", () => {
 });
 
 describe("a session that cannot begin", () => {
-  test.each<[string, () => Promise<unknown>, RegExp]>([
-    [
-      "changes that are not committed",
-      () => writeFile(join(repo, "extra.txt"), ""),
-      /not committed \(extra.txt\)/,
-    ],
-    [
-      "a folder that is no repository",
-      () => rm(join(repo, ".git"), { recursive: true }),
-      /not a git repository/,
-    ],
-    ["a folder that is not there", () => rm(repo, { recursive: true }), /is not a directory/],
-    [
-      "a repository without tests and without a task",
-      async () => {
-        await rm(join(repo, "package.json"));
-        git(...AS_PERSON, "commit", "-q", "-a", "-m", "no tests");
-      },
-      /no tests were found/,
-    ],
-  ])("%s", async (_what, prepare, message) => {
+  test.each<[string, () => Promise<unknown>, RegExp]>(
+    sampled([
+      [
+        "changes that are not committed",
+        () => writeFile(join(repo, "extra.txt"), ""),
+        /not committed \(extra.txt\)/,
+      ],
+      [
+        "a folder that is no repository",
+        () => rm(join(repo, ".git"), { recursive: true }),
+        /not a git repository/,
+      ],
+      ["a folder that is not there", () => rm(repo, { recursive: true }), /is not a directory/],
+      [
+        "a repository without tests and without a task",
+        async () => {
+          await rm(join(repo, "package.json"));
+          git(...AS_PERSON, "commit", "-q", "-a", "-m", "no tests");
+        },
+        /no tests were found/,
+      ],
+    ]),
+  )("%s", async (_what, prepare, message) => {
     await prepare();
     await expect(play(model([]))).rejects.toThrow(message);
   });

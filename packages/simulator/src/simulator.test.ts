@@ -1,8 +1,9 @@
-// Random programs under random faults, by the seed. `npm run campaign -- --seeds N` runs more of them. The samples campaign repeats
+// Random programs under random faults, by the seed. `npm run campaign -- --seeds N` runs more of them. The tests campaign repeats
 // each seed of this file (`HOLDFAST_CAMPAIGN`).
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { describeFailure } from "./failure.ts";
 import { simulate } from "./simulation.ts";
 
@@ -15,10 +16,9 @@ const REGRESSIONS = JSON.parse(readFileSync(new URL("regression-seeds.json", imp
   readonly found: string;
 }[];
 
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
-const SEEDS = isCampaign ? 500 : 200;
-const BLOCK = 100;
-/** How many of the first 200 seeds are simulated once for each seed that is simulated twice. */
+const SEEDS = isCampaign ? 500 : 50;
+const BLOCK = 25;
+/** How many of the seeds are simulated once for each seed that is simulated twice. */
 const TWICE_EVERY = isCampaign ? 1 : 5;
 const logs: string[] = [];
 
@@ -28,26 +28,26 @@ async function expectNoViolation(seed: number): Promise<string> {
   return report.log().join("\n");
 }
 
-test("seeds that once failed", async () => {
+test("seeds that once failed", ofCampaign, async () => {
   for (const { seed } of REGRESSIONS) await expectNoViolation(seed);
 });
 
 test.each(Array.from({ length: SEEDS / BLOCK }, (_, i) => 1 + i * BLOCK))(
-  "100 seeds from %i on",
+  `${BLOCK} seeds from %i on`,
   async (from) => {
     for (let seed = from; seed < from + BLOCK; seed++) logs[seed] = await expectNoViolation(seed);
   },
 );
 
-test("simulation-1: the same seed gives the same log", async () => {
-  for (let seed = 1; seed <= 200; seed += TWICE_EVERY) {
+test("simulation-1: the same seed gives the same log", ofCampaign, async () => {
+  for (let seed = 1; seed <= SEEDS; seed += TWICE_EVERY) {
     const log = logs[seed] ?? (await expectNoViolation(seed));
     expect((await expectNoViolation(seed)) === log, `seed ${seed} twice`).toBe(true);
   }
 });
 
-test("among the first seeds there is every command and every fault", async () => {
-  for (let seed = 1; seed <= 200; seed++) logs[seed] ??= await expectNoViolation(seed);
+test("among the seeds there is every command and every fault", ofCampaign, async () => {
+  for (let seed = 1; seed <= SEEDS; seed++) logs[seed] ??= await expectNoViolation(seed);
   const all = logs.join("\n");
   for (const what of EVERYTHING) expect(all.includes(what), what).toBe(true);
 });

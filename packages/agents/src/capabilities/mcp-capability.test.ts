@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord, McpServer } from "../agent-files/agent-record.ts";
@@ -100,7 +101,7 @@ test("a server ends with its session, and each session has its own", async () =>
   expect(starts()).toBe(2);
 });
 
-test("a server that fails again and again is not started without end", async () => {
+test("a server that fails again and again is not started without end", ofCampaign, async () => {
   const { results } = await run(
     program(),
     Array.from({ length: 7 }, () => "die"),
@@ -165,7 +166,7 @@ test("a result that is too large is cut with a note", async () => {
   expect(results[0]?.text.length).toBeLessThan(30_000);
 });
 
-test("a message without end ends the server with an error", async () => {
+test("a message without end ends the server with an error", ofCampaign, async () => {
   const { results } = await run(program(), ["flood", "greet"]);
   expect(results[0]?.text).toContain("it sent a message of more than");
   expect(results[1]?.text).toBe("Hello you, no token.");
@@ -176,10 +177,12 @@ test("a server that changes its tools says so with the error of the call", async
   expect(results[0]?.text).toContain("has changed its tools since this session began");
 });
 
-test.each([
-  ["exit", /MCP server test did not answer when it was started: its process ended/],
-  ["garbage", /lines that are no messages of MCP/],
-])("a server that does %s at its start fails the session with a clear error", async (mode, message) => {
+test.each(
+  sampled([
+    ["exit", /MCP server test did not answer when it was started: its process ended/],
+    ["garbage", /lines that are no messages of MCP/],
+  ]),
+)("a server that does %s at its start fails the session with a clear error", async (mode, message) => {
   await expect(run(program(mode), [])).rejects.toThrow(message);
 });
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { startMcpHttpServer, type McpHttpServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { McpServer } from "../agent-files/agent-record.ts";
 import { McpServers } from "../mcp/mcp-servers.ts";
@@ -81,19 +82,23 @@ async function asked(text: string): Promise<void> {
   await expect.poll(prompt, { timeout: 30_000 }).toContain(text);
 }
 
-test("a form is asked for, a wrong answer is asked for again, and the call gets the fields", async () => {
-  const { agent, text } = open("ask", program());
-  const handle = await runtime.start(agent, "hi", { sessionId: "s" });
-  await asked(
-    "The MCP server test asks during ask: Which size? Fields: size (small or large), count (integer, optional).",
-  );
-  await runtime.answer("s", { size: "huge" });
-  await asked("does not fit: the field size needs one of small, large");
-  await runtime.answer("s", { size: "large" });
-  await handle.result();
-  expect(text()).toBe("accept large 1");
-  expect(logged().filter((line) => line === "call ask")).toHaveLength(1);
-});
+test(
+  "a form is asked for, a wrong answer is asked for again, and the call gets the fields",
+  ofCampaign,
+  async () => {
+    const { agent, text } = open("ask", program());
+    const handle = await runtime.start(agent, "hi", { sessionId: "s" });
+    await asked(
+      "The MCP server test asks during ask: Which size? Fields: size (small or large), count (integer, optional).",
+    );
+    await runtime.answer("s", { size: "huge" });
+    await asked("does not fit: the field size needs one of small, large");
+    await runtime.answer("s", { size: "large" });
+    await handle.result();
+    expect(text()).toBe("accept large 1");
+    expect(logged().filter((line) => line === "call ask")).toHaveLength(1);
+  },
+);
 
 test("a person who says no declines", async () => {
   const { agent, text } = open("ask", program());
@@ -124,10 +129,12 @@ test("a server that asks without end is given up, and the call is uncertain", as
   expect(text()).toMatch(/asked more than 10 questions.*nobody knows whether it took effect/);
 });
 
-test.each([
-  ["ask", /was cut off while it waited for an answer. .*nobody knows whether it took effect/, 1],
-  ["ask_reading", /^accept small 1$/, 2],
-])("an answer after a crash continues %s as its effect allows", async (tool, message, count) => {
+test.each(
+  sampled([
+    ["ask", /was cut off while it waited for an answer. .*nobody knows whether it took effect/, 1],
+    ["ask_reading", /^accept small 1$/, 2],
+  ]),
+)("an answer after a crash continues %s as its effect allows", async (tool, message, count) => {
   const first = open(tool, program());
   await runtime.start(first.agent, "hi", { sessionId: "s" });
   await asked("Which size?");

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { decodeJson, type AgentTracer } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { z } from "zod";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
@@ -128,44 +129,52 @@ test("a script is a tool and a command, both calls are recorded as pairs, and no
   );
 });
 
-test("the files are read-only, git ignores them, and a changed one is written again before a call", async () => {
-  const play: Play = (_request, number) => {
-    if (number === 0) return { calls: [["script__count", { file: "notes.txt" }]] };
-    return { text: "Done." };
-  };
-  await run(play);
-  const version = findScripts(places)[0]?.current?.slice(0, 12) ?? "";
-  const at = join(places.project, ".agent-orchestrator/scripts/count", version, "main.sh");
-  expect(statSync(at).mode & 0o777).toBe(0o444);
-  expect(statSync(join(places.project, ".agent-orchestrator/bin/count")).mode & 0o777).toBe(0o555);
-  expect(readFileSync(join(places.project, ".agent-orchestrator/bin/.gitignore"), "utf8")).toBe("*\n");
-  await runtime?.close();
-  rmSync(at);
-  writeFileSync(at, "echo evil\n");
-  const { results } = await call([["script__count", { file: "notes.txt" }]]);
-  expect(results[0]?.text).not.toContain("evil");
-  expect(readFileSync(at, "utf8")).toBe('wc -w < "$2"\n');
-});
+test(
+  "the files are read-only, git ignores them, and a changed one is written again before a call",
+  ofCampaign,
+  async () => {
+    const play: Play = (_request, number) => {
+      if (number === 0) return { calls: [["script__count", { file: "notes.txt" }]] };
+      return { text: "Done." };
+    };
+    await run(play);
+    const version = findScripts(places)[0]?.current?.slice(0, 12) ?? "";
+    const at = join(places.project, ".agent-orchestrator/scripts/count", version, "main.sh");
+    expect(statSync(at).mode & 0o777).toBe(0o444);
+    expect(statSync(join(places.project, ".agent-orchestrator/bin/count")).mode & 0o777).toBe(0o555);
+    expect(readFileSync(join(places.project, ".agent-orchestrator/bin/.gitignore"), "utf8")).toBe("*\n");
+    await runtime?.close();
+    rmSync(at);
+    writeFileSync(at, "echo evil\n");
+    const { results } = await call([["script__count", { file: "notes.txt" }]]);
+    expect(results[0]?.text).not.toContain("evil");
+    expect(readFileSync(at, "utf8")).toBe('wc -w < "$2"\n');
+  },
+);
 
-test("a wrong call is answered before anything runs, and a failing script keeps its code and its words", async () => {
-  writeScript("fail", "echo no disk >&2; exit 9", { parameters_schema: {} });
-  push();
-  const record = { ...COUNTS, scripts: ["count", "fail"] };
-  const { results, events } = await call(
-    [
-      ["script__count", { fil: "notes.txt" }],
-      ["script__fail", {}],
-    ],
-    record,
-  );
-  expect(results[0]).toMatchObject({ isError: true });
-  expect(results[0]?.text).toMatch(/must have required property 'file'[^]*a right call: count --file TEXT/);
-  expect(results[1]).toMatchObject({ isError: true, text: expect.stringMatching(/9[^]*no disk/) });
-  expect(events.map((event) => (event as { type: string }).type)).toEqual([
-    "script_started",
-    "script_finished",
-  ]);
-});
+test(
+  "a wrong call is answered before anything runs, and a failing script keeps its code and its words",
+  ofCampaign,
+  async () => {
+    writeScript("fail", "echo no disk >&2; exit 9", { parameters_schema: {} });
+    push();
+    const record = { ...COUNTS, scripts: ["count", "fail"] };
+    const { results, events } = await call(
+      [
+        ["script__count", { fil: "notes.txt" }],
+        ["script__fail", {}],
+      ],
+      record,
+    );
+    expect(results[0]).toMatchObject({ isError: true });
+    expect(results[0]?.text).toMatch(/must have required property 'file'[^]*a right call: count --file TEXT/);
+    expect(results[1]).toMatchObject({ isError: true, text: expect.stringMatching(/9[^]*no disk/) });
+    expect(events.map((event) => (event as { type: string }).type)).toEqual([
+      "script_started",
+      "script_finished",
+    ]);
+  },
+);
 
 test("a session keeps the version of its start after a push of another one", async () => {
   const { model } = await run((_request, number) => {

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import type { AgentRecord } from "../agent-files/agent-record.ts";
@@ -182,7 +183,7 @@ test.each<readonly [string, Partial<AgentRecord>, RegExp]>([
   expect(() => skillsOf({ ...RECORD, ...change }, findSkills(places))).toThrow(message);
 });
 
-test("more skills than the limit refuse the agent", () => {
+test("more skills than the limit refuse the agent", ofCampaign, () => {
   for (let at = 0; at <= 100; at++)
     write(`home/.agents/skills/s${at}/SKILL.md`, `---\nname: s${at}\ndescription: d\n---\n`);
   expect(() => skillsOf(ALL, findSkills(places))).toThrow(/has 102 skills, and 100 is the limit/);

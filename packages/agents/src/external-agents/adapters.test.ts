@@ -1,7 +1,7 @@
 // Every adapter passes one suite, against a program that speaks its protocol.
 //
-// The programs of the Agent Client Protocol have one adapter. `npm test` runs the suite for the first of them. The
-// external-agents campaign runs it for all (`HOLDFAST_CAMPAIGN`).
+// `npm test` runs the suite for Claude Code, programs of JSON lines, tools of MCP servers and remote agents. The external-agents
+// campaign runs it for all programs.
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -13,6 +13,7 @@ import {
   type ExternalAgentSubject,
 } from "../testing/external-agent-conformance.ts";
 import { startA2aServer } from "@holdfast/testkit";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { a2aAgent } from "./a2a/a2a-agent.ts";
 import { AcpAgent } from "./acp/acp-agent.ts";
 import { ACP_AGENTS } from "./acp/acp-quirks.ts";
@@ -45,7 +46,7 @@ const prompts = {
   unknownMessages: "garbage",
 };
 
-for (const facts of ACP_AGENTS.slice(0, process.env["HOLDFAST_CAMPAIGN"] === undefined ? 1 : undefined))
+for (const facts of isCampaign ? ACP_AGENTS : [])
   externalAgentConformance({
     make: (home) =>
       new AcpAgent({
@@ -74,10 +75,11 @@ const faulty: Omit<ExternalAgentSubject, "make"> = {
 };
 const stopLimits = { askMs: 300, graceMs: 300 };
 
-for (const [facts, source] of [
+const OF_CAMPAIGN = [
   [CODEX, "fake-codex.mjs"],
   [PI, "fake-pi.mjs"],
-] as const)
+] as const;
+for (const [facts, source] of isCampaign ? OF_CAMPAIGN : [])
   externalAgentConformance({
     make: (home) =>
       new LineAgent({

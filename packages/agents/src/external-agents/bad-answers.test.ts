@@ -3,6 +3,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession } from "../testing/external-session.ts";
 
@@ -11,7 +12,7 @@ beforeEach(() => void (session = new ExternalSession("claude-code")));
 afterEach(() => session.dispose());
 
 describe("an answer to a request for a permission", () => {
-  test("an answer counts once: a second one changes nothing", async () => {
+  test("an answer counts once: a second one changes nothing", ofCampaign, async () => {
     expect((await session.converse("ask:a.txt")).status).toBe("input_required");
     const { waits } = await session.handle.session();
     const question = waits.find(({ type }) => type === "input")!.id;
@@ -22,15 +23,19 @@ describe("an answer to a request for a permission", () => {
     expect(session.lines("answers")).toHaveLength(1);
   });
 
-  test("an answer that comes after the process was ended reaches the next process once", async () => {
-    await session.converse("ask:a.txt", { keepAliveMs: 2_000 });
-    await session.processesEnded();
-    expect((await session.answer({ approved: true })).status).toBe("waiting");
-    expect(session.lines("answers")).toHaveLength(1);
-    expect(session.lines("claude.log")).toHaveLength(2);
-  });
+  test(
+    "an answer that comes after the process was ended reaches the next process once",
+    ofCampaign,
+    async () => {
+      await session.converse("ask:a.txt", { keepAliveMs: 2_000 });
+      await session.processesEnded();
+      expect((await session.answer({ approved: true })).status).toBe("waiting");
+      expect(session.lines("answers")).toHaveLength(1);
+      expect(session.lines("claude.log")).toHaveLength(2);
+    },
+  );
 
-  test("an answer to another session is refused, and the question stays open", async () => {
+  test("an answer to another session is refused, and the question stays open", ofCampaign, async () => {
     await session.converse("ask:a.txt");
     const other = new ExternalSession("claude-code");
     try {

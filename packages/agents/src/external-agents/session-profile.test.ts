@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../testing/external-session.ts";
 import type { AgentProfile } from "../agent-files/agent-record.ts";
@@ -10,28 +11,32 @@ import { takeProfile } from "./session-profile.ts";
 let session: ExternalSession;
 afterEach(() => session.dispose());
 
-test("a profile gives its model, mode, settings, MCP servers and rules to Claude Code, and no key to its arguments", async () => {
-  session = new ExternalSession("claude-code", {
-    model: "sonnet",
-    permissionMode: "plan",
-    rules: [{ decision: "allow", tool: "write_file", pattern: "a.txt" }],
-    settings: { includeCoAuthoredBy: false },
-    mcpServers: { notes: { command: "notes", env: { KEY: "canary-key" } } },
-  });
-  const { status, error } = await session.converse("ask:a.txt", { profile: "p" });
-  expect(status, error?.message).toBe("waiting"); // The rule has answered.
-  expect(session.lines("answers")).toHaveLength(1);
-  const { args } = JSON.parse(session.lines("claude.log")[0]!) as { readonly args: readonly string[] };
-  const valueOf = (name: string): string => args[args.indexOf(name) + 1] ?? "";
-  expect(valueOf("--model")).toBe("sonnet");
-  expect(valueOf("--permission-mode")).toBe("plan");
-  expect(valueOf("--settings")).toBe('{"includeCoAuthoredBy":false}');
-  expect(args.join(" ")).not.toContain("canary-key");
-  const configs = args.filter((_, at) => args[at - 1] === "--mcp-config");
-  const file = configs.find((config) => config.startsWith("/")) ?? "";
-  expect(readFileSync(file, "utf8")).toContain("canary-key");
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-});
+test(
+  "a profile gives its model, mode, settings, MCP servers and rules to Claude Code, and no key to its arguments",
+  ofCampaign,
+  async () => {
+    session = new ExternalSession("claude-code", {
+      model: "sonnet",
+      permissionMode: "plan",
+      rules: [{ decision: "allow", tool: "write_file", pattern: "a.txt" }],
+      settings: { includeCoAuthoredBy: false },
+      mcpServers: { notes: { command: "notes", env: { KEY: "canary-key" } } },
+    });
+    const { status, error } = await session.converse("ask:a.txt", { profile: "p" });
+    expect(status, error?.message).toBe("waiting"); // The rule has answered.
+    expect(session.lines("answers")).toHaveLength(1);
+    const { args } = JSON.parse(session.lines("claude.log")[0]!) as { readonly args: readonly string[] };
+    const valueOf = (name: string): string => args[args.indexOf(name) + 1] ?? "";
+    expect(valueOf("--model")).toBe("sonnet");
+    expect(valueOf("--permission-mode")).toBe("plan");
+    expect(valueOf("--settings")).toBe('{"includeCoAuthoredBy":false}');
+    expect(args.join(" ")).not.toContain("canary-key");
+    const configs = args.filter((_, at) => args[at - 1] === "--mcp-config");
+    const file = configs.find((config) => config.startsWith("/")) ?? "";
+    expect(readFileSync(file, "utf8")).toContain("canary-key");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  },
+);
 
 test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
   ["codex", { rules: [], settings: { a: 1 } }, /settings/],

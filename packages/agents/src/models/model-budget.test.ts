@@ -12,6 +12,7 @@ import {
 } from "@holdfast/runtime";
 import { startScriptedModelServer, type ModelFault, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { modelTask } from "./model-task.ts";
 import { modelPrices } from "./prices.ts";
@@ -106,45 +107,49 @@ const FAULTS: Readonly<Record<number, ModelFault>> = {
 };
 
 describe("a budget over model calls", () => {
-  test("a family with faults, raises and crashes: never above the limit, never less, in whole numbers", async () => {
-    server.setFaults(FAULTS);
-    const agent = family();
-    runtime = open(agent);
-    const sessionId = "family";
-    const watch = watchAccount(sessionId);
-    let limit = 250_000;
-    await runtime.start(agent, undefined, { sessionId, budget: { maxCostMicroUsd: limit } });
-    const isOver = async (): Promise<boolean> =>
-      (await storage.reader.session(sessionId))?.status === "completed";
-    let parked = 0;
-    for (let crash = 1; !(await isOver());) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+  test(
+    "a family with faults, raises and crashes: never above the limit, never less, in whole numbers",
+    ofCampaign,
+    async () => {
+      server.setFaults(FAULTS);
+      const agent = family();
+      runtime = open(agent);
+      const sessionId = "family";
+      const watch = watchAccount(sessionId);
+      let limit = 250_000;
+      await runtime.start(agent, undefined, { sessionId, budget: { maxCostMicroUsd: limit } });
+      const isOver = async (): Promise<boolean> =>
+        (await storage.reader.session(sessionId))?.status === "completed";
+      let parked = 0;
+      for (let crash = 1; !(await isOver());) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        const children = await storage.reader.sessions({ parent: sessionId, limit: 10 });
+        if (server.requests.length > crash * 4) {
+          crash++;
+          await runtime.close();
+          runtime = open(agent);
+          await runtime.resume(sessionId);
+        }
+        const isStuck = children.every(({ status }) => status === "paused" || status === "completed");
+        if (isStuck && children.some(({ status }) => status === "paused")) {
+          parked++;
+          await runtime.setBudget(sessionId, { maxCostMicroUsd: (limit += 150_000) });
+        }
+      }
+      expect(watch.wrong).toEqual([]);
+      const last = watch.last!;
+      expect(parked, "it was parked for its budget, and went on").toBeGreaterThan(0);
+      expect(last.reserved).toMatchObject({ tokens: 0, costMicroUsd: 0 });
+      // Reported usage is a lower bound: an attempt that was cut off counts as its worst case.
       const children = await storage.reader.sessions({ parent: sessionId, limit: 10 });
-      if (server.requests.length > crash * 4) {
-        crash++;
-        await runtime.close();
-        runtime = open(agent);
-        await runtime.resume(sessionId);
-      }
-      const isStuck = children.every(({ status }) => status === "paused" || status === "completed");
-      if (isStuck && children.some(({ status }) => status === "paused")) {
-        parked++;
-        await runtime.setBudget(sessionId, { maxCostMicroUsd: (limit += 150_000) });
-      }
-    }
-    expect(watch.wrong).toEqual([]);
-    const last = watch.last!;
-    expect(parked, "it was parked for its budget, and went on").toBeGreaterThan(0);
-    expect(last.reserved).toMatchObject({ tokens: 0, costMicroUsd: 0 });
-    // Reported usage is a lower bound: an attempt that was cut off counts as its worst case.
-    const children = await storage.reader.sessions({ parent: sessionId, limit: 10 });
-    const reported = (await Promise.all(children.map((child) => costOf(child.sessionId)))).reduce(
-      (a, b) => a + b,
-      0,
-    );
-    expect(reported).toBeGreaterThan(0);
-    expect(last.spent.costMicroUsd).toBeGreaterThan(reported);
-  });
+      const reported = (await Promise.all(children.map((child) => costOf(child.sessionId)))).reduce(
+        (a, b) => a + b,
+        0,
+      );
+      expect(reported).toBeGreaterThan(0);
+      expect(last.spent.costMicroUsd).toBeGreaterThan(reported);
+    },
+  );
 
   test("the unused reservation of a refused attempt is released", async () => {
     server.setFaults({

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { openWorkspace } from "../workspace/workspace.ts";
 import { runCanaries } from "./sandbox-canaries.ts";
 
 // A canary that cannot escape from where nothing is held in would prove nothing about a sandbox.
-test("each canary escapes from a workspace without isolation", async () => {
+test("each canary escapes from a workspace without isolation", ofCampaign, async () => {
   const canaries = await runCanaries({
     open: (root, home) => openWorkspace({ root, inherit: { ...process.env, HOME: home } }),
   });

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import type { AgentPlaces } from "../agent-files/agent-places.ts";
 import { Sandboxes } from "../sandboxes/sandboxes.ts";
@@ -250,18 +251,20 @@ describe("the wrapper", () => {
     await workspace.dispose();
   });
 
-  test.each<readonly [string, string]>([
-    ["", "--channel is missing"],
-    ["--chanel slack", "there is no parameter --chanel"],
-    ["slack", '"slack" is no parameter'],
-    ["--channel", "--channel has no value"],
-    ["--channel mail", '--channel is "mail", and it is one of slack, it\'s'],
-    ["--channel slack --channel slack", "--channel stands twice"],
-    ["--channel slack --times 1.5", '--times is "1.5", and it is a whole number'],
-    ["--channel slack --ratio x", '--ratio is "x", and it is a number'],
-    ["--channel slack --tags ''", '--tags is "", and it is JSON'],
-    ["--channel slack --loud=maybe", "--loud is a switch and has no value"],
-  ])("answers `notify %s` with code 2 and a right call", (args, says) => {
+  test.each<readonly [string, string]>(
+    sampled([
+      ["", "--channel is missing"],
+      ["--chanel slack", "there is no parameter --chanel"],
+      ["slack", '"slack" is no parameter'],
+      ["--channel", "--channel has no value"],
+      ["--channel mail", '--channel is "mail", and it is one of slack, it\'s'],
+      ["--channel slack --channel slack", "--channel stands twice"],
+      ["--channel slack --times 1.5", '--times is "1.5", and it is a whole number'],
+      ["--channel slack --ratio x", '--ratio is "x", and it is a number'],
+      ["--channel slack --tags ''", '--tags is "", and it is JSON'],
+      ["--channel slack --loud=maybe", "--loud is a switch and has no value"],
+    ]),
+  )("answers `notify %s` with code 2 and a right call", (args, says) => {
     for (const check of ["", "--check"]) {
       const answer = shell(`notify ${check} ${args}`);
       expect(answer).toMatchObject({ code: 2, stdout: "" });
@@ -309,7 +312,7 @@ describe("running", () => {
     });
   });
 
-  test("a script that prints 100 MB is cut with a mark, and its errors stay", async () => {
+  test("a script that prints 100 MB is cut with a mark, and its errors stay", ofCampaign, async () => {
     writeBad({ output_bytes: 2048 }, "flood", "head -c 100000000 /dev/zero | tr '\\0' x; echo the end >&2");
     const { end, stdout, stderr, isCut } = await call("flood");
     expect({ end, isCut }).toEqual({ end: { type: "exit", exitCode: 0 }, isCut: true });

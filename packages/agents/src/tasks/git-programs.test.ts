@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TaskContext } from "@holdfast/runtime";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { hostCommands } from "../workspace/command-runner.ts";
 import { openWorkspace } from "../workspace/workspace.ts";
@@ -64,7 +65,7 @@ const task = {
 } as unknown as TaskContext;
 
 describe("in a sandbox", () => {
-  test.each(["x", "a=b", "a.b c"])(
+  test.each(sampled(["x", "a=b", "a.b c"]))(
     "a filter %j of the repository does not run, and a commit is refused",
     async (name) => {
       plant(root, name);
@@ -79,7 +80,7 @@ describe("in a sandbox", () => {
     },
   );
 
-  test("hooks are refused", async () => {
+  test("hooks are refused", ofCampaign, async () => {
     writeFileSync(join(root, ".git/hooks/pre-commit"), `#!/bin/sh\ntouch ${ran}\n`, { mode: 0o755 });
     change(root);
     const { gitCommit } = await open("workspace");
@@ -90,7 +91,7 @@ describe("in a sandbox", () => {
     expect(await gitCommit.run({ message: "m" }, task)).toMatchObject({ files: ["a.txt"] });
   });
 
-  test("a filter of the user's own configuration runs", async () => {
+  test("a filter of the user's own configuration runs", ofCampaign, async () => {
     git(root, "config", "--global", "filter.up.clean", "tr a-z A-Z");
     writeFileSync(join(root, ".gitattributes"), "*.txt filter=up\n");
     change(root);
@@ -121,7 +122,7 @@ describe("a repository inside of the folder", () => {
     git(inside(), "commit", "--quiet", "-m", "inside");
   };
 
-  test("its programs do not run when the repository outside knows it", async () => {
+  test("its programs do not run when the repository outside knows it", ofCampaign, async () => {
     make();
     git(root, "add", "--all");
     git(root, "commit", "--quiet", "-m", "with a repository inside");
@@ -135,7 +136,7 @@ describe("a repository inside of the folder", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  test("it is left out of a commit and named by the status", async () => {
+  test("it is left out of a commit and named by the status", ofCampaign, async () => {
     make();
     writeFileSync(join(root, "b.txt"), "");
     const { gitStatus, gitCommit } = await open("user");
@@ -144,17 +145,21 @@ describe("a repository inside of the folder", () => {
   });
 });
 
-test("a commit has files that became folders, folders that became files, and those that are gone", async () => {
-  mkdirSync(join(root, "was-folder"));
-  writeFileSync(join(root, "was-folder", "x"), "");
-  writeFileSync(join(root, "was-file"), "");
-  git(root, "add", "--all");
-  git(root, "commit", "--quiet", "-m", "files");
-  for (const name of ["was-folder", "was-file", "a.txt"]) rmSync(join(root, name), { recursive: true });
-  writeFileSync(join(root, "was-folder"), "");
-  mkdirSync(join(root, "was-file"));
-  writeFileSync(join(root, "was-file", "x"), "");
-  await (await open("workspace")).gitCommit.run({ message: "m" }, task);
-  expect(git(root, "ls-files").split("\n")).toEqual(["was-file/x", "was-folder"]);
-  expect(git(root, "status", "--porcelain")).toBe("");
-});
+test(
+  "a commit has files that became folders, folders that became files, and those that are gone",
+  ofCampaign,
+  async () => {
+    mkdirSync(join(root, "was-folder"));
+    writeFileSync(join(root, "was-folder", "x"), "");
+    writeFileSync(join(root, "was-file"), "");
+    git(root, "add", "--all");
+    git(root, "commit", "--quiet", "-m", "files");
+    for (const name of ["was-folder", "was-file", "a.txt"]) rmSync(join(root, name), { recursive: true });
+    writeFileSync(join(root, "was-folder"), "");
+    mkdirSync(join(root, "was-file"));
+    writeFileSync(join(root, "was-file", "x"), "");
+    await (await open("workspace")).gitCommit.run({ message: "m" }, task);
+    expect(git(root, "ls-files").split("\n")).toEqual(["was-file/x", "was-folder"]);
+    expect(git(root, "status", "--porcelain")).toBe("");
+  },
+);

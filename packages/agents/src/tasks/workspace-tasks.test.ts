@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { TaskContext, TaskDefinition } from "@holdfast/runtime";
 import { validate } from "@holdfast/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { openWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { workspacesByRoot } from "./workspace-source.ts";
@@ -254,7 +255,7 @@ describe("git", () => {
     expect(gitIn("rev-list", "--count", "HEAD")).toBe("3");
   });
 
-  test("another task's commit is not taken for this one's", async () => {
+  test("another task's commit is not taken for this one's", ofCampaign, async () => {
     await attempt(tasks.gitCommit, { message: "one\n\nHoldfast-Task: ses_1-2 not a trailer" });
     await writeFile(join(root, "b.txt"), "");
     expect(await attempt(tasks.gitCommit, { message: "two" }, { idempotencyKey: "ses_1-2" })).toMatchObject({
@@ -266,7 +267,7 @@ describe("git", () => {
     });
   });
 
-  test("the configured author is kept, and a given one wins", async () => {
+  test("the configured author is kept, and a given one wins", ofCampaign, async () => {
     gitIn("config", "user.name", "Person");
     gitIn("config", "user.email", "person@example.invalid");
     await attempt(tasks.gitCommit, { message: "one" });
@@ -278,7 +279,7 @@ describe("git", () => {
   });
 
   // Tests leave reports and caches behind, and not every repository ignores them.
-  test("a commit takes only the named new files, and all staged ones", async () => {
+  test("a commit takes only the named new files, and all staged ones", ofCampaign, async () => {
     gitIn("add", "a.txt");
     await writeFile(join(root, "made.txt"), "");
     await writeFile(join(root, "report.xml"), "");
@@ -290,7 +291,7 @@ describe("git", () => {
     ).toEqual(["a.txt"]);
   });
 
-  test("hooks run only when asked for", async () => {
+  test("hooks run only when asked for", ofCampaign, async () => {
     for (const hook of ["pre-commit", "post-commit", "prepare-commit-msg"]) {
       await writeFile(join(root, ".git/hooks", hook), `#!/bin/sh\necho ${hook} >> hooked\n`, { mode: 0o755 });
     }
@@ -301,7 +302,7 @@ describe("git", () => {
     expect(await readFile(join(root, "hooked"), "utf8")).toContain("pre-commit");
   });
 
-  test("in a folder of a larger repository only that folder is committed", async () => {
+  test("in a folder of a larger repository only that folder is committed", ofCampaign, async () => {
     await mkdir(join(root, "part"));
     await writeFile(join(root, "part/x.txt"), "");
     gitIn("add", "a.txt");
@@ -312,20 +313,26 @@ describe("git", () => {
     expect(gitIn("diff", "--cached", "--name-only")).toBe("a.txt");
   });
 
-  test("a lock that a killed git left behind is waited for, and removed when it is old", async () => {
-    const lock = join(root, ".git/index.lock");
-    await writeFile(lock, "");
-    await expect(attempt(tasks.gitCommit, { message: "one" })).rejects.toMatchObject({
-      code: "locked",
-      retryAfterMs: expect.any(Number),
-    });
-    const old = new Date(Date.now() - 60_000);
-    await utimes(lock, old, old);
-    await expect(attempt(tasks.gitCommit, { message: "one" }, { attempt: 2 })).rejects.toMatchObject({
-      code: "locked",
-    });
-    expect(await attempt(tasks.gitCommit, { message: "one" }, { attempt: 3 })).toMatchObject({ isNew: true });
-  });
+  test(
+    "a lock that a killed git left behind is waited for, and removed when it is old",
+    ofCampaign,
+    async () => {
+      const lock = join(root, ".git/index.lock");
+      await writeFile(lock, "");
+      await expect(attempt(tasks.gitCommit, { message: "one" })).rejects.toMatchObject({
+        code: "locked",
+        retryAfterMs: expect.any(Number),
+      });
+      const old = new Date(Date.now() - 60_000);
+      await utimes(lock, old, old);
+      await expect(attempt(tasks.gitCommit, { message: "one" }, { attempt: 2 })).rejects.toMatchObject({
+        code: "locked",
+      });
+      expect(await attempt(tasks.gitCommit, { message: "one" }, { attempt: 3 })).toMatchObject({
+        isNew: true,
+      });
+    },
+  );
 
   // Where git has no German, or the system no such locale, it speaks English anyway.
   test("a lock is known as one whatever language git speaks", async () => {

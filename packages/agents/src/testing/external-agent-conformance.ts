@@ -48,8 +48,8 @@ export interface ExternalAgentSubject {
 }
 
 const SLOW_MS = 60_000;
-/** `npm test` lets a program die after its first message and every third one, the external-agents campaign after each. */
-const DEATHS_EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 3 : 1;
+/** `npm test` lets a program die after its first message and every fifth one, the external-agents campaign after each. */
+const DEATHS_EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 5 : 1;
 
 export function externalAgentConformance({ make, prompts, faults, unfit = {} }: ExternalAgentSubject): void {
   const fits = (clause: number): boolean => unfit[clause] === undefined;

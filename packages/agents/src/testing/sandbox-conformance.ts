@@ -14,6 +14,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { SandboxBackend, SandboxPlace } from "../sandboxes/sandbox-backend.ts";
 import type { Execution } from "../workspace/execute.ts";
@@ -127,33 +128,41 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
         expect((await run("no-such-program-of-ours")).end).toEqual({ type: "exit", exitCode: 127 });
       });
 
-      test("sandbox-backend-5: a time-out and an abort end a command with everything that it started", async () => {
-        const endless = "(while true; do date > alive.txt; done) & while true; do sleep 0.01; done";
-        const timedOut = await run(endless, 3_000);
-        expect(timedOut).toMatchObject({ end: { type: "timeout", timeoutMs: 3_000 }, isTreeGone: true });
-        const aborting = new AbortController();
-        const running = workspace.execute(endless, { signal: aborting.signal });
-        rmSync(join(place.root, "alive.txt"), { force: true });
-        await expect.poll(() => sees(join(place.root, "alive.txt")), { timeout: SLOW_MS }).toBe(true);
-        aborting.abort();
-        expect(await running).toMatchObject({ end: { type: "aborted" }, isTreeGone: true });
-        rmSync(join(place.root, "alive.txt"), { force: true });
-        await run("true");
-        expect(existsSync(join(place.root, "alive.txt")), "a process of the command still writes").toBe(
-          false,
-        );
-      });
+      test(
+        "sandbox-backend-5: a time-out and an abort end a command with everything that it started",
+        ofCampaign,
+        async () => {
+          const endless = "(while true; do date > alive.txt; done) & while true; do sleep 0.01; done";
+          const timedOut = await run(endless, 3_000);
+          expect(timedOut).toMatchObject({ end: { type: "timeout", timeoutMs: 3_000 }, isTreeGone: true });
+          const aborting = new AbortController();
+          const running = workspace.execute(endless, { signal: aborting.signal });
+          rmSync(join(place.root, "alive.txt"), { force: true });
+          await expect.poll(() => sees(join(place.root, "alive.txt")), { timeout: SLOW_MS }).toBe(true);
+          aborting.abort();
+          expect(await running).toMatchObject({ end: { type: "aborted" }, isTreeGone: true });
+          rmSync(join(place.root, "alive.txt"), { force: true });
+          await run("true");
+          expect(existsSync(join(place.root, "alive.txt")), "a process of the command still writes").toBe(
+            false,
+          );
+        },
+      );
 
       // A sandbox without this capability does not promise it.
       if (isHeld)
-        test("sandbox-backend-5: a process that left its session and ignores signals does not outlive its command", async () => {
-          await run(
-            "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM HUP; while true; do date > left.txt; sleep 0.05; done') & done; sleep 0.3",
-          );
-          rmSync(join(place.root, "left.txt"), { force: true });
-          await run("sleep 0.3");
-          expect(existsSync(join(place.root, "left.txt"))).toBe(false);
-        });
+        test(
+          "sandbox-backend-5: a process that left its session and ignores signals does not outlive its command",
+          ofCampaign,
+          async () => {
+            await run(
+              "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM HUP; while true; do date > left.txt; sleep 0.05; done') & done; sleep 0.3",
+            );
+            rmSync(join(place.root, "left.txt"), { force: true });
+            await run("sleep 0.3");
+            expect(existsSync(join(place.root, "left.txt"))).toBe(false);
+          },
+        );
 
       test("sandbox-backend-6: a command has the variables that it was given and no other of this process", async () => {
         const { stdout } = await workspace.execute("env", { env: { OWN: "one" } });
@@ -165,7 +174,7 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
         expect(others.stdout).not.toContain("VITEST");
       });
 
-      test("sandbox-backend-7: output over the limit is cut with a mark", async () => {
+      test("sandbox-backend-7: output over the limit is cut with a mark", ofCampaign, async () => {
         workspace = await open({ outputBytes: 2_000 });
         const cut = await run("i=0; while [ $i -lt 2000 ]; do echo line-$i; i=$((i+1)); done");
         expect(cut.end).toEqual({ type: "exit", exitCode: 0 });
@@ -274,7 +283,7 @@ export function sandboxConformance({ backend, unavailable, sees = existsSync }: 
 
       // A sandbox without this capability does not promise it.
       if (capabilities.limits.includes("file_size"))
-        test("sandbox-backend-12: a file of 10 GB is not written", async () => {
+        test("sandbox-backend-12: a file of 10 GB is not written", ofCampaign, async () => {
           workspace = await open({ fileBytes: 1024 * 1024 });
           await run(
             "dd if=/dev/zero of=large bs=1M count=10240; " +

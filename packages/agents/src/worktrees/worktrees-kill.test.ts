@@ -16,12 +16,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 
 import { Worktrees } from "./worktrees.ts";
 
 /** The kills of the campaign (`HOLDFAST_CAMPAIGN`), and those of `npm test`. */
-const KILLS =
-  process.env["HOLDFAST_CAMPAIGN"] === undefined ? 2 : Number(process.env["HOLDFAST_KILLS"] ?? 1_000);
+const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 1_000) : 2;
 const LIVES_MAX = 4;
 const LIFE = fileURLToPath(new URL("../testing/worktree-life.ts", import.meta.url));
 
@@ -104,38 +104,42 @@ function randomOf(seed: number): () => number {
 }
 
 // In a kill the lock of a git may stay, and then the test waits until it is old.
-test("a kill at any moment of the creation, the work or the removal loses no byte of a worktree", async () => {
-  const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now() % 1_000_000);
-  const random = randomOf(seed);
-  const moments = ["start", "open", "committed", "wrote work/open"];
-  for (let kills = 0, number = 0; kills < KILLS; number++) {
-    const session = `s${number}`;
-    const wrote = new Map<string, string>();
-    for (let life = 0; ; life++) {
-      const isLast = life >= LIVES_MAX || kills >= KILLS;
-      const moment = isLast ? undefined : moments[Math.floor(random() * moments.length)];
-      const lived = await live(session, life, moment, random).catch((error: unknown) => error as Error);
-      if (lived instanceof Error && lived.message.includes("another git is working")) {
-        await delay(10_000); // The lock of a git that was killed is taken away when it is old.
-        continue;
+test(
+  "a kill at any moment of the creation, the work or the removal loses no byte of a worktree",
+  { ...ofCampaign, timeout: 36_000_000 },
+  async () => {
+    const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now() % 1_000_000);
+    const random = randomOf(seed);
+    const moments = ["start", "open", "committed", "wrote work/open"];
+    for (let kills = 0, number = 0; kills < KILLS; number++) {
+      const session = `s${number}`;
+      const wrote = new Map<string, string>();
+      for (let life = 0; ; life++) {
+        const isLast = life >= LIVES_MAX || kills >= KILLS;
+        const moment = isLast ? undefined : moments[Math.floor(random() * moments.length)];
+        const lived = await live(session, life, moment, random).catch((error: unknown) => error as Error);
+        if (lived instanceof Error && lived.message.includes("another git is working")) {
+          await delay(10_000); // The lock of a git that was killed is taken away when it is old.
+          continue;
+        }
+        if (lived instanceof Error) {
+          // A removal that had begun is finished by the next one, and the session does not get the worktree again.
+          expect(lived.message, `seed ${seed}`).toContain("was removed");
+          await new Worktrees({ folder: data }).remove(project, session, { rescues: true });
+          break;
+        }
+        for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
+        if (!isLast) kills++;
+        if (lived.said.includes("removed")) break;
       }
-      if (lived instanceof Error) {
-        // A removal that had begun is finished by the next one, and the session does not get the worktree again.
-        expect(lived.message, `seed ${seed}`).toContain("was removed");
-        await new Worktrees({ folder: data }).remove(project, session, { rescues: true });
-        break;
-      }
-      for (const name of lived.wrote) wrote.set(name, `${session} ${life} ${name}\n`);
-      if (!isLast) kills++;
-      if (lived.said.includes("removed")) break;
+      expect(existsSync(join(data, session)), `seed ${seed}`).toBe(false);
+      const branch = `holdfast/${session}`;
+      const kept = git("rev-parse", `refs/holdfast/rescue/${session}`).trim();
+      for (const [name, text] of wrote) expect(git("show", `${kept}:${name}`), `seed ${seed}`).toBe(text);
+      expect(git("rev-list", kept)).toContain(git("rev-parse", branch).trim());
+      expect(git("status", "--porcelain")).toBe("");
+      expect(readFileSync(join(project, "known.txt"), "utf8")).toBe("base\n");
     }
-    expect(existsSync(join(data, session)), `seed ${seed}`).toBe(false);
-    const branch = `holdfast/${session}`;
-    const kept = git("rev-parse", `refs/holdfast/rescue/${session}`).trim();
-    for (const [name, text] of wrote) expect(git("show", `${kept}:${name}`), `seed ${seed}`).toBe(text);
-    expect(git("rev-list", kept)).toContain(git("rev-parse", branch).trim());
-    expect(git("status", "--porcelain")).toBe("");
-    expect(readFileSync(join(project, "known.txt"), "utf8")).toBe("base\n");
-  }
-  expect(git("worktree", "list").trim().split("\n")).toHaveLength(1);
-}, 36_000_000);
+    expect(git("worktree", "list").trim().split("\n")).toHaveLength(1);
+  },
+);

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { Worktrees } from "./worktrees.ts";
 
@@ -58,33 +59,41 @@ const open = (
   more: { readonly owner?: string; readonly base?: string; readonly parent?: string } = {},
 ) => worktrees.open({ project, session, ...more });
 
-test("a session gets a locked worktree of the project's HEAD on its own branch, and finds it again", async () => {
-  commit(project, "a.txt", "one\n");
-  const made = await open();
-  expect(made.branch).toBe("holdfast/s");
-  expect(readFileSync(join(made.path, "a.txt"), "utf8")).toBe("one\n");
-  expect(git(project, "worktree", "list", "--porcelain")).toContain("locked Holdfast session s");
-  expect(git(project, "status", "--porcelain")).toBe("");
-  writeFileSync(join(made.path, "new.txt"), "new");
-  expect(await open()).toEqual(made);
-  expect(await worktrees.list(project)).toMatchObject([
-    { session: "s", state: "ready", changed: [], untracked: ["new.txt"], unpushed: 0, rescue: null },
-  ]);
-});
+test(
+  "a session gets a locked worktree of the project's HEAD on its own branch, and finds it again",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    const made = await open();
+    expect(made.branch).toBe("holdfast/s");
+    expect(readFileSync(join(made.path, "a.txt"), "utf8")).toBe("one\n");
+    expect(git(project, "worktree", "list", "--porcelain")).toContain("locked Holdfast session s");
+    expect(git(project, "status", "--porcelain")).toBe("");
+    writeFileSync(join(made.path, "new.txt"), "new");
+    expect(await open()).toEqual(made);
+    expect(await worktrees.list(project)).toMatchObject([
+      { session: "s", state: "ready", changed: [], untracked: ["new.txt"], unpushed: 0, rescue: null },
+    ]);
+  },
+);
 
-test("a base can be named, a detached HEAD works, and a child begins with the branch of its parent", async () => {
-  commit(project, "a.txt", "one\n");
-  commit(project, "b.txt", "two\n");
-  expect(existsSync(join((await open("old", { base: "HEAD~1" })).path, "b.txt"))).toBe(false);
-  git(project, "checkout", "--quiet", "--detach");
-  const lead = await open("lead");
-  commit(lead.path, "c.txt", "three\n");
-  expect(existsSync(join((await open("lead-3", { parent: "lead" })).path, "c.txt"))).toBe(true);
-  await expect(open("none", { base: "nowhere" })).rejects.toMatchObject({
-    code: "invalid_input",
-    message: expect.stringContaining('there is no commit "nowhere"'),
-  });
-});
+test(
+  "a base can be named, a detached HEAD works, and a child begins with the branch of its parent",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    commit(project, "b.txt", "two\n");
+    expect(existsSync(join((await open("old", { base: "HEAD~1" })).path, "b.txt"))).toBe(false);
+    git(project, "checkout", "--quiet", "--detach");
+    const lead = await open("lead");
+    commit(lead.path, "c.txt", "three\n");
+    expect(existsSync(join((await open("lead-3", { parent: "lead" })).path, "c.txt"))).toBe(true);
+    await expect(open("none", { base: "nowhere" })).rejects.toMatchObject({
+      code: "invalid_input",
+      message: expect.stringContaining('there is no commit "nowhere"'),
+    });
+  },
+);
 
 test("a session in a folder of a larger repository works in the same folder of its worktree", async () => {
   mkdirSync(join(project, "app"));
@@ -111,7 +120,7 @@ test("a project that can have no worktree is refused with the reason, and nothin
   await expect(withoutGit.open({ project, session: "s" })).rejects.toThrow("git is not installed");
 });
 
-test("a name is never used for a second worktree", async () => {
+test("a name is never used for a second worktree", ofCampaign, async () => {
   commit(project, "a.txt", "one\n");
   git(project, "branch", "holdfast/taken");
   await expect(open("taken")).rejects.toMatchObject({ code: "conflict" });
@@ -121,17 +130,21 @@ test("a name is never used for a second worktree", async () => {
   for (const id of ["a..lock", `s${"-1".repeat(90)}`]) expect((await open(id)).path).not.toContain("..");
 });
 
-test("a worktree that is gone, or whose repository is gone, is an error and is not made again", async () => {
-  commit(project, "a.txt", "one\n");
-  const { path } = await open();
-  rmSync(path, { recursive: true });
-  await expect(open()).rejects.toThrow("the folder is gone");
-  const other = await open("other");
-  writeFileSync(join(other.path, "work.txt"), "work");
-  rmSync(join(project, ".git"), { recursive: true });
-  await expect(open("other")).rejects.toMatchObject({ code: "invalid_input" });
-  expect(readFileSync(join(other.path, "work.txt"), "utf8")).toBe("work");
-});
+test(
+  "a worktree that is gone, or whose repository is gone, is an error and is not made again",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    const { path } = await open();
+    rmSync(path, { recursive: true });
+    await expect(open()).rejects.toThrow("the folder is gone");
+    const other = await open("other");
+    writeFileSync(join(other.path, "work.txt"), "work");
+    rmSync(join(project, ".git"), { recursive: true });
+    await expect(open("other")).rejects.toMatchObject({ code: "invalid_input" });
+    expect(readFileSync(join(other.path, "work.txt"), "utf8")).toBe("work");
+  },
+);
 
 test("work that is nowhere else is not removed, and with a rescue every byte of it is in a commit", async () => {
   commit(project, ".gitignore", "*.log\n");
@@ -175,7 +188,7 @@ test("work that is nowhere else is not removed, and with a rescue every byte of 
   expect(await worktrees.diff(project, "s")).toContain("build.log");
 });
 
-test("commits that only the reflog has are parents of the rescue", async () => {
+test("commits that only the reflog has are parents of the rescue", ofCampaign, async () => {
   commit(project, "a.txt", "one\n");
   const { path } = await open();
   commit(path, "lost.txt", "lost\n");
@@ -185,68 +198,80 @@ test("commits that only the reflog has are parents of the rescue", async () => {
   expect(git(project, "rev-list", rescue).split("\n")).toContain(lost);
 });
 
-test("a worktree is not removed while a process works in it, or when git cannot hold what is in it", async () => {
-  commit(project, "a.txt", "one\n");
-  const { path } = await open();
-  child = spawn("sleep", ["60"], { cwd: path, stdio: "ignore" });
-  await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toMatchObject({ code: "in_use" });
-  child.kill("SIGKILL");
-  await new Promise((resolve) => child?.on("close", resolve));
-  git(path, "init", "--quiet", "inside");
-  await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toThrow(
-    "a git repository inside, inside",
-  );
-  expect(existsSync(join(path, "a.txt"))).toBe(true);
-});
+test(
+  "a worktree is not removed while a process works in it, or when git cannot hold what is in it",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    const { path } = await open();
+    child = spawn("sleep", ["60"], { cwd: path, stdio: "ignore" });
+    await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toMatchObject({ code: "in_use" });
+    child.kill("SIGKILL");
+    await new Promise((resolve) => child?.on("close", resolve));
+    git(path, "init", "--quiet", "inside");
+    await expect(worktrees.remove(project, "s", { rescues: true })).rejects.toThrow(
+      "a git repository inside, inside",
+    );
+    expect(existsSync(join(path, "a.txt"))).toBe(true);
+  },
+);
 
-test("a branch is merged into a clean project alone, and a conflict leaves the project as it was", async () => {
-  commit(project, "a.txt", "one\n");
-  const { path } = await open();
-  commit(path, "a.txt", "by the agent\n");
-  writeFileSync(join(path, "open.txt"), "open\n");
-  await expect(worktrees.merge(project, "s")).rejects.toThrow("not committed");
-  expect(await worktrees.commit(project, "s", "the rest")).toMatch(/^[0-9a-f]{40}$/);
-  expect(await worktrees.commit(project, "s", "the rest")).toBeUndefined();
-  writeFileSync(join(project, "a.txt"), "by the user\n");
-  await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
-    code: "conflict",
-    got: "1 files, such as a.txt",
-  });
-  git(project, "commit", "--quiet", "-am", "user");
-  const head = git(project, "rev-parse", "HEAD");
-  await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
-    got: "a.txt",
-    message: expect.stringContaining("nothing was merged"),
-  });
-  expect([git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")]).toEqual([head, ""]);
-  git(path, "checkout", "--quiet", "main", "--detach");
-  git(path, "checkout", "--quiet", "-B", "holdfast/s");
-  commit(path, "b.txt", "two\n");
-  expect(await worktrees.merge(project, "s")).toMatchObject({ into: "main", isNew: true });
-  expect(existsSync(join(project, "b.txt"))).toBe(true);
-  expect(await worktrees.merge(project, "s")).toMatchObject({ isNew: false });
-  await worktrees.remove(project, "s"); // Everything is merged, so nothing holds it.
-});
+test(
+  "a branch is merged into a clean project alone, and a conflict leaves the project as it was",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    const { path } = await open();
+    commit(path, "a.txt", "by the agent\n");
+    writeFileSync(join(path, "open.txt"), "open\n");
+    await expect(worktrees.merge(project, "s")).rejects.toThrow("not committed");
+    expect(await worktrees.commit(project, "s", "the rest")).toMatch(/^[0-9a-f]{40}$/);
+    expect(await worktrees.commit(project, "s", "the rest")).toBeUndefined();
+    writeFileSync(join(project, "a.txt"), "by the user\n");
+    await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
+      code: "conflict",
+      got: "1 files, such as a.txt",
+    });
+    git(project, "commit", "--quiet", "-am", "user");
+    const head = git(project, "rev-parse", "HEAD");
+    await expect(worktrees.merge(project, "s")).rejects.toMatchObject({
+      got: "a.txt",
+      message: expect.stringContaining("nothing was merged"),
+    });
+    expect([git(project, "rev-parse", "HEAD"), git(project, "status", "--porcelain")]).toEqual([head, ""]);
+    git(path, "checkout", "--quiet", "main", "--detach");
+    git(path, "checkout", "--quiet", "-B", "holdfast/s");
+    commit(path, "b.txt", "two\n");
+    expect(await worktrees.merge(project, "s")).toMatchObject({ into: "main", isNew: true });
+    expect(existsSync(join(project, "b.txt"))).toBe(true);
+    expect(await worktrees.merge(project, "s")).toMatchObject({ isNew: false });
+    await worktrees.remove(project, "s"); // Everything is merged, so nothing holds it.
+  },
+);
 
-test("the diff and the summary show what is committed, changed and new, and leave the index alone", async () => {
-  commit(project, "a.txt", "one\n");
-  const { path } = await open();
-  commit(path, "b.txt", "two\n");
-  writeFileSync(join(path, "a.txt"), "changed\n");
-  writeFileSync(join(path, "new.txt"), "new\n");
-  const status = git(path, "status", "--porcelain");
-  const diff = await worktrees.diff(project, "s");
-  for (const line of ["+changed", "+two", "+new"]) expect(diff).toContain(line);
-  expect(git(path, "status", "--porcelain")).toBe(status);
-  expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({
-    branch: "holdfast/s",
-    commits: 2,
-    stat: expect.stringContaining("3 files changed"),
-  });
-});
+test(
+  "the diff and the summary show what is committed, changed and new, and leave the index alone",
+  ofCampaign,
+  async () => {
+    commit(project, "a.txt", "one\n");
+    const { path } = await open();
+    commit(path, "b.txt", "two\n");
+    writeFileSync(join(path, "a.txt"), "changed\n");
+    writeFileSync(join(path, "new.txt"), "new\n");
+    const status = git(path, "status", "--porcelain");
+    const diff = await worktrees.diff(project, "s");
+    for (const line of ["+changed", "+two", "+new"]) expect(diff).toContain(line);
+    expect(git(path, "status", "--porcelain")).toBe(status);
+    expect(await worktrees.finish(project, "s", "the rest")).toMatchObject({
+      branch: "holdfast/s",
+      commits: 2,
+      stat: expect.stringContaining("3 files changed"),
+    });
+  },
+);
 
 // An agent can make a repository in its worktree and name programs there. The user's own calls must not run them.
-test("a repository inside of a worktree is left out, and no program of it runs", async () => {
+test("a repository inside of a worktree is left out, and no program of it runs", ofCampaign, async () => {
   commit(project, "a.txt", "one\n");
   const made = await open();
   const inside = join(made.path, "inside");
@@ -281,12 +306,16 @@ test("a repository inside of a worktree is left out, and no program of it runs",
   expect(existsSync(ran)).toBe(false);
 });
 
-test("the empty .git that a sandbox leaves in the folder of a session does not stop a removal", async () => {
-  mkdirSync(join(project, "part"));
-  commit(project, "part/a.txt", "one\n");
-  const made = await worktrees.open({ project: join(project, "part"), session: "s" });
-  mkdirSync(join(made.path, ".git"));
-  expect((await worktrees.list(project))[0]).toMatchObject({ changed: [], untracked: [] });
-  await worktrees.remove(project, "s");
-  expect(existsSync(made.root)).toBe(false);
-});
+test(
+  "the empty .git that a sandbox leaves in the folder of a session does not stop a removal",
+  ofCampaign,
+  async () => {
+    mkdirSync(join(project, "part"));
+    commit(project, "part/a.txt", "one\n");
+    const made = await worktrees.open({ project: join(project, "part"), session: "s" });
+    mkdirSync(join(made.path, ".git"));
+    expect((await worktrees.list(project))[0]).toMatchObject({ changed: [], untracked: [] });
+    await worktrees.remove(project, "s");
+    expect(existsSync(made.root)).toBe(false);
+  },
+);

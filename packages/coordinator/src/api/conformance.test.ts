@@ -5,6 +5,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { ERROR_TABLE, HoldfastError, type ErrorCode } from "@holdfast/core";
 import { SessionSchema, SessionService, type Session } from "@holdfast/proto";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { METHODS } from "./contract.ts";
 import { factsOf } from "./fields.ts";
@@ -66,7 +67,8 @@ describe.each(METHODS.map((method) => [method.name, method] as const))("%s", (_n
   });
 
   it("each way to call a method receives the same code for an error of the service", async () => {
-    for (const code of method.name === "SessionService.Start" || method.isStream ? CODES : SOME_CODES) {
+    const isWhole = isCampaign || method.name === "SessionService.Start" || method.isStream;
+    for (const code of isWhole ? CODES : SOME_CODES.slice(0, 1)) {
       behaviour = () => {
         throw new HoldfastError(code, "because");
       };

@@ -5,6 +5,7 @@ import { SessionSchema, WatchResponseSchema, type StartRequest, type WatchReques
 import type { HoldfastError } from "@holdfast/core";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { setRestStatus } from "../call/caller.ts";
 import { METHODS } from "./contract.ts";
 import { SAMPLE_JSON } from "./testing/sample.ts";
@@ -142,13 +143,17 @@ describe("a body", () => {
     expect(answer).toContain('"expected":"at most 1048576"');
   });
 
-  it("a body above its limit is refused with an answer even if the caller keeps sending", async () => {
-    api = await startStubApi();
-    const body = JSON.stringify("x".repeat(6_000_000));
-    for (let at = 0; at < 20; at++) {
-      expect(await send("/v1/sessions", { body })).toMatchObject({ status: 413, code: "too_large" });
-    }
-  });
+  it(
+    "a body above its limit is refused with an answer even if the caller keeps sending",
+    ofCampaign,
+    async () => {
+      api = await startStubApi();
+      const body = JSON.stringify("x".repeat(6_000_000));
+      for (let at = 0; at < 20; at++) {
+        expect(await send("/v1/sessions", { body })).toMatchObject({ status: 413, code: "too_large" });
+      }
+    },
+  );
 
   it("a body above its limit is refused also without a declared length", async () => {
     api = await startStubApi(undefined, { limits: { bodyBytes: 1000 } });
@@ -206,7 +211,7 @@ describe("arbitrary input", () => {
         const { status } = await send(target, { method, ...(method === "GET" ? {} : { body: sent }) });
         expect(status).toBeLessThan(500);
       }),
-      { numRuns: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 100 : 300 },
+      { numRuns: isCampaign ? 300 : 100 },
     );
   });
 
@@ -221,7 +226,7 @@ describe("arbitrary input", () => {
         );
         expect(statusOf(answer)).toBeLessThan(500);
       }),
-      { numRuns: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 100 : 300 },
+      { numRuns: isCampaign ? 300 : 100 },
     );
   });
 });
@@ -441,7 +446,7 @@ describe("a stream", () => {
     expect(await watching.text()).toContain('"code":"token_revoked"');
   });
 
-  it("a stream counts against its token until it ends", async () => {
+  it("a stream counts against its token until it ends", ofCampaign, async () => {
     api = await startStubApi(quiet, { limits: { silentMs: 1, streamsPerToken: 2 } });
     const headers = { authorization: "Bearer user-1" };
     const over = new AbortController();

@@ -3,6 +3,7 @@
 import type { JournalRecord } from "@holdfast/core";
 import { MemoryStorage, TestClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ALONE_LOSSES_MAX, NO_MATCH_MS, SUSPECT_LOSSES } from "../dispatch/rules.ts";
 import {
   openFleet,
@@ -114,49 +115,57 @@ describe("callbacks", () => {
     expect(answer.arrivals.map(({ sessionId }) => sessionId)).toEqual([parentId]);
   });
 
-  test("defect 5.2 c: a session that no runner fits fails after five minutes, by name, and tells its parent, once", async () => {
-    const fleet = await open();
-    const ada = await fleet.user("ada");
-    const runner = await fleet.runner();
-    const parentId = await ada.start();
-    const parent = await next(runner);
-    const demands = { gpu: "a100" };
-    const childId = await ada.start({ invocation: "async_callback", parentSessionId: parentId, demands });
-    await fleet.clock.advance(10_000);
-    const waiting = (await ada.get(`/v1/sessions/${childId}`)).body;
-    expect(waiting).toMatchObject({ status: "submitted", blocked: "no registered runner has gpu=a100" });
-    await keepAlive(fleet.clock, runner, NO_MATCH_MS + 10_000);
-    const failed = (await ada.get(`/v1/sessions/${childId}/result`)).body;
-    expect(failed).toMatchObject({ status: "failed", ended: true, error: { code: "no_matching_runner" } });
-    expect(failed.error.message).toContain("gpu=a100");
-    // Its end, for a parent that waits for this child, and the callback, for one that waits for any.
-    const ends = await fleet.storage.reader.pendingSignals(parentId);
-    expect(ends.map(({ name }) => name.replace(/\d+/, "n"))).toEqual(["child-end:n", "child:ended"]);
-    for (const { payload } of ends) expect(payload).toContain("no_matching_runner");
-    expect((await fleet.storage.reader.session(parent.sessionId))?.status).not.toBe("failed");
-  });
+  test(
+    "defect 5.2 c: a session that no runner fits fails after five minutes, by name, and tells its parent, once",
+    ofCampaign,
+    async () => {
+      const fleet = await open();
+      const ada = await fleet.user("ada");
+      const runner = await fleet.runner();
+      const parentId = await ada.start();
+      const parent = await next(runner);
+      const demands = { gpu: "a100" };
+      const childId = await ada.start({ invocation: "async_callback", parentSessionId: parentId, demands });
+      await fleet.clock.advance(10_000);
+      const waiting = (await ada.get(`/v1/sessions/${childId}`)).body;
+      expect(waiting).toMatchObject({ status: "submitted", blocked: "no registered runner has gpu=a100" });
+      await keepAlive(fleet.clock, runner, NO_MATCH_MS + 10_000);
+      const failed = (await ada.get(`/v1/sessions/${childId}/result`)).body;
+      expect(failed).toMatchObject({ status: "failed", ended: true, error: { code: "no_matching_runner" } });
+      expect(failed.error.message).toContain("gpu=a100");
+      // Its end, for a parent that waits for this child, and the callback, for one that waits for any.
+      const ends = await fleet.storage.reader.pendingSignals(parentId);
+      expect(ends.map(({ name }) => name.replace(/\d+/, "n"))).toEqual(["child-end:n", "child:ended"]);
+      for (const { payload } of ends) expect(payload).toContain("no_matching_runner");
+      expect((await fleet.storage.reader.session(parent.sessionId))?.status).not.toBe("failed");
+    },
+  );
 
-  test("defect 5.2 c: an old session without a runner continues if it never began, and is paused if it had", async () => {
-    const fleet = await open();
-    const ada = await fleet.user("ada");
-    const first = await fleet.runner();
-    const sessionId = await ada.start();
-    await first.say(await next(first), { status: "working", waits: [] });
-    await keepAlive(fleet.clock, first, 3 * NO_MATCH_MS);
-    expect((await ada.get(`/v1/sessions/${sessionId}`)).body.status).toBe("working");
-    await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
-    await fleet.clock.advance(LEASE_MS + 10_000);
-    const second = await fleet.runner();
-    const again = await next(second);
-    expect(again.sessionId).toBe(sessionId);
-    await second.release(again);
-    await second.person.post(`/v1/runners/${second.runnerId}/deregister`);
-    await fleet.clock.advance(NO_MATCH_MS + 20_000);
-    expect((await ada.get(`/v1/sessions/${sessionId}`)).body).toMatchObject({
-      status: "paused",
-      pauseReason: "no_matching_runner",
-    });
-  });
+  test(
+    "defect 5.2 c: an old session without a runner continues if it never began, and is paused if it had",
+    ofCampaign,
+    async () => {
+      const fleet = await open();
+      const ada = await fleet.user("ada");
+      const first = await fleet.runner();
+      const sessionId = await ada.start();
+      await first.say(await next(first), { status: "working", waits: [] });
+      await keepAlive(fleet.clock, first, 3 * NO_MATCH_MS);
+      expect((await ada.get(`/v1/sessions/${sessionId}`)).body.status).toBe("working");
+      await first.person.post(`/v1/runners/${first.runnerId}/deregister`);
+      await fleet.clock.advance(LEASE_MS + 10_000);
+      const second = await fleet.runner();
+      const again = await next(second);
+      expect(again.sessionId).toBe(sessionId);
+      await second.release(again);
+      await second.person.post(`/v1/runners/${second.runnerId}/deregister`);
+      await fleet.clock.advance(NO_MATCH_MS + 20_000);
+      expect((await ada.get(`/v1/sessions/${sessionId}`)).body).toMatchObject({
+        status: "paused",
+        pauseReason: "no_matching_runner",
+      });
+    },
+  );
 
   test("defect 5.2 c: one that is being cancelled when its runner is lost ends at its deadline and tells its parent", async () => {
     const fleet = await open();

@@ -2,6 +2,7 @@
 
 import { MemoryStorage, TestClock, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ACK_MS } from "../dispatch/claiming.ts";
 import {
   openFleet,
@@ -292,7 +293,7 @@ describe("arrivals", () => {
 
 describe("L10: poison", () => {
   // Each runner of the session takes its other sessions with it.
-  test("only the session that ends a full runner repeatedly becomes poison", async () => {
+  test("only the session that ends a full runner repeatedly becomes poison", ofCampaign, async () => {
     const fleet = await open();
     const ada = await fleet.user("ada");
     const started = await Promise.all(Array.from({ length: 8 }, () => ada.start()));

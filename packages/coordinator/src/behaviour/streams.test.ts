@@ -8,6 +8,7 @@ import { JOURNAL_FORMAT, type Arrival, type Change, type Clock, type JournalReco
 import { EventReader } from "@holdfast/testkit/event-reader";
 import { gate, MemoryStorage, readerWith, storageWith, systemClock } from "@holdfast/testkit/test-runtime";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 
 const HEALTHY = 5;
@@ -97,6 +98,7 @@ describe("V2: a reader that stops reading costs the memory of one event, or 1 Mi
     { char: "中", chars: 40_000, records: 140 },
   ])(
     "the memory stays within its limit for $records records of $chars $char",
+    ofCampaign,
     async ({ char, chars, records }) => {
       const fleet = await openFleet({ config: { limits: { stalledMs: 300 } } });
       await create(fleet, "ses_long");

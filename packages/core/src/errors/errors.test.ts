@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import {
   CancelledError,
   errorFrom,
@@ -43,7 +44,7 @@ describe("X.is asks for errors of X, and not for any of ours", () => {
 });
 
 describe("recordError accepts any thrown value, and never throws", () => {
-  test("a message of 50 MB is cut, with a mark that says how long it was", () => {
+  test("a message of 50 MB is cut, with a mark that says how long it was", ofCampaign, () => {
     const recorded = recordError(new Error("x".repeat(50_000_000)));
     expect(recorded.message.length).toBeLessThan(10_000);
     expect(recorded.message).toContain("50000000 characters");

@@ -2,6 +2,7 @@
 
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { calledAs } from "../frame/terminal.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -75,7 +76,7 @@ describe("telling", () => {
 
   test(
     "L4: an agent that loops twice is parked, also in its first slice; a later resume tries again",
-    { timeout: 60_000 },
+    { ...ofCampaign, timeout: 60_000 },
     async () => {
       for (const args of [
         ["run", "busy.ts", "--session", "b"],
@@ -129,48 +130,56 @@ describe("telling", () => {
     );
   });
 
-  test("a divergence shows both inputs, and --accept-drift works where it is advised", async () => {
-    const running = project.start(["run", "mend.ts", "--session", "m"]);
-    await running.says("▸ ship");
-    running.kill("SIGKILL");
-    await running.finished;
-    const changed = AGENTS["mend.ts"]!.replace("{ order }", "{ order, fast: true }").replace(
-      "new Promise(() => {})",
-      '"shipped"',
-    );
-    writeFileSync(project.path("mend.ts"), changed);
-    const { stderr } = await project.run("resume", "m");
-    expect(stderr).toContain('got: task "ship" with input {"order":{"id":7},"fast":true}');
-    expect(stderr).toContain('expected: task "ship" with input {"order":{"id":7}}');
-    expect(stderr).toContain("resume m --accept-drift");
-    writeFileSync(project.path("mend.ts"), changed.replaceAll('"ship"', '"send"'));
-    const another = await project.run("resume", "m", "--accept-drift");
-    expect(another.stderr).toMatch(/got: task "send"/);
-    expect(another.stderr, "another task is no drift").not.toContain("--accept-drift");
-    writeFileSync(project.path("mend.ts"), changed);
-    expect(await project.run("resume", "m", "--accept-drift")).toMatchObject({
-      code: 0,
-      stdout: "shipped\n",
-    });
-  });
+  test(
+    "a divergence shows both inputs, and --accept-drift works where it is advised",
+    ofCampaign,
+    async () => {
+      const running = project.start(["run", "mend.ts", "--session", "m"]);
+      await running.says("▸ ship");
+      running.kill("SIGKILL");
+      await running.finished;
+      const changed = AGENTS["mend.ts"]!.replace("{ order }", "{ order, fast: true }").replace(
+        "new Promise(() => {})",
+        '"shipped"',
+      );
+      writeFileSync(project.path("mend.ts"), changed);
+      const { stderr } = await project.run("resume", "m");
+      expect(stderr).toContain('got: task "ship" with input {"order":{"id":7},"fast":true}');
+      expect(stderr).toContain('expected: task "ship" with input {"order":{"id":7}}');
+      expect(stderr).toContain("resume m --accept-drift");
+      writeFileSync(project.path("mend.ts"), changed.replaceAll('"ship"', '"send"'));
+      const another = await project.run("resume", "m", "--accept-drift");
+      expect(another.stderr).toMatch(/got: task "send"/);
+      expect(another.stderr, "another task is no drift").not.toContain("--accept-drift");
+      writeFileSync(project.path("mend.ts"), changed);
+      expect(await project.run("resume", "m", "--accept-drift")).toMatchObject({
+        code: 0,
+        stdout: "shipped\n",
+      });
+    },
+  );
 
-  test("tasks of one kind are told apart, withdrawn ones and the end of patience are shown, one task in full", async () => {
-    const { stderr } = await project.run("run", "parallel.ts", "--session", "p", "--park");
-    expect(stderr).toMatch(/▸ fetch #0\n▸ fetch #1\n/);
-    expect(stderr).toMatch(/slow #2 +withdrawn\n/);
-    expect(stderr).toMatch(/\? Sure\? +\(until .* \(in (?:24 h|23 h 59 min|1440 min)[^)]*\)\)/);
-    expect((await project.run("show", "p", "--task", "1")).stdout).toMatch(
-      /#1 .*fetch[^]*Input\n[^]*Output\n2/,
-    );
-    const shown = (await project.run("show", "--last")).stdout;
-    expect(shown).toMatch(/#2 .*slow +withdrawn/);
-    expect(shown).toMatch(/an answer to question \d+, until .*: Sure\?/);
-    expect((await project.run("show", "p", "--task", "9")).stderr).toContain("error[E_TASK_NOT_FOUND]");
-    expect((await project.run("list", "--unfinished")).stdout).toContain("parallel");
-    expect((await project.run("show", "--last", "p")).code).toBe(2);
-  });
+  test(
+    "tasks of one kind are told apart, withdrawn ones and the end of patience are shown, one task in full",
+    ofCampaign,
+    async () => {
+      const { stderr } = await project.run("run", "parallel.ts", "--session", "p", "--park");
+      expect(stderr).toMatch(/▸ fetch #0\n▸ fetch #1\n/);
+      expect(stderr).toMatch(/slow #2 +withdrawn\n/);
+      expect(stderr).toMatch(/\? Sure\? +\(until .* \(in (?:24 h|23 h 59 min|1440 min)[^)]*\)\)/);
+      expect((await project.run("show", "p", "--task", "1")).stdout).toMatch(
+        /#1 .*fetch[^]*Input\n[^]*Output\n2/,
+      );
+      const shown = (await project.run("show", "--last")).stdout;
+      expect(shown).toMatch(/#2 .*slow +withdrawn/);
+      expect(shown).toMatch(/an answer to question \d+, until .*: Sure\?/);
+      expect((await project.run("show", "p", "--task", "9")).stderr).toContain("error[E_TASK_NOT_FOUND]");
+      expect((await project.run("list", "--unfinished")).stdout).toContain("parallel");
+      expect((await project.run("show", "--last", "p")).code).toBe(2);
+    },
+  );
 
-  test("a daemon says once how it is signalled", async () => {
+  test("a daemon says once how it is signalled", ofCampaign, async () => {
     const running = project.start(["run", "daemon.ts", "--session", "d"]);
     await running.says('waits for signal "order"');
     running.type("hello");

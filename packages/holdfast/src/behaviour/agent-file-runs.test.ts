@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 let project: ModelProject;
@@ -57,43 +58,51 @@ test("a file is run by its path, and a change waits for an approval without a pr
   expect(readFileSync(project.path("new.txt"), "utf8")).toBe("new\n");
 });
 
-test("an answer for the session or the project is kept as a rule, which can be revoked", async () => {
-  write("runner", "tools: [Bash]\n", "You run what you are told.");
-  const commands = ["echo one", "echo one", "echo two", "echo two; echo three"];
-  project.script = (conversation) => {
-    const command = commands[repliesOf(conversation)];
-    return command === undefined ? { text: "Ran." } : { toolCalls: [{ name: "shell", input: { command } }] };
-  };
-  const file = ".holdfast/agents/runner.md";
-  const questions = async (id: string): Promise<string[]> => {
-    const { waits } = await project.json<{ waits: readonly { readonly prompt?: string }[] }>("show", id);
-    return waits.flatMap(({ prompt }) => prompt ?? []);
-  };
-  expect((await run("run", file, "Run them.", "--session", "r", "--park")).code).toBe(0);
-  expect((await run("inbox")).stdout).toContain("kept as a rule for shell(echo one)");
-  expect((await run("approve", "r", "--for", "session")).code).toBe(0);
-  await run("resume", "r", "--park");
-  expect(await questions("r")).toEqual(["Allow shell: echo two?"]);
-  expect((await run("approve", "r", "--for", "project", "--pattern", "echo:*")).code).toBe(0);
-  await run("resume", "r", "--park");
-  // A line of several commands matches no rule.
-  expect(await questions("r")).toEqual(["Allow shell: echo two; echo three?"]);
-  expect((await run("inbox")).stdout).not.toContain("kept as a rule");
+test(
+  "an answer for the session or the project is kept as a rule, which can be revoked",
+  ofCampaign,
+  async () => {
+    write("runner", "tools: [Bash]\n", "You run what you are told.");
+    const commands = ["echo one", "echo one", "echo two", "echo two; echo three"];
+    project.script = (conversation) => {
+      const command = commands[repliesOf(conversation)];
+      return command === undefined
+        ? { text: "Ran." }
+        : { toolCalls: [{ name: "shell", input: { command } }] };
+    };
+    const file = ".holdfast/agents/runner.md";
+    const questions = async (id: string): Promise<string[]> => {
+      const { waits } = await project.json<{ waits: readonly { readonly prompt?: string }[] }>("show", id);
+      return waits.flatMap(({ prompt }) => prompt ?? []);
+    };
+    expect((await run("run", file, "Run them.", "--session", "r", "--park")).code).toBe(0);
+    expect((await run("inbox")).stdout).toContain("kept as a rule for shell(echo one)");
+    expect((await run("approve", "r", "--for", "session")).code).toBe(0);
+    await run("resume", "r", "--park");
+    expect(await questions("r")).toEqual(["Allow shell: echo two?"]);
+    expect((await run("approve", "r", "--for", "project", "--pattern", "echo:*")).code).toBe(0);
+    await run("resume", "r", "--park");
+    // A line of several commands matches no rule.
+    expect(await questions("r")).toEqual(["Allow shell: echo two; echo three?"]);
+    expect((await run("inbox")).stdout).not.toContain("kept as a rule");
 
-  expect((await run("rules", "list")).stdout).toMatch(/^1 +allow shell\(echo:\*\) .* by the answer to r\n$/);
-  expect((await run("run", file, "Run them.", "--session", "s", "--park")).code).toBe(0);
-  expect(await questions("s")).toEqual(["Allow shell: echo two; echo three?"]);
-  expect((await run("rules", "revoke", "2")).code).toBe(4);
-  expect((await run("rules", "revoke", "1")).code).toBe(0);
-  expect((await run("run", file, "Run them.", "--session", "t", "--park")).code).toBe(0);
-  expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
+    expect((await run("rules", "list")).stdout).toMatch(
+      /^1 +allow shell\(echo:\*\) .* by the answer to r\n$/,
+    );
+    expect((await run("run", file, "Run them.", "--session", "s", "--park")).code).toBe(0);
+    expect(await questions("s")).toEqual(["Allow shell: echo two; echo three?"]);
+    expect((await run("rules", "revoke", "2")).code).toBe(4);
+    expect((await run("rules", "revoke", "1")).code).toBe(0);
+    expect((await run("run", file, "Run them.", "--session", "t", "--park")).code).toBe(0);
+    expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
 
-  // A revoked rule of a session is asked for again from the next model call.
-  await run("approve", "t", "--for", "session");
-  await run("rules", "revoke", "--session", "t");
-  await run("resume", "t", "--park");
-  expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
-});
+    // A revoked rule of a session is asked for again from the next model call.
+    await run("approve", "t", "--for", "session");
+    await run("rules", "revoke", "--session", "t");
+    await run("resume", "t", "--park");
+    expect(await questions("t")).toEqual(["Allow shell: echo one?"]);
+  },
+);
 
 test("an agent that is killed between its tool call and its answer continues without the call", async () => {
   write("counter", 'holdfast:\n  approvals:\n    allow: ["shell(echo:*)"]\n', "You count.");
@@ -119,33 +128,37 @@ test("an agent that is killed between its tool call and its answer continues wit
   expect(asked).toBeGreaterThanOrEqual(2);
 });
 
-test("an agent of a file starts an agent of another file and one of its own file, and reads their answers", async () => {
-  write(
-    "lead",
-    "disallowedTools: Bash\nholdfast:\n  agents: [helper]\n  subAgents:\n    checker: { description: Checks., prompt: You check. }\n",
-    "You lead.",
-  );
-  write("helper", "tools: Read\n", "You help.");
-  project.script = (conversation) => {
-    if (conversation.system.includes("You help.")) return { text: "helped" };
-    const isFirst = repliesOf(conversation) === 0;
-    if (conversation.system.includes("You check."))
-      return isFirst
-        ? { toolCalls: [{ name: "shell", input: { command: "touch escaped" } }] }
-        : { text: `checked: ${conversation.messages.at(-1)!.toolResults[0]!.text.slice(0, 24)}` };
-    const calls = ["helper", "lead.checker"].map((agent) => ({
-      name: "delegate",
-      input: { agent, input: "Help." },
-    }));
-    return isFirst ? { toolCalls: calls } : { text: "Done." };
-  };
-  await run("agents", "trust");
-  const { code, stdout, stderr } = await run("run", "lead", "Lead.");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("Done.\n");
-  expect(stderr).toContain("tool: helped");
-  expect(stderr).toContain('tool: checked: There is no tool "shell"');
-});
+test(
+  "an agent of a file starts an agent of another file and one of its own file, and reads their answers",
+  ofCampaign,
+  async () => {
+    write(
+      "lead",
+      "disallowedTools: Bash\nholdfast:\n  agents: [helper]\n  subAgents:\n    checker: { description: Checks., prompt: You check. }\n",
+      "You lead.",
+    );
+    write("helper", "tools: Read\n", "You help.");
+    project.script = (conversation) => {
+      if (conversation.system.includes("You help.")) return { text: "helped" };
+      const isFirst = repliesOf(conversation) === 0;
+      if (conversation.system.includes("You check."))
+        return isFirst
+          ? { toolCalls: [{ name: "shell", input: { command: "touch escaped" } }] }
+          : { text: `checked: ${conversation.messages.at(-1)!.toolResults[0]!.text.slice(0, 24)}` };
+      const calls = ["helper", "lead.checker"].map((agent) => ({
+        name: "delegate",
+        input: { agent, input: "Help." },
+      }));
+      return isFirst ? { toolCalls: calls } : { text: "Done." };
+    };
+    await run("agents", "trust");
+    const { code, stdout, stderr } = await run("run", "lead", "Lead.");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done.\n");
+    expect(stderr).toContain("tool: helped");
+    expect(stderr).toContain('tool: checked: There is no tool "shell"');
+  },
+);
 
 test("tasks of the project are tools of an agent file once the project is trusted", async () => {
   write("clerk", "holdfast:\n  tasks: [tasks.ts]\n  approvals: { allow: [task__greet] }\n");
@@ -225,23 +238,27 @@ test.each([
 /** Commands that run without a question, so that a test needs no approval. */
 const SHELL = "holdfast:\n  approvals:\n    allow: [Bash]\n";
 
-test("commands of an agent in the virtual sandbox work on the folder and on nothing else", async () => {
-  write("boxed", `${SHELL}  sandbox: virtual\n`);
-  const outside = join(project.home, "outside");
-  writeFileSync(join(project.home, "credentials"), "canary");
-  const command = `tr a-z A-Z < value.txt > upper.txt; cat ${project.home}/credentials; echo x > ${outside}; env; cat upper.txt`;
-  project.script = (conversation) =>
-    repliesOf(conversation) === 0
-      ? { toolCalls: [{ name: "shell", input: { command } }] }
-      : { text: JSON.stringify(conversation.messages.at(-1)) };
-  await run("agents", "trust");
-  const { code, stdout, stderr } = await run("run", "boxed", "Work.", "--session", "v");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toContain("ONE");
-  expect(stdout).not.toMatch(/canary|HOLDFAST_SCRIPTED_MODEL_URL/);
-  expect(readFileSync(project.path("upper.txt"), "utf8")).toBe("ONE\n");
-  expect(existsSync(outside)).toBe(false);
-});
+test(
+  "commands of an agent in the virtual sandbox work on the folder and on nothing else",
+  ofCampaign,
+  async () => {
+    write("boxed", `${SHELL}  sandbox: virtual\n`);
+    const outside = join(project.home, "outside");
+    writeFileSync(join(project.home, "credentials"), "canary");
+    const command = `tr a-z A-Z < value.txt > upper.txt; cat ${project.home}/credentials; echo x > ${outside}; env; cat upper.txt`;
+    project.script = (conversation) =>
+      repliesOf(conversation) === 0
+        ? { toolCalls: [{ name: "shell", input: { command } }] }
+        : { text: JSON.stringify(conversation.messages.at(-1)) };
+    await run("agents", "trust");
+    const { code, stdout, stderr } = await run("run", "boxed", "Work.", "--session", "v");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("ONE");
+    expect(stdout).not.toMatch(/canary|HOLDFAST_SCRIPTED_MODEL_URL/);
+    expect(readFileSync(project.path("upper.txt"), "utf8")).toBe("ONE\n");
+    expect(existsSync(outside)).toBe(false);
+  },
+);
 
 test("a session that waits in a sandbox continues in the same sandbox in another process", async () => {
   write("boxed", "holdfast:\n  sandbox: virtual\n");

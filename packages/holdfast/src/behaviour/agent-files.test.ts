@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -54,7 +55,7 @@ describe("agent files of a project", () => {
   afterAll(() => project.dispose());
   const inWork = (line: string) => project.shell(`cd work && holdfast ${line}`);
 
-  test("they are listed and not loaded, checked, trusted, and then loaded", async () => {
+  test("they are listed and not loaded, checked, trusted, and then loaded", ofCampaign, async () => {
     const before = await inWork("agents list");
     expect(before).toMatchObject({
       code: 0,
@@ -100,7 +101,7 @@ describe("agent files of a project", () => {
     expectError(await inWork("agents show reviewer"), 12, "E_POLICY_DENIED", ["reviewer.md"]);
   });
 
-  test("a new file is valid, is kept in git, and is never written over another", async () => {
+  test("a new file is valid, is kept in git, and is never written over another", ofCampaign, async () => {
     const made = await inWork("agents new planner");
     expect(made).toMatchObject({ code: 0, stdout: "wrote .holdfast/agents/planner.md\n" });
     expect((await inWork("agents check .holdfast/agents/planner.md")).code).toBe(0);
@@ -126,7 +127,7 @@ describe("agent files of a project", () => {
     expect(trusted.stdout).toContain("/repo is trusted: its 0 agent files");
   });
 
-  test("wrong calls are refused", async () => {
+  test("wrong calls are refused", ofCampaign, async () => {
     expectError(await inWork("agents"), 2, "E_USAGE", [
       "list, show, check, new, import, trust, push, history",
     ]);
@@ -157,7 +158,7 @@ test("check takes the name of an agent, and show prints the agents of a file as 
   await project.dispose();
 });
 
-test("FILE#NAME chooses an agent of a file of code", async () => {
+test("FILE#NAME chooses an agent of a file of code", ofCampaign, async () => {
   const project = new Project();
   const two = ["one", "two"]
     .map(
@@ -272,17 +273,21 @@ describe("agent files that are wrong", () => {
     expect(file).toMatchObject({ status: "refused", problem: { message: expect.stringContaining(says) } });
   });
 
-  test("the good file among them is loaded, and two files of one name are both listed", async () => {
-    expect(checked.get("good")).toMatchObject({ status: "loaded", problem: null });
-    expect(checked.get("twice")).toMatchObject({ status: "doubled" });
-    expect((await project.run("agents", "show", "good", "--trust")).code).toBe(0);
-    const twice = await project.run("agents", "show", "twice", "--trust");
-    expectError(twice, 3, "E_AGENT_INVALID", [
-      "2 files have the agent twice",
-      ".claude/agents",
-      ".gemini/agents",
-    ]);
-  });
+  test(
+    "the good file among them is loaded, and two files of one name are both listed",
+    ofCampaign,
+    async () => {
+      expect(checked.get("good")).toMatchObject({ status: "loaded", problem: null });
+      expect(checked.get("twice")).toMatchObject({ status: "doubled" });
+      expect((await project.run("agents", "show", "good", "--trust")).code).toBe(0);
+      const twice = await project.run("agents", "show", "twice", "--trust");
+      expectError(twice, 3, "E_AGENT_INVALID", [
+        "2 files have the agent twice",
+        ".claude/agents",
+        ".gemini/agents",
+      ]);
+    },
+  );
 
   test("text of a file cannot steer the terminal", async () => {
     const { stdout } = await project.run("agents", "check");

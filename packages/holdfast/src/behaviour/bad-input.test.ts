@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
@@ -58,8 +59,6 @@ export const two = defineAgent({ name: "second", run: async () => 2 });
   "latin1.json": "",
   control: "hf_reg_\u0001x",
 };
-
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 describe("bad input", () => {
   const project = new Project();

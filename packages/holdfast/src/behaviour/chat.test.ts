@@ -8,6 +8,7 @@ import {
   type ScriptedModelServer,
 } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
@@ -65,38 +66,46 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
     env = { ...env, HOLDFAST_TOKEN: tokenIn(coordinator) };
   });
 
-  test("piped lines are messages, and standard output has the answers alone", SLOW, async () => {
-    const first = await run(["chat", AGENT_FILE, "--session", "c", ...where], "one\n\ntwo\n");
-    expect(first.code, first.stderr).toBe(0);
-    expect(first.stdout).toBe("answer 1\nanswer 2\n");
-    expect(first.stderr).toMatch(/continue with: holdfast chat --session c/);
-    const second = await run(["chat", "--session", "c", ...where], "three\n/exit\nfour\n");
-    expect(second.stdout, second.stderr).toBe("answer 3\n");
-    expect(second.stderr).toContain("you: two");
-    const third = await run(["chat", AGENT_FILE, "four", "--session", "c", ...where]);
-    expect(third.stdout, third.stderr).toBe("answer 4\n");
-  });
+  test(
+    "piped lines are messages, and standard output has the answers alone",
+    { ...ofCampaign, ...SLOW },
+    async () => {
+      const first = await run(["chat", AGENT_FILE, "--session", "c", ...where], "one\n\ntwo\n");
+      expect(first.code, first.stderr).toBe(0);
+      expect(first.stdout).toBe("answer 1\nanswer 2\n");
+      expect(first.stderr).toMatch(/continue with: holdfast chat --session c/);
+      const second = await run(["chat", "--session", "c", ...where], "three\n/exit\nfour\n");
+      expect(second.stdout, second.stderr).toBe("answer 3\n");
+      expect(second.stderr).toContain("you: two");
+      const third = await run(["chat", AGENT_FILE, "four", "--session", "c", ...where]);
+      expect(third.stdout, third.stderr).toBe("answer 4\n");
+    },
+  );
 
-  test("a chat that is killed at a question asks it again, and the call runs once", SLOW, async () => {
-    script = appending;
-    const killed = open("chat", AGENT_FILE, "append", "--session", "c", ...where);
-    await killed.says("type y or n");
-    const question = async () =>
-      JSON.parse((await run(["inbox", "--json", ...where])).stdout).items[0] as Record<string, unknown>;
-    const before = await question();
-    expect(before).toMatchObject({ tool: "shell", action: "echo line >> lines.txt" });
-    killed.kill("SIGKILL");
-    await killed.finished;
-    expect((await question())["id"]).toBe(before["id"]);
-    if (place === "a coordinator") await released("c");
-    const refused = await run(["chat", "--session", "c", ...where], "perhaps\n");
-    expect(refused.stderr).toContain("the question is still open: type y or n");
-    const done = await run(["chat", "--session", "c", ...where], "y\n");
-    expect(done.stdout, done.stderr).toBe("appended\n");
-    expect(readFileSync(project.path("lines.txt"), "utf8")).toBe("line\n");
-    const logs = (await run(["logs", "c", ...where])).stdout;
-    expect(logs.match(/tool: exit code 0/g)).toHaveLength(1);
-  });
+  test(
+    "a chat that is killed at a question asks it again, and the call runs once",
+    { ...ofCampaign, ...SLOW },
+    async () => {
+      script = appending;
+      const killed = open("chat", AGENT_FILE, "append", "--session", "c", ...where);
+      await killed.says("type y or n");
+      const question = async () =>
+        JSON.parse((await run(["inbox", "--json", ...where])).stdout).items[0] as Record<string, unknown>;
+      const before = await question();
+      expect(before).toMatchObject({ tool: "shell", action: "echo line >> lines.txt" });
+      killed.kill("SIGKILL");
+      await killed.finished;
+      expect((await question())["id"]).toBe(before["id"]);
+      if (place === "a coordinator") await released("c");
+      const refused = await run(["chat", "--session", "c", ...where], "perhaps\n");
+      expect(refused.stderr).toContain("the question is still open: type y or n");
+      const done = await run(["chat", "--session", "c", ...where], "y\n");
+      expect(done.stdout, done.stderr).toBe("appended\n");
+      expect(readFileSync(project.path("lines.txt"), "utf8")).toBe("line\n");
+      const logs = (await run(["logs", "c", ...where])).stdout;
+      expect(logs.match(/tool: exit code 0/g)).toHaveLength(1);
+    },
+  );
 
   /** At a coordinator the claim of a dead process lasts as long as its lease. */
   async function released(sessionId: string): Promise<void> {
@@ -119,7 +128,7 @@ test("a chat that is killed in the middle of a stream continues, and has the ans
   expect(logs.match(/assistant: one two three/g)).toHaveLength(1);
 });
 
-test("Ctrl-C interrupts the turn, and the next message is answered", SLOW, async () => {
+test("Ctrl-C interrupts the turn, and the next message is answered", { ...ofCampaign, ...SLOW }, async () => {
   script = () => ({ text: "after" });
   server.setFaults({ 1: { type: "hang" } });
   const chat = open("chat", AGENT_FILE, "hang", "--session", "c");
@@ -138,82 +147,100 @@ test("Ctrl-C interrupts the turn, and the next message is answered", SLOW, async
   expect(logs).toContain("The user interrupted you here.");
 });
 
-test("an interrupted question is withdrawn, and its call gets a result", SLOW, async () => {
-  script = appending;
-  const chat = open("chat", AGENT_FILE, "append", "--session", "c");
-  await chat.says("type y or n");
-  chat.kill("SIGINT");
-  await chat.says("interrupting");
-  chat.type("go on");
-  await chat.says("appended");
-  chat.type("/exit");
-  expect((await chat.finished).code).toBe(0);
-  expect((await run(["logs", "c"])).stdout).toContain("The user interrupted this call.");
-  expect(JSON.parse((await run(["inbox", "--json"])).stdout)).toEqual({ items: [] });
-});
+test(
+  "an interrupted question is withdrawn, and its call gets a result",
+  { ...ofCampaign, ...SLOW },
+  async () => {
+    script = appending;
+    const chat = open("chat", AGENT_FILE, "append", "--session", "c");
+    await chat.says("type y or n");
+    chat.kill("SIGINT");
+    await chat.says("interrupting");
+    chat.type("go on");
+    await chat.says("appended");
+    chat.type("/exit");
+    expect((await chat.finished).code).toBe(0);
+    expect((await run(["logs", "c"])).stdout).toContain("The user interrupted this call.");
+    expect(JSON.parse((await run(["inbox", "--json"])).stdout)).toEqual({ items: [] });
+  },
+);
 
-test("a conversation is steered and continued by signals of another process", SLOW, async () => {
-  script = (conversation) => {
-    const last = lastOf(conversation);
-    if (last.includes("do both"))
-      return {
-        toolCalls: [
-          { name: "shell", input: { command: "echo 1 >> lines.txt" } },
-          { name: "shell", input: { command: "echo 2 >> lines.txt" } },
-        ],
-      };
-    return { text: last.includes("stop") ? "stopped" : "again" };
-  };
-  const chat = open("chat", AGENT_FILE, "do both", "--session", "c");
-  await chat.says("type y or n");
-  expect((await run(["signal", "c", "steer", '"stop"'])).code).toBe(0);
-  expect((await run(["approve", "c"])).code).toBe(0);
-  await chat.says("stopped");
-  expect(readFileSync(project.path("lines.txt"), "utf8")).toBe("1\n");
-  expect((await run(["signal", "c", "next_input", '"more"'])).code).toBe(0);
-  await chat.says("again");
-  chat.type("/exit");
-  expect((await chat.finished).code).toBe(0);
-});
+test(
+  "a conversation is steered and continued by signals of another process",
+  { ...ofCampaign, ...SLOW },
+  async () => {
+    script = (conversation) => {
+      const last = lastOf(conversation);
+      if (last.includes("do both"))
+        return {
+          toolCalls: [
+            { name: "shell", input: { command: "echo 1 >> lines.txt" } },
+            { name: "shell", input: { command: "echo 2 >> lines.txt" } },
+          ],
+        };
+      return { text: last.includes("stop") ? "stopped" : "again" };
+    };
+    const chat = open("chat", AGENT_FILE, "do both", "--session", "c");
+    await chat.says("type y or n");
+    expect((await run(["signal", "c", "steer", '"stop"'])).code).toBe(0);
+    expect((await run(["approve", "c"])).code).toBe(0);
+    await chat.says("stopped");
+    expect(readFileSync(project.path("lines.txt"), "utf8")).toBe("1\n");
+    expect((await run(["signal", "c", "next_input", '"more"'])).code).toBe(0);
+    await chat.says("again");
+    chat.type("/exit");
+    expect((await chat.finished).code).toBe(0);
+  },
+);
 
-test("a allows the same call for the rest of the session, and no other call", SLOW, async () => {
-  const commands = ["echo one", "echo one", "echo two"];
-  script = ({ messages }) => {
-    const command = commands[messages.filter(({ role }) => role === "assistant").length];
-    return command === undefined ? { text: "done" } : { toolCalls: [{ name: "shell", input: { command } }] };
-  };
-  const chat = open("chat", AGENT_FILE, "go", "--session", "c");
-  await chat.says("or a to allow shell(echo one) in this session");
-  chat.type("a");
-  await chat.says("or a to allow shell(echo two) in this session");
-  chat.type("y");
-  await chat.says("done");
-  chat.type("/exit");
-  expect((await chat.finished).code).toBe(0);
-  expect((await run(["logs", "c"])).stdout.match(/tool: exit code 0/g)).toHaveLength(3);
-});
+test(
+  "a allows the same call for the rest of the session, and no other call",
+  { ...ofCampaign, ...SLOW },
+  async () => {
+    const commands = ["echo one", "echo one", "echo two"];
+    script = ({ messages }) => {
+      const command = commands[messages.filter(({ role }) => role === "assistant").length];
+      return command === undefined
+        ? { text: "done" }
+        : { toolCalls: [{ name: "shell", input: { command } }] };
+    };
+    const chat = open("chat", AGENT_FILE, "go", "--session", "c");
+    await chat.says("or a to allow shell(echo one) in this session");
+    chat.type("a");
+    await chat.says("or a to allow shell(echo two) in this session");
+    chat.type("y");
+    await chat.says("done");
+    chat.type("/exit");
+    expect((await chat.finished).code).toBe(0);
+    expect((await run(["logs", "c"])).stdout.match(/tool: exit code 0/g)).toHaveLength(3);
+  },
+);
 
-test("on a terminal the text is streamed and a line that is typed meanwhile steers", SLOW, async () => {
-  script = (conversation) => {
-    const last = lastOf(conversation);
-    if (last.includes("begin")) return { toolCalls: [{ name: "shell", input: { command: "echo go" } }] };
-    return { text: last.includes("turn left") ? "steered" : "straight" };
-  };
-  const line = `HOLDFAST_SCRIPTED_MODEL_URL=${server.url} holdfast chat ${AGENT_FILE} --session c`;
-  const chat = project.shellOnTerminal(line);
-  await chat.says("> ");
-  chat.type("begin");
-  await chat.says("type y or n");
-  expect((await run(["signal", "c", "steer", '"turn left"'])).code).toBe(0);
-  chat.type("y");
-  await chat.says("steered");
-  chat.type("/help");
-  await chat.says("Ctrl-C interrupts the agent");
-  chat.type("/exit");
-  const { code, stdout } = await chat.finished;
-  expect(code, stdout).toBe(0);
-  expect(stdout).toContain("holdfast chat --session c");
-});
+test(
+  "on a terminal the text is streamed and a line that is typed meanwhile steers",
+  { ...ofCampaign, ...SLOW },
+  async () => {
+    script = (conversation) => {
+      const last = lastOf(conversation);
+      if (last.includes("begin")) return { toolCalls: [{ name: "shell", input: { command: "echo go" } }] };
+      return { text: last.includes("turn left") ? "steered" : "straight" };
+    };
+    const line = `HOLDFAST_SCRIPTED_MODEL_URL=${server.url} holdfast chat ${AGENT_FILE} --session c`;
+    const chat = project.shellOnTerminal(line);
+    await chat.says("> ");
+    chat.type("begin");
+    await chat.says("type y or n");
+    expect((await run(["signal", "c", "steer", '"turn left"'])).code).toBe(0);
+    chat.type("y");
+    await chat.says("steered");
+    chat.type("/help");
+    await chat.says("Ctrl-C interrupts the agent");
+    chat.type("/exit");
+    const { code, stdout } = await chat.finished;
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain("holdfast chat --session c");
+  },
+);
 
 test.each([
   ["no agent", [], 2, "the agent is missing"],

@@ -2,6 +2,7 @@
 
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {
@@ -67,7 +68,7 @@ describe("commands", () => {
       });
     });
 
-    test("the input is read from a file and from standard input", async () => {
+    test("the input is read from a file and from standard input", ofCampaign, async () => {
       writeFileSync(project.path("in.json"), '\ufeff{"from":"file"}\n');
       expect((await project.run("run", "echo.ts", "--input", "@in.json")).stdout).toContain('"from": "file"');
       const piped = project.start(["run", "echo.ts", "--input", "-"], { stdin: '"from a pipe"\n' });
@@ -111,7 +112,7 @@ describe("commands", () => {
       expect(statSync(project.path(".holdfast"), { throwIfNoEntry: false })).toBeUndefined();
     });
 
-    test("--persistence minimal keeps how it stands and ended, and starts over", async () => {
+    test("--persistence minimal keeps how it stands and ended, and starts over", ofCampaign, async () => {
       await project.run("run", "wait.ts", "--persistence", "minimal", "--session", "m", "--park");
       expect(await project.json("show", "m")).toMatchObject({ status: "waiting" });
       expect((await project.run("logs", "m")).stdout).toBe("");
@@ -322,7 +323,7 @@ describe("commands", () => {
       expect(stdout).not.toContain("\u001b");
     });
 
-    test("doctor: what there is, what is unfinished, and how to go on", async () => {
+    test("doctor: what there is, what is unfinished, and how to go on", ofCampaign, async () => {
       expect((await project.run("doctor")).stdout).toContain("does not exist yet");
       await project.run("run", "ask.ts", "--session", "q", "--park");
       const { code, stdout } = await project.run("doctor");
@@ -369,8 +370,11 @@ describe("commands", () => {
     });
   });
 
-  test("a session continues with other code, where only inputs changed, if drift is accepted", async () => {
-    const agent = (input: string, kind = "work") => `import { defineAgent, defineTask } from "holdfast";
+  test(
+    "a session continues with other code, where only inputs changed, if drift is accepted",
+    ofCampaign,
+    async () => {
+      const agent = (input: string, kind = "work") => `import { defineAgent, defineTask } from "holdfast";
 const work = defineTask({ name: "${kind}", run: (input) => input });
 export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
   const made = await ctx.scheduleTask(work, ${input});
@@ -378,23 +382,24 @@ export default defineAgent({ name: "drift", tasks: [work], run: async (ctx) => {
   return made;
 } });
 `;
-    writeFileSync(project.path("drift.ts"), agent("1"));
-    await project.run("run", "drift.ts", "--session", "d", "--park");
-    await project.run("signal", "d", "go");
-    writeFileSync(project.path("drift.ts"), agent("2"));
+      writeFileSync(project.path("drift.ts"), agent("1"));
+      await project.run("run", "drift.ts", "--session", "d", "--park");
+      await project.run("signal", "d", "go");
+      writeFileSync(project.path("drift.ts"), agent("2"));
 
-    const refused = await project.run("resume", "d");
-    expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("error[E_NONDETERMINISM]");
-    expect(refused.stderr).toMatch(/at: .*drift\.ts:4/);
-    expect(refused.stderr).toContain("--accept-drift");
-    expect(await project.json("show", "d")).toMatchObject({
-      status: "paused",
-      pauseReason: "nondeterminism",
-    });
+      const refused = await project.run("resume", "d");
+      expect(refused).toMatchObject({ code: 1, stdout: "" });
+      expect(refused.stderr).toContain("error[E_NONDETERMINISM]");
+      expect(refused.stderr).toMatch(/at: .*drift\.ts:4/);
+      expect(refused.stderr).toContain("--accept-drift");
+      expect(await project.json("show", "d")).toMatchObject({
+        status: "paused",
+        pauseReason: "nondeterminism",
+      });
 
-    expect(await project.run("resume", "d", "--accept-drift")).toMatchObject({ code: 0, stdout: "1\n" });
-  });
+      expect(await project.run("resume", "d", "--accept-drift")).toMatchObject({ code: 0, stdout: "1\n" });
+    },
+  );
 
   describe("config", () => {
     test("get tells a setting, alone for scripts, and with --origin where it was given", async () => {

@@ -12,6 +12,7 @@ import {
 import { dirname } from "node:path";
 import { CanaryScan } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { openFleet } from "../testing/fleet.ts";
 import { Project, type Finished } from "../testing/holdfast-process.ts";
 
@@ -80,27 +81,31 @@ async function exported(machine: Machine, env?: Record<string, string>): Promise
 }
 
 describe("a configuration that moves", () => {
-  test("an export that was imported on an empty machine is exported again byte by byte", async () => {
-    await configure(here);
-    const { stdout } = await exported(here);
-    expect(stdout).not.toContain(here.folder);
-    expect(JSON.parse(stdout)).toMatchObject({ format: "holdfast-config", version: 1 });
-    expect((await exported(here)).stdout).toBe(stdout);
+  test(
+    "an export that was imported on an empty machine is exported again byte by byte",
+    ofCampaign,
+    async () => {
+      await configure(here);
+      const { stdout } = await exported(here);
+      expect(stdout).not.toContain(here.folder);
+      expect(JSON.parse(stdout)).toMatchObject({ format: "holdfast-config", version: 1 });
+      expect((await exported(here)).stdout).toBe(stdout);
 
-    there.write("work/nightly.ts", AGENT);
-    there.write("work/moved.json", stdout);
-    const { code, stderr } = await there.holdfast("config import moved.json --yes");
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("changes made") });
-    expect((await exported(there)).stdout).toBe(stdout);
-    const list = JSON.parse((await there.holdfast("schedule list --json")).stdout);
-    expect(list).toMatchObject([
-      { scheduleId: "nightly", start: { agent: { file: there.path("work/nightly.ts") } } },
-    ]);
-    const again = await there.holdfast("config import moved.json");
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("nothing is changed") });
-  });
+      there.write("work/nightly.ts", AGENT);
+      there.write("work/moved.json", stdout);
+      const { code, stderr } = await there.holdfast("config import moved.json --yes");
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("changes made") });
+      expect((await exported(there)).stdout).toBe(stdout);
+      const list = JSON.parse((await there.holdfast("schedule list --json")).stdout);
+      expect(list).toMatchObject([
+        { scheduleId: "nightly", start: { agent: { file: there.path("work/nightly.ts") } } },
+      ]);
+      const again = await there.holdfast("config import moved.json");
+      expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("nothing is changed") });
+    },
+  );
 
-  test("an import shows the difference and changes nothing until it is told to", async () => {
+  test("an import shows the difference and changes nothing until it is told to", ofCampaign, async () => {
     await configure(here);
     there.write("work/moved.json", (await exported(here)).stdout);
     there.write("work/.holdfast/config.json", '{"strictBounds": false, "mode": "local"}');
@@ -131,10 +136,12 @@ describe("a configuration that moves", () => {
     });
   });
 
-  test.each([
-    ["y", true],
-    ["n", false],
-  ])("a person at a terminal who answers %s decides", async (answer, isApplied) => {
+  test.each(
+    sampled([
+      ["y", true],
+      ["n", false],
+    ]),
+  )("a person at a terminal who answers %s decides", async (answer, isApplied) => {
     there.write("work/moved.json", fileWith({ project: { settings: { strictBounds: true } } }));
     const asking = there.startOnTerminal(["config", "import", "work/moved.json"]);
     await asking.says("Make 1 change? [y/N]");

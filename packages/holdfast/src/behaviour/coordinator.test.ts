@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { verifyAudit, type HoldfastError } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { COORDINATOR_SCHEMA, readCoordinatorFile } from "../settings/coordinator-config.ts";
 import {
   call,
@@ -40,7 +41,7 @@ describe("holdfast coordinator", () => {
     expect(readFileSync(project.path("fleet.db"), "latin1")).not.toContain(token.slice(7, 40));
   });
 
-  test("the coordinator says what to do next, with its own address", async () => {
+  test("the coordinator says what to do next, with its own address", ofCampaign, async () => {
     const coordinator = project.start(["coordinator", "--storage", "memory:", "--port", "0"]);
     await coordinator.says(/listens on (http:\/\/127\.0\.0\.1:\d+)[^]*token create NAME --url \1\./);
   });
@@ -56,54 +57,58 @@ describe("holdfast coordinator", () => {
     await coordinator.says(/--url http:\/\/localhost:\d+\./);
   });
 
-  test("O12: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there", async () => {
-    const first = await start();
-    const admin = tokenIn(first);
-    const runner = await registerRunner(first);
-    const { sessionId } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
-    const poll = { pollId: "p1", free: 1, waitMs: 10_000, agents: [{ name: "greeter" }] };
-    const { claims } = await call(first.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
-    expect(claims).toMatchObject([{ sessionId }]);
-    const renew = { owner: runner.runnerId, leaseMs: 15_000, sessionIds: [sessionId] };
-    await call(first.url, runner.token, "storage/renew", renew);
-    await call(first.url, admin, `sessions/${sessionId}/signals`, { name: "go", payload: 7 });
-    first.process.kill("SIGKILL");
-    await first.process.finished;
+  test(
+    "O12: killed, what was claimed stays claimed: its runner goes on, nobody else gets it, and all that was acknowledged is there",
+    ofCampaign,
+    async () => {
+      const first = await start();
+      const admin = tokenIn(first);
+      const runner = await registerRunner(first);
+      const { sessionId } = await call(first.url, admin, "sessions", { agent: "greeter", input: 1 });
+      const poll = { pollId: "p1", free: 1, waitMs: 10_000, agents: [{ name: "greeter" }] };
+      const { claims } = await call(first.url, runner.token, `runners/${runner.runnerId}/poll`, poll);
+      expect(claims).toMatchObject([{ sessionId }]);
+      const renew = { owner: runner.runnerId, leaseMs: 15_000, sessionIds: [sessionId] };
+      await call(first.url, runner.token, "storage/renew", renew);
+      await call(first.url, admin, `sessions/${sessionId}/signals`, { name: "go", payload: 7 });
+      first.process.kill("SIGKILL");
+      await first.process.finished;
 
-    const second = await start();
-    const rival = await registerRunner(second);
-    const other = await call(second.url, rival.token, `runners/${rival.runnerId}/poll`, {
-      ...poll,
-      waitMs: 1_500,
-    });
-    expect(other.claims ?? []).toEqual([]);
-    expect(await call(second.url, runner.token, "storage/renew", renew)).toMatchObject({ sessions: 1 });
-    const polled = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
-      ...poll,
-      pollId: "p2",
-      free: 0,
-    });
-    expect(polled.arrivals).toMatchObject([{ sessionId }]);
-    const done = await call(
-      second.url,
-      runner.token,
-      "storage/commit",
-      completing(sessionId, claims[0].token, "same claim"),
-    );
-    expect(done.results).toMatchObject([{ status: "committed" }]);
-    expect((await call(second.url, admin, `sessions/${sessionId}/result`)).output).toBe("same claim");
-    second.process.kill("SIGINT");
-    await second.process.finished;
-    const reader = openSqliteReader({ path: project.path("fleet.db") });
-    const rows = await reader.audit({ limit: 1_000 });
-    expect(verifyAudit(rows, (text) => createHash("sha256").update(text).digest("base64url")).status).toBe(
-      "intact",
-    );
-    expect(rows.map(({ action }) => action)).toContain("session.signal");
-    reader.close();
-  });
+      const second = await start();
+      const rival = await registerRunner(second);
+      const other = await call(second.url, rival.token, `runners/${rival.runnerId}/poll`, {
+        ...poll,
+        waitMs: 1_500,
+      });
+      expect(other.claims ?? []).toEqual([]);
+      expect(await call(second.url, runner.token, "storage/renew", renew)).toMatchObject({ sessions: 1 });
+      const polled = await call(second.url, runner.token, `runners/${runner.runnerId}/poll`, {
+        ...poll,
+        pollId: "p2",
+        free: 0,
+      });
+      expect(polled.arrivals).toMatchObject([{ sessionId }]);
+      const done = await call(
+        second.url,
+        runner.token,
+        "storage/commit",
+        completing(sessionId, claims[0].token, "same claim"),
+      );
+      expect(done.results).toMatchObject([{ status: "committed" }]);
+      expect((await call(second.url, admin, `sessions/${sessionId}/result`)).output).toBe("same claim");
+      second.process.kill("SIGINT");
+      await second.process.finished;
+      const reader = openSqliteReader({ path: project.path("fleet.db") });
+      const rows = await reader.audit({ limit: 1_000 });
+      expect(verifyAudit(rows, (text) => createHash("sha256").update(text).digest("base64url")).status).toBe(
+        "intact",
+      );
+      expect(rows.map(({ action }) => action)).toContain("session.signal");
+      reader.close();
+    },
+  );
 
-  test("O14: a second one on the same file refuses and names the first", async () => {
+  test("O14: a second one on the same file refuses and names the first", ofCampaign, async () => {
     const first = await start();
     const { code, stderr } = await project.run(
       "coordinator",
@@ -130,7 +135,7 @@ describe("holdfast coordinator", () => {
     expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
   });
 
-  test("a stopped coordinator answers waiting requests, and ends", async () => {
+  test("a stopped coordinator answers waiting requests, and ends", ofCampaign, async () => {
     const coordinator = await start();
     const admin = tokenIn(coordinator);
     const runner = await registerRunner(coordinator);
@@ -142,7 +147,7 @@ describe("holdfast coordinator", () => {
     expect((await waits).claims ?? []).toEqual([]);
   });
 
-  test.each(["coordinator", "doctor"])(
+  test.each(sampled(["coordinator", "doctor"]))(
     "%s says that PostgreSQL needs a driver, where there is none",
     async (name) => {
       // As in a project that has installed the packages alone.
@@ -159,82 +164,90 @@ describe("holdfast coordinator", () => {
     },
   );
 
-  test("a wrong setting of the configuration is reported by name, and nothing is started", async () => {
-    const file = project.path("c.json");
-    const refused: readonly (readonly [content: string, says: string])[] = [
-      ['{"prot": 1}', "did you mean port?"],
-      ['{"port": -1}', "c.json#/port"],
-      ['{"port": 1e9}', "65535"],
-      ['{"limits": {"bodyByte": 1}}', "did you mean bodyBytes?"],
-      ['{"auth": {"oidc": {}}}', 'has no "auth"'],
-      ['{"hosts": "x"}', "a list of texts"],
-      ['{"tls": {"cert": "c.pem"}}', '"key" is missing'],
-      ["[]", "not a JSON object"],
-      ["{\n  oops", "not JSON: unexpected character at line 2, column 3"],
-      ['{"origins": ["*"]}', "/origins/0"],
-      ['{"origins": ["https://ok.example", "ok.example"]}', "/origins/1"],
-      ['{"hosts": ["https://ok.example"]}', "/hosts/0"],
-      ['{"storage": ["postgres://u:pass@h/d"]}', "cannot be a list"],
-      ['{"storage": "postgres://u:pass@h/d", x}', "not JSON"],
-      ["postgres://u:pass@h/d", "not JSON"],
-      [" ".repeat(2_000_000), "2000000 bytes"],
-    ];
-    for (const [content, says] of refused) {
-      writeFileSync(file, content);
-      const polled = ((): string => {
-        try {
-          return `it was taken: ${JSON.stringify(readCoordinatorFile(file))}`;
-        } catch (error) {
-          const { code, message, at, got, expected } = error as HoldfastError;
-          return `${code} ${message} ${at} ${got} ${expected}`;
-        }
-      })();
-      expect(polled, content.slice(0, 60)).toMatch(/^config_invalid /);
-      expect(polled, content.slice(0, 60)).toContain(says);
-      expect(polled).not.toContain("u:pass");
-    }
-    const unfit: readonly (readonly [content: string, says: string])[] = [
-      ['{"prot": 1}', "did you mean port?"],
-      ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
-      ['{"tls": {"cert": "junk.pem", "key": "junk.pem"}}', "cannot be used"],
-      ['{"leaseMs": 9000, "renewMs": 4000}', "a third of leaseMs"],
-      ['{"leaseMs": 5999}', "from 6000"], // Runners would hold nothing long enough to do anything.
-      ['{"host": "0.0.0.0"}', "--insecure"],
-    ];
-    writeFileSync(project.path("junk.pem"), "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n");
-    expect(() => readCoordinatorFile("/dev/null")).toThrow("not a file"); // As a pipe, which may never end.
-    for (const [content, says] of unfit) {
-      writeFileSync(file, content);
-      const args = ["coordinator", "--config", file, "--storage", "memory:", "--port", "0"];
-      const { code, stderr, stdout } = await project.run(...args);
-      expect([code, stdout], content).toEqual([3, ""]);
-      expect(stderr, content).toContain(says);
-      expect(stderr, content).not.toMatch(/\n\s+at .*\(/);
-    }
-    const missing = await project.run("coordinator", "--config", "nope.json");
-    expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("nope.json")]);
-    const storage = await project.run("coordinator", "--storage", "mysql://me:hunter2@db/x");
-    expect([storage.code, storage.stderr]).toEqual([2, expect.not.stringContaining("hunter2")]);
-    expect((await project.run("coordinator", "--storage", "sqlite:/proc/none/x.db")).code).toBe(10);
-    expect((await project.run("coordinator", "--port", "x")).code).toBe(2);
-    expect((await project.run("coordinator", "--db", "x")).code).toBe(2);
-    // Only where sessions would have been kept is there a folder: for what was refused before, not even that.
-    expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
-  }, 120_000);
+  test(
+    "a wrong setting of the configuration is reported by name, and nothing is started",
+    { ...ofCampaign, timeout: 120_000 },
+    async () => {
+      const file = project.path("c.json");
+      const refused: readonly (readonly [content: string, says: string])[] = [
+        ['{"prot": 1}', "did you mean port?"],
+        ['{"port": -1}', "c.json#/port"],
+        ['{"port": 1e9}', "65535"],
+        ['{"limits": {"bodyByte": 1}}', "did you mean bodyBytes?"],
+        ['{"auth": {"oidc": {}}}', 'has no "auth"'],
+        ['{"hosts": "x"}', "a list of texts"],
+        ['{"tls": {"cert": "c.pem"}}', '"key" is missing'],
+        ["[]", "not a JSON object"],
+        ["{\n  oops", "not JSON: unexpected character at line 2, column 3"],
+        ['{"origins": ["*"]}', "/origins/0"],
+        ['{"origins": ["https://ok.example", "ok.example"]}', "/origins/1"],
+        ['{"hosts": ["https://ok.example"]}', "/hosts/0"],
+        ['{"storage": ["postgres://u:pass@h/d"]}', "cannot be a list"],
+        ['{"storage": "postgres://u:pass@h/d", x}', "not JSON"],
+        ["postgres://u:pass@h/d", "not JSON"],
+        [" ".repeat(2_000_000), "2000000 bytes"],
+      ];
+      for (const [content, says] of refused) {
+        writeFileSync(file, content);
+        const polled = ((): string => {
+          try {
+            return `it was taken: ${JSON.stringify(readCoordinatorFile(file))}`;
+          } catch (error) {
+            const { code, message, at, got, expected } = error as HoldfastError;
+            return `${code} ${message} ${at} ${got} ${expected}`;
+          }
+        })();
+        expect(polled, content.slice(0, 60)).toMatch(/^config_invalid /);
+        expect(polled, content.slice(0, 60)).toContain(says);
+        expect(polled).not.toContain("u:pass");
+      }
+      const unfit: readonly (readonly [content: string, says: string])[] = [
+        ['{"prot": 1}', "did you mean port?"],
+        ['{"tls": {"cert": "none.pem", "key": "none.pem"}}', "none.pem"],
+        ['{"tls": {"cert": "junk.pem", "key": "junk.pem"}}', "cannot be used"],
+        ['{"leaseMs": 9000, "renewMs": 4000}', "a third of leaseMs"],
+        ['{"leaseMs": 5999}', "from 6000"], // Runners would hold nothing long enough to do anything.
+        ['{"host": "0.0.0.0"}', "--insecure"],
+      ];
+      writeFileSync(project.path("junk.pem"), "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n");
+      expect(() => readCoordinatorFile("/dev/null")).toThrow("not a file"); // As a pipe, which may never end.
+      for (const [content, says] of unfit) {
+        writeFileSync(file, content);
+        const args = ["coordinator", "--config", file, "--storage", "memory:", "--port", "0"];
+        const { code, stderr, stdout } = await project.run(...args);
+        expect([code, stdout], content).toEqual([3, ""]);
+        expect(stderr, content).toContain(says);
+        expect(stderr, content).not.toMatch(/\n\s+at .*\(/);
+      }
+      const missing = await project.run("coordinator", "--config", "nope.json");
+      expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("nope.json")]);
+      const storage = await project.run("coordinator", "--storage", "mysql://me:hunter2@db/x");
+      expect([storage.code, storage.stderr]).toEqual([2, expect.not.stringContaining("hunter2")]);
+      expect((await project.run("coordinator", "--storage", "sqlite:/proc/none/x.db")).code).toBe(10);
+      expect((await project.run("coordinator", "--port", "x")).code).toBe(2);
+      expect((await project.run("coordinator", "--db", "x")).code).toBe(2);
+      // Only where sessions would have been kept is there a folder: for what was refused before, not even that.
+      expect(existsSync(project.path(".local/share/holdfast/admin-token"))).toBe(false);
+    },
+  );
 
-  test("a file that is empty, or has a byte-order mark and the line ends of other systems, is a file", async () => {
-    const file = project.path("c.json");
-    for (const content of ["", '\uFEFF{\r\n  "renewMs": 2000\r\n}\r\n']) {
-      writeFileSync(file, content);
-      const coordinator = await start("--storage", "memory:", "--config", file);
-      coordinator.process.kill("SIGINT");
-      await coordinator.process.finished;
-    }
-  });
+  test(
+    "a file that is empty, or has a byte-order mark and the line ends of other systems, is a file",
+    ofCampaign,
+    async () => {
+      const file = project.path("c.json");
+      for (const content of ["", '\uFEFF{\r\n  "renewMs": 2000\r\n}\r\n']) {
+        writeFileSync(file, content);
+        const coordinator = await start("--storage", "memory:", "--config", file);
+        coordinator.process.kill("SIGINT");
+        await coordinator.process.finished;
+      }
+    },
+  );
 });
 
 describe("holdfast token", () => {
-  test("the command makes tokens, lists them without their text, and revokes them", async () => {
+  test("the command makes tokens, lists them without their text, and revokes them", ofCampaign, async () => {
     const coordinator = await start();
     const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
     const made = await project.run("token", "create", "ada", ...as);
@@ -279,7 +292,7 @@ describe("holdfast token", () => {
     expect([tooLong.code, tooLong.stderr]).toEqual([2, expect.stringContaining("at most 3600000")]);
   });
 
-  test("the command says what is missing: a coordinator, a token, a right", async () => {
+  test("the command says what is missing: a coordinator, a token, a right", ofCampaign, async () => {
     const nobody = await project.run("token", "list", "--url", "http://127.0.0.1:9");
     expect([nobody.code, nobody.stderr]).toEqual([5, expect.stringContaining("--token-file")]);
     writeFileSync(project.path("t"), "hf_adm_x");
@@ -323,7 +336,7 @@ describe("holdfast token", () => {
 });
 
 describe("holdfast runs and holdfast runners", () => {
-  test("the commands show runs and their runners, drain a runner and delete it", async () => {
+  test("the commands show runs and their runners, drain a runner and delete it", ofCampaign, async () => {
     // However long the commands below take, no runner counts as gone.
     const file = project.path("c.json");
     writeFileSync(file, JSON.stringify({ leaseMs: 600_000 }));
@@ -397,18 +410,22 @@ test("docs/coordinator.schema.json is what the code reads files by", () => {
   expect(published).toEqual(JSON.parse(JSON.stringify(COORDINATOR_SCHEMA)));
 });
 
-test("token create -o writes a new file for this user alone, and one that exists is left as it is", async () => {
-  const coordinator = await start();
-  const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
-  const made = await project.run("token", "create", "ada", "-o", "ada.token", ...as);
-  expect(made, made.stderr).toMatchObject({ code: 0, stdout: `${project.path("ada.token")}\n` });
-  expect(statSync(project.path("ada.token")).mode & 0o777).toBe(0o600);
-  const token = readFileSync(project.path("ada.token"), "utf8").trim();
-  expect((await call(coordinator.url, token, "sessions")).code).toBeUndefined();
+test(
+  "token create -o writes a new file for this user alone, and one that exists is left as it is",
+  ofCampaign,
+  async () => {
+    const coordinator = await start();
+    const as = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+    const made = await project.run("token", "create", "ada", "-o", "ada.token", ...as);
+    expect(made, made.stderr).toMatchObject({ code: 0, stdout: `${project.path("ada.token")}\n` });
+    expect(statSync(project.path("ada.token")).mode & 0o777).toBe(0o600);
+    const token = readFileSync(project.path("ada.token"), "utf8").trim();
+    expect((await call(coordinator.url, token, "sessions")).code).toBeUndefined();
 
-  expect(await project.run("token", "create", "eve", "-o", "ada.token", ...as)).toMatchObject({ code: 2 });
-  expect(readFileSync(project.path("ada.token"), "utf8").trim()).toBe(token);
-  // The second token reached nobody.
-  const listed = await project.json<{ name: string }[]>("token", "list", ...as);
-  expect(listed.map(({ name }) => name)).not.toContain("eve");
-});
+    expect(await project.run("token", "create", "eve", "-o", "ada.token", ...as)).toMatchObject({ code: 2 });
+    expect(readFileSync(project.path("ada.token"), "utf8").trim()).toBe(token);
+    // The second token reached nobody.
+    const listed = await project.json<{ name: string }[]>("token", "list", ...as);
+    expect(listed.map(({ name }) => name)).not.toContain("eve");
+  },
+);

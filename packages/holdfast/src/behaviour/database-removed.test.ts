@@ -3,6 +3,7 @@
 
 import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const WAIT = `import { defineAgent } from "holdfast";
@@ -42,7 +43,7 @@ test("a session that waits ends with exit code 10 when its database is removed, 
   expect(await resumed.finished).toMatchObject({ code: 0, stdout: expect.stringContaining("now") });
 });
 
-test("a signal to a session whose database was removed is not said to be stored", async () => {
+test("a signal to a session whose database was removed is not said to be stored", ofCampaign, async () => {
   const waiting = project.start(["run", "wait.ts", "--session", "desk"]);
   await waiting.says("waits for signal");
   rmSync(database());
@@ -53,19 +54,23 @@ test("a signal to a session whose database was removed is not said to be stored"
   expect(await waiting.finished).toMatchObject({ code: 10 });
 });
 
-test("commands that work through the owner of a removed database end with exit code 10 and make no other one", async () => {
-  const owner = project.startNode("owner.ts");
-  await owner.says("owns");
-  const waiting = project.start(["run", "wait.ts", "--session", "desk"]);
-  await waiting.says("waits for signal");
-  rmSync(database());
-  expect(await project.run("signal", "desk", "go")).toMatchObject({
-    code: 10,
-    stderr: expect.stringContaining("E_STORAGE_LOST"),
-  });
-  expect(await waiting.finished).toMatchObject({ code: 10 });
-  expect(readdirSync(project.path(".holdfast"))).not.toContain("holdfast.db");
-  expect(await project.run("export", "desk", "-o", "desk.json")).toMatchObject({ code: 0 });
-  owner.child.stdin.end();
-  await owner.finished;
-});
+test(
+  "commands that work through the owner of a removed database end with exit code 10 and make no other one",
+  ofCampaign,
+  async () => {
+    const owner = project.startNode("owner.ts");
+    await owner.says("owns");
+    const waiting = project.start(["run", "wait.ts", "--session", "desk"]);
+    await waiting.says("waits for signal");
+    rmSync(database());
+    expect(await project.run("signal", "desk", "go")).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining("E_STORAGE_LOST"),
+    });
+    expect(await waiting.finished).toMatchObject({ code: 10 });
+    expect(readdirSync(project.path(".holdfast"))).not.toContain("holdfast.db");
+    expect(await project.run("export", "desk", "-o", "desk.json")).toMatchObject({ code: 0 });
+    owner.child.stdin.end();
+    await owner.finished;
+  },
+);

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {
@@ -62,7 +63,7 @@ describe("in a terminal", () => {
     expect(await listed()).toEqual([]);
   });
 
-  test("the process that owns the database deletes the session", async () => {
+  test("the process that owns the database deletes the session", ofCampaign, async () => {
     await project.run("run", "wait.ts", "--session", "old", "--park");
     await project.run("cancel", "old", "--hard");
     const running = project.start(["run", "wait.ts", "--session", "w"]);

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { VERSION } from "@holdfast/core/internal";
 import { Project, type Finished } from "../testing/holdfast-process.ts";
 import { LocalStack } from "../testing/local-stack.ts";
@@ -76,67 +77,69 @@ describe("an installation without anything", () => {
 describe("an installation that is wrong", () => {
   test.each<
     [string, Record<string, string>, Record<string, string | undefined>, string, string, number, string]
-  >([
-    [
-      "settings that are not JSON",
-      { ".holdfast/config.json": "{" },
-      {},
-      "settings",
-      "problem",
-      3,
-      "config.json",
-    ],
-    [
-      "a setting that is not known",
-      { ".holdfast/config.json": '{"dbx":1}' },
-      {},
-      "settings",
-      "problem",
-      3,
-      "dbx",
-    ],
-    [
-      "a policy that is wrong",
-      { ".config/holdfast/runner-policy.json": '{"concurrency":"many"}' },
-      {},
-      "settings",
-      "problem",
-      3,
-      "runner-policy.json",
-    ],
-    ["a mode that does not exist", {}, { HOLDFAST_MODE: "clowd" }, "settings", "problem", 2, "clowd"],
-    ["a home that is a file", { home: "" }, { HOME: "home" }, "data", "warning", 0, "ENOTDIR"],
-    ["a home that is not there", {}, { HOME: "/proc/none" }, "data", "ok", 0, "/proc/none"],
-    ["no home", {}, { HOME: undefined }, "data", "ok", 0, ".holdfast"],
-    [
-      "a file of secrets that is damaged",
-      { ".local/share/holdfast/secrets.json": "{" },
-      {},
-      "secrets",
-      "problem",
-      3,
-      "secrets.json",
-    ],
-    [
-      "an address of a coordinator that is none",
-      {},
-      { HOLDFAST_URL: "ftp://x" },
-      "coordinator",
-      "problem",
-      2,
-      "HOLDFAST_URL",
-    ],
-    ["an executor that is broken", { "profiles/odd.json": "[" }, {}, "agents", "warning", 0, "odd"],
-    [
-      "an address of models that is none",
-      {},
-      { OPENAI_BASE_URL: "nowhere" },
-      "models",
-      "warning",
-      0,
-      "OPENAI_BASE_URL",
-    ],
-  ])("%s has its line, and the other checks are made", async (_, files, env, subject, status, exit, text) => {
+  >(
+    sampled([
+      [
+        "settings that are not JSON",
+        { ".holdfast/config.json": "{" },
+        {},
+        "settings",
+        "problem",
+        3,
+        "config.json",
+      ],
+      [
+        "a setting that is not known",
+        { ".holdfast/config.json": '{"dbx":1}' },
+        {},
+        "settings",
+        "problem",
+        3,
+        "dbx",
+      ],
+      [
+        "a policy that is wrong",
+        { ".config/holdfast/runner-policy.json": '{"concurrency":"many"}' },
+        {},
+        "settings",
+        "problem",
+        3,
+        "runner-policy.json",
+      ],
+      ["a mode that does not exist", {}, { HOLDFAST_MODE: "clowd" }, "settings", "problem", 2, "clowd"],
+      ["a home that is a file", { home: "" }, { HOME: "home" }, "data", "warning", 0, "ENOTDIR"],
+      ["a home that is not there", {}, { HOME: "/proc/none" }, "data", "ok", 0, "/proc/none"],
+      ["no home", {}, { HOME: undefined }, "data", "ok", 0, ".holdfast"],
+      [
+        "a file of secrets that is damaged",
+        { ".local/share/holdfast/secrets.json": "{" },
+        {},
+        "secrets",
+        "problem",
+        3,
+        "secrets.json",
+      ],
+      [
+        "an address of a coordinator that is none",
+        {},
+        { HOLDFAST_URL: "ftp://x" },
+        "coordinator",
+        "problem",
+        2,
+        "HOLDFAST_URL",
+      ],
+      ["an executor that is broken", { "profiles/odd.json": "[" }, {}, "agents", "warning", 0, "odd"],
+      [
+        "an address of models that is none",
+        {},
+        { OPENAI_BASE_URL: "nowhere" },
+        "models",
+        "warning",
+        0,
+        "OPENAI_BASE_URL",
+      ],
+    ]),
+  )("%s has its line, and the other checks are made", async (_, files, env, subject, status, exit, text) => {
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(project.path(`${name}/..`), { recursive: true, mode: 0o700 });
       writeFileSync(project.path(name), content, { mode: 0o600 });
@@ -161,10 +164,12 @@ describe("models", () => {
     expect(stdout + stderr).not.toContain(CANARY);
   });
 
-  test.each([
-    [200, "ok", "answers"],
-    [401, "warning", "refuses the key"],
-  ])(
+  test.each(
+    sampled([
+      [200, "ok", "answers"],
+      [401, "warning", "refuses the key"],
+    ]),
+  )(
     "a provider on this machine that answers %i is asked with the key in a header",
     async (status, state, text) => {
       const keys: unknown[] = [];
@@ -180,14 +185,18 @@ describe("models", () => {
     },
   );
 
-  test("an Ollama that answers is shown with its models, and one that never answers does not hold the command", async () => {
-    const ollama = await serve((_, response) => response.end('{"models":[{"name":"qwen3:8b"}]}'));
-    const found = (await doctor({ OLLAMA_HOST: ollama.replace("http://", "") })).checks["models"];
-    expect(found).toMatchObject({ status: "ok", found: expect.stringContaining("1 model: qwen3:8b") });
-    const silent = await serve(() => {});
-    const none = (await doctor({ OLLAMA_HOST: silent })).checks["models"];
-    expect(none).toMatchObject({ status: "warning", found: expect.stringContaining("no answer in 1 s") });
-  });
+  test(
+    "an Ollama that answers is shown with its models, and one that never answers does not hold the command",
+    ofCampaign,
+    async () => {
+      const ollama = await serve((_, response) => response.end('{"models":[{"name":"qwen3:8b"}]}'));
+      const found = (await doctor({ OLLAMA_HOST: ollama.replace("http://", "") })).checks["models"];
+      expect(found).toMatchObject({ status: "ok", found: expect.stringContaining("1 model: qwen3:8b") });
+      const silent = await serve(() => {});
+      const none = (await doctor({ OLLAMA_HOST: silent })).checks["models"];
+      expect(none).toMatchObject({ status: "warning", found: expect.stringContaining("no answer in 1 s") });
+    },
+  );
 });
 
 describe("a coordinator that is named", () => {
@@ -212,12 +221,14 @@ describe("a coordinator that is named", () => {
     expect(clock).toMatchObject({ status: "warning", found: expect.stringMatching(/(60 min|1 h) .*behind/) });
   });
 
-  test.each<[string, RequestListener, number, string]>([
-    ["never answers", () => {}, 7, "no answer in 3 s"],
-    ["refuses the token", (_, response) => response.writeHead(401).end(), 5, "refuses the token"],
-    ["fails", (_, response) => response.writeHead(503).end(), 7, "HTTP 503"],
-    ["does not know the call", (_, response) => response.writeHead(404).end(), 0, "older"],
-  ])("a coordinator that %s has its line and exit code", async (_, listener, exit, text) => {
+  test.each<[string, RequestListener, number, string]>(
+    sampled([
+      ["never answers", () => {}, 7, "no answer in 3 s"],
+      ["refuses the token", (_, response) => response.writeHead(401).end(), 5, "refuses the token"],
+      ["fails", (_, response) => response.writeHead(503).end(), 7, "HTTP 503"],
+      ["does not know the call", (_, response) => response.writeHead(404).end(), 0, "older"],
+    ]),
+  )("a coordinator that %s has its line and exit code", async (_, listener, exit, text) => {
     const { code, checks } = await doctor(named(await serve(listener)));
     expect({ code, found: checks["coordinator"]!.found }).toEqual({
       code: exit,
@@ -227,36 +238,40 @@ describe("a coordinator that is named", () => {
 });
 
 describe("the local stack", () => {
-  test("a stack that runs is shown with its agents, versions and clock, and a dead supervisor with the way out", async () => {
-    const stack = new LocalStack(project);
-    try {
-      await stack.start();
-      const { url } = await stack.ready();
-      const running = await doctor();
-      expect(running.code).toBe(0);
-      expect(running.checks["stack"]).toMatchObject({
-        status: "ok",
-        found: `running on ${url}, with agents greet, steps`,
-      });
-      expect(running.checks["coordinator"]).toEqual({
-        subject: "coordinator",
-        status: "ok",
-        found: `${url} has version ${VERSION}; 1 runner`,
-      });
-      expect(running.checks["clock"]).toMatchObject({
-        status: "ok",
-        found: expect.stringContaining("agrees"),
-      });
-      await stack.kill("supervisor");
-      const dead = await doctor();
-      expect(dead.checks["stack"]).toMatchObject({
-        status: "warning",
-        found: expect.stringContaining("has died"),
-        fix: expect.stringContaining("local start"),
-      });
-    } finally {
-      await stack.dispose();
-    }
-    expect(existsSync(project.folder)).toBe(false);
-  });
+  test(
+    "a stack that runs is shown with its agents, versions and clock, and a dead supervisor with the way out",
+    ofCampaign,
+    async () => {
+      const stack = new LocalStack(project);
+      try {
+        await stack.start();
+        const { url } = await stack.ready();
+        const running = await doctor();
+        expect(running.code).toBe(0);
+        expect(running.checks["stack"]).toMatchObject({
+          status: "ok",
+          found: `running on ${url}, with agents greet, steps`,
+        });
+        expect(running.checks["coordinator"]).toEqual({
+          subject: "coordinator",
+          status: "ok",
+          found: `${url} has version ${VERSION}; 1 runner`,
+        });
+        expect(running.checks["clock"]).toMatchObject({
+          status: "ok",
+          found: expect.stringContaining("agrees"),
+        });
+        await stack.kill("supervisor");
+        const dead = await doctor();
+        expect(dead.checks["stack"]).toMatchObject({
+          status: "warning",
+          found: expect.stringContaining("has died"),
+          fix: expect.stringContaining("local start"),
+        });
+      } finally {
+        await stack.dispose();
+      }
+      expect(existsSync(project.folder)).toBe(false);
+    },
+  );
 });

@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
@@ -106,7 +107,7 @@ test("a variable of this process that is not declared does not reach a command",
   expect((await run("logs", "p")).stdout).not.toContain("inherited");
 });
 
-test("a parked session keeps the variables of its start", async () => {
+test("a parked session keeps the variables of its start", ofCampaign, async () => {
   writeAgent("  environment: staging\n  variables: [REGION]\n");
   writeFileSync(
     project.path(AGENT),

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ANTHROPIC_KEY, ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
 
@@ -39,19 +40,23 @@ test("run claude-code works in the current folder, and its conversation reads as
   expect(logs).toContain("Done: think write:a.txt");
 });
 
-test("the program gets its key and nothing else of the user's environment, and the key is not recorded", async () => {
-  const { code, stderr } = await project.finishHere(["run", "claude-code", "env", "--session", "s"], {
-    GITHUB_TOKEN: "t",
-  });
-  expect(code, stderr).toBe(0);
-  expect(project.starts()[0]?.env).toEqual(expect.arrayContaining(["ANTHROPIC_API_KEY", "PATH", "HOME"]));
-  expect(project.starts()[0]?.env).not.toContain("GITHUB_TOKEN");
-  const recorded = JSON.stringify((await project.shown("s")).entries);
-  expect(recorded).toContain("ANTHROPIC_API_KEY");
-  expect(recorded).not.toContain(ANTHROPIC_KEY);
-});
+test(
+  "the program gets its key and nothing else of the user's environment, and the key is not recorded",
+  ofCampaign,
+  async () => {
+    const { code, stderr } = await project.finishHere(["run", "claude-code", "env", "--session", "s"], {
+      GITHUB_TOKEN: "t",
+    });
+    expect(code, stderr).toBe(0);
+    expect(project.starts()[0]?.env).toEqual(expect.arrayContaining(["ANTHROPIC_API_KEY", "PATH", "HOME"]));
+    expect(project.starts()[0]?.env).not.toContain("GITHUB_TOKEN");
+    const recorded = JSON.stringify((await project.shown("s")).entries);
+    expect(recorded).toContain("ANTHROPIC_API_KEY");
+    expect(recorded).not.toContain(ANTHROPIC_KEY);
+  },
+);
 
-test("usage is counted once and priced by our table", async () => {
+test("usage is counted once and priced by our table", ofCampaign, async () => {
   expect((await run("run", "claude-code", "hello", "--session", "s", "--budget", "100000tokens")).code).toBe(
     0,
   );
@@ -59,30 +64,38 @@ test("usage is counted once and priced by our table", async () => {
   expect(JSON.stringify(budget)).toContain("1130"); // 100 + 1,000 + 20, and 7 + 3 of the small model.
 });
 
-test("a cost that is not known is shown as unknown, and refused under a budget in money", async () => {
-  const env = { ANTHROPIC_BASE_URL: "http://127.0.0.1:9" };
-  expect((await project.finishHere(["run", "claude-code", "hello", "--session", "s"], env)).code).toBe(0);
-  expect((await run("show", "s")).stdout).toContain('"costMicroUsd":"unknown"');
-  const { code, stderr } = await run("run", "claude-code", "hello", "--budget", "1usd");
-  expect(code).toBe(9);
-  expect(stderr).toContain("E_UNKNOWN_PRICE");
-});
+test(
+  "a cost that is not known is shown as unknown, and refused under a budget in money",
+  ofCampaign,
+  async () => {
+    const env = { ANTHROPIC_BASE_URL: "http://127.0.0.1:9" };
+    expect((await project.finishHere(["run", "claude-code", "hello", "--session", "s"], env)).code).toBe(0);
+    expect((await run("show", "s")).stdout).toContain('"costMicroUsd":"unknown"');
+    const { code, stderr } = await run("run", "claude-code", "hello", "--budget", "1usd");
+    expect(code).toBe(9);
+    expect(stderr).toContain("E_UNKNOWN_PRICE");
+  },
+);
 
-test("a conversation is interrupted and steered while the program works, and continues after it", async () => {
-  const input = JSON.stringify({ text: "write:a.txt hang", conversation: true });
-  const running = start(["run", "claude-code", "--session", "s", "--input", input]);
-  while (!existsSync(project.path("pids"))) await delay(20);
-  expect((await run("signal", "s", "steer", '"hurry"')).code).toBe(0);
-  await running.says("You say: hurry");
-  expect((await run("signal", "s", "interrupt")).code).toBe(0);
-  await running.says("(The user interrupted the turn.)");
-  expect(project.hanging()).toEqual([]);
-  expect((await run("signal", "s", "next_input", '"write:b.txt"')).code).toBe(0);
-  await running.says("Done: write:b.txt");
-  expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
-});
+test(
+  "a conversation is interrupted and steered while the program works, and continues after it",
+  ofCampaign,
+  async () => {
+    const input = JSON.stringify({ text: "write:a.txt hang", conversation: true });
+    const running = start(["run", "claude-code", "--session", "s", "--input", input]);
+    while (!existsSync(project.path("pids"))) await delay(20);
+    expect((await run("signal", "s", "steer", '"hurry"')).code).toBe(0);
+    await running.says("You say: hurry");
+    expect((await run("signal", "s", "interrupt")).code).toBe(0);
+    await running.says("(The user interrupted the turn.)");
+    expect(project.hanging()).toEqual([]);
+    expect((await run("signal", "s", "next_input", '"write:b.txt"')).code).toBe(0);
+    await running.says("Done: write:b.txt");
+    expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
+  },
+);
 
-test("chat is a conversation with the program, one process for each turn", async () => {
+test("chat is a conversation with the program, one process for each turn", ofCampaign, async () => {
   const chat = project.start(["chat", "claude-code", "--session", "s"], {
     stdin: "write:a.txt\nwrite:b.txt\n",
     env: { PATH: `${project.path("bin")}:${process.env["PATH"] ?? ""}` },
@@ -93,7 +106,7 @@ test("chat is a conversation with the program, one process for each turn", async
   expect(project.starts().map(({ args }) => args.at(-2))).toEqual(["--session-id", "--resume"]);
 });
 
-test("a second process that resumes a session starts no second program", async () => {
+test("a second process that resumes a session starts no second program", ofCampaign, async () => {
   const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
   while (!existsSync(project.path("pids"))) await delay(20);
   const second = await run("resume", "s");
@@ -107,23 +120,27 @@ test("a second process that resumes a session starts no second program", async (
   expect(project.hanging()).toEqual([]);
 });
 
-test("a turn that reaches the budget is ended, and the session waits until it is raised", async () => {
-  const { code } = await run(
-    "run",
-    "claude-code",
-    "write:a.txt hang",
-    "--session",
-    "s",
-    "--budget",
-    "10tokens",
-  );
-  expect(code).toBe(9);
-  expect((await project.shown("s")).status).toBe("paused");
-  expect((await run("budget", "s", "--raise", "100000tokens")).code).toBe(0);
-  const { code: after, stdout, stderr } = await run("resume", "s");
-  expect(after, stderr).toBe(0);
-  expect(stdout).toContain("Done:");
-});
+test(
+  "a turn that reaches the budget is ended, and the session waits until it is raised",
+  ofCampaign,
+  async () => {
+    const { code } = await run(
+      "run",
+      "claude-code",
+      "write:a.txt hang",
+      "--session",
+      "s",
+      "--budget",
+      "10tokens",
+    );
+    expect(code).toBe(9);
+    expect((await project.shown("s")).status).toBe("paused");
+    expect((await run("budget", "s", "--raise", "100000tokens")).code).toBe(0);
+    const { code: after, stdout, stderr } = await run("resume", "s");
+    expect(after, stderr).toBe(0);
+    expect(stdout).toContain("Done:");
+  },
+);
 
 describe("a cut-off turn", () => {
   test("after kill -9 nothing of the program is left, its session is resumed, and it is told which call was cut off", async () => {
@@ -149,7 +166,7 @@ describe("a cut-off turn", () => {
 
   test(
     `${KILLS} kills at random moments lose no answer, leave no process, and repeat no step that was reported as done`,
-    { timeout: KILLS * 10_000 + 30_000 },
+    { ...ofCampaign, timeout: KILLS * 10_000 + 30_000 },
     async () => {
       const words = Array.from({ length: 6 * KILLS + 4 }, (_, step) => `step:${step}`);
       let command: readonly string[] = ["run", "claude-code", words.join(" "), "--session", "s"];
@@ -179,67 +196,79 @@ describe("a cut-off turn", () => {
     },
   );
 
-  test("a program that dies in its turn is resumed without a person", async () => {
+  test("a program that dies in its turn is resumed without a person", ofCampaign, async () => {
     const { code, stderr } = await run("run", "claude-code", "die", "--session", "s");
     expect(code, stderr).toBe(0);
     expect(project.starts()).toHaveLength(2);
     expect(JSON.stringify((await project.shown("s")).entries)).toContain("make deploy");
   });
 
-  test("a program that dies in every turn fails the session after a few turns", async () => {
+  test("a program that dies in every turn fails the session after a few turns", ofCampaign, async () => {
     const { code, stderr } = await run("run", "claude-code", "always-die", "--session", "s");
     expect(code).toBe(1);
     expect(stderr).toContain("in 6 turns in a row");
     expect((await project.shown("s")).error?.code).toBe("external_agent_failed");
   });
 
-  test("a request is sent afresh where the program stored no session and nothing was done", async () => {
-    const { code, stdout, stderr } = await run("run", "claude-code", "forget", "--session", "s");
-    expect(code, stderr).toBe(0);
-    expect(stdout).toContain("Done: forget");
-    expect(project.starts().map(({ args }) => args.at(-2))).toEqual([
-      "--session-id",
-      "--resume",
-      "--session-id",
-    ]);
-  });
+  test(
+    "a request is sent afresh where the program stored no session and nothing was done",
+    ofCampaign,
+    async () => {
+      const { code, stdout, stderr } = await run("run", "claude-code", "forget", "--session", "s");
+      expect(code, stderr).toBe(0);
+      expect(stdout).toContain("Done: forget");
+      expect(project.starts().map(({ args }) => args.at(-2))).toEqual([
+        "--session-id",
+        "--resume",
+        "--session-id",
+      ]);
+    },
+  );
 
-  test("a session that the program lost after it had acted is a question, and a new one is told what was recorded", async () => {
-    const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
-    await project.hangs("s");
-    first.kill("SIGKILL");
-    await first.finished;
-    rmSync(project.path(".claude"), { recursive: true });
-    expect((await run("resume", "s", "--park")).code).toBe(0);
-    expect((await run("inbox")).stdout).toContain("restore_incomplete");
-    expect(project.starts()).toHaveLength(2);
-    expect((await run("approve", "s")).code).toBe(0);
-    const { code, stderr } = await run("resume", "s");
-    expect(code, stderr).toBe(0);
-    const [begun, , anew] = project.starts().map(({ args }) => args.slice(-2));
-    expect(anew?.[0]).toBe("--session-id");
-    expect(anew).not.toEqual(begun);
-    const prompts = (await project.shown("s")).entries.filter(({ role }) => role === "user");
-    expect(prompts.at(-1)?.content).toMatch(/session that is lost[^]*wrote a\.txt[^]*The request was:/);
-  });
+  test(
+    "a session that the program lost after it had acted is a question, and a new one is told what was recorded",
+    ofCampaign,
+    async () => {
+      const first = start(["run", "claude-code", "write:a.txt hang", "--session", "s"]);
+      await project.hangs("s");
+      first.kill("SIGKILL");
+      await first.finished;
+      rmSync(project.path(".claude"), { recursive: true });
+      expect((await run("resume", "s", "--park")).code).toBe(0);
+      expect((await run("inbox")).stdout).toContain("restore_incomplete");
+      expect(project.starts()).toHaveLength(2);
+      expect((await run("approve", "s")).code).toBe(0);
+      const { code, stderr } = await run("resume", "s");
+      expect(code, stderr).toBe(0);
+      const [begun, , anew] = project.starts().map(({ args }) => args.slice(-2));
+      expect(anew?.[0]).toBe("--session-id");
+      expect(anew).not.toEqual(begun);
+      const prompts = (await project.shown("s")).entries.filter(({ role }) => role === "user");
+      expect(prompts.at(-1)?.content).toMatch(/session that is lost[^]*wrote a\.txt[^]*The request was:/);
+    },
+  );
 });
 
 describe("a call that needs a permission", () => {
-  test("a request is a question with the exact call, and the answer reaches the program once", async () => {
-    const running = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
-    await running.says("Allow write_file: a.txt?");
-    const inbox = await run("inbox");
-    expect(inbox.stdout).toContain("write_file");
-    expect(inbox.stdout).toContain("a.txt");
-    expect(existsSync(project.path("a.txt"))).toBe(false);
-    expect((await run("approve", "s")).code).toBe(0);
-    const { code, stderr } = await running.finished;
-    expect(code, stderr).toBe(0);
-    expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
-    expect(project.answers()).toHaveLength(1);
-  });
+  test(
+    "a request is a question with the exact call, and the answer reaches the program once",
+    ofCampaign,
+    async () => {
+      const running = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
+      await running.says("Allow write_file: a.txt?");
+      const inbox = await run("inbox");
+      expect(inbox.stdout).toContain("write_file");
+      expect(inbox.stdout).toContain("a.txt");
+      expect(existsSync(project.path("a.txt"))).toBe(false);
+      expect((await run("approve", "s")).code).toBe(0);
+      const { code, stderr } = await running.finished;
+      expect(code, stderr).toBe(0);
+      expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+      expect(project.answers()).toHaveLength(1);
+    },
+  );
 
-  test("a call that a person refuses is not carried out, and the program reads why", async () => {
+  test("a call that a person refuses is not carried out, and the program reads why", ofCampaign, async () => {
     const running = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
     await running.says("Allow write_file");
     expect((await run("approve", "s", "--no", "--reason", "not now")).code).toBe(0);
@@ -248,116 +277,150 @@ describe("a call that needs a permission", () => {
     expect(project.answers()[0]).toContain("The reason: not now");
   });
 
-  test("a request stays a question after kill -9, and its answer counts once for the resumed program", async () => {
-    const first = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
-    await first.says("Allow write_file");
-    first.kill("SIGKILL");
-    await first.finished;
-    expect((await run("inbox")).stdout).toContain("a.txt");
-    expect((await run("approve", "s")).code).toBe(0);
-    const { code, stderr } = await run("resume", "s");
-    expect(code, stderr).toBe(0);
-    expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
-    expect(JSON.stringify((await project.shown("s")).entries)).toContain(
-      "A person has allowed it, once: Write",
-    );
-    expect(project.answers()).toHaveLength(1);
-  });
+  test(
+    "a request stays a question after kill -9, and its answer counts once for the resumed program",
+    ofCampaign,
+    async () => {
+      const first = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
+      await first.says("Allow write_file");
+      first.kill("SIGKILL");
+      await first.finished;
+      expect((await run("inbox")).stdout).toContain("a.txt");
+      expect((await run("approve", "s")).code).toBe(0);
+      const { code, stderr } = await run("resume", "s");
+      expect(code, stderr).toBe(0);
+      expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+      expect(JSON.stringify((await project.shown("s")).entries)).toContain(
+        "A person has allowed it, once: Write",
+      );
+      expect(project.answers()).toHaveLength(1);
+    },
+  );
 
-  test("a question waits without a process once the process has waited for long enough", async () => {
-    const input = JSON.stringify({ text: "ask:a.txt ask:a.txt", keepAliveMs: 0 });
-    const parked = await run("run", "claude-code", "--input", input, "--session", "s", "--park");
-    expect(parked.code, parked.stderr).toBe(0);
-    expect((await run("approve", "s")).code).toBe(0);
-    // The second call is asked for again: the grant was for one.
-    expect((await run("resume", "s", "--park")).code).toBe(0);
-    expect((await project.shown("s")).status).toBe("input_required");
-    expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
-  });
+  test(
+    "a question waits without a process once the process has waited for long enough",
+    ofCampaign,
+    async () => {
+      const input = JSON.stringify({ text: "ask:a.txt ask:a.txt", keepAliveMs: 0 });
+      const parked = await run("run", "claude-code", "--input", input, "--session", "s", "--park");
+      expect(parked.code, parked.stderr).toBe(0);
+      expect((await run("approve", "s")).code).toBe(0);
+      // The second call is asked for again: the grant was for one.
+      expect((await run("resume", "s", "--park")).code).toBe(0);
+      expect((await project.shown("s")).status).toBe("input_required");
+      expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
+    },
+  );
 
-  test("a rule that an answer made allows the call, and the question is not asked again", async () => {
-    const running = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
-    await running.says("Allow write_file");
-    expect((await run("approve", "s", "--for", "project")).code).toBe(0);
-    expect((await running.finished).code).toBe(0);
-    expect((await run("rules", "list")).stdout).toContain("write_file(a.txt)");
-    expect((await run("run", "claude-code", "ask:a.txt")).code).toBe(0);
-    expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\nx\n");
-  });
+  test(
+    "a rule that an answer made allows the call, and the question is not asked again",
+    ofCampaign,
+    async () => {
+      const running = start(["run", "claude-code", "ask:a.txt", "--session", "s"]);
+      await running.says("Allow write_file");
+      expect((await run("approve", "s", "--for", "project")).code).toBe(0);
+      expect((await running.finished).code).toBe(0);
+      expect((await run("rules", "list")).stdout).toContain("write_file(a.txt)");
+      expect((await run("run", "claude-code", "ask:a.txt")).code).toBe(0);
+      expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\nx\n");
+    },
+  );
 
-  test("a request is no question any more when the program withdraws it, and unknown requests are answered", async () => {
-    const { code, stderr } = await run("run", "claude-code", "withdraw unknown-request", "--session", "s");
-    expect(code, stderr).toBe(0);
-    expect((await run("inbox")).stdout).not.toContain("shell");
-    expect(project.answers()).toEqual(["this host does not support the request"]);
-  });
+  test(
+    "a request is no question any more when the program withdraws it, and unknown requests are answered",
+    ofCampaign,
+    async () => {
+      const { code, stderr } = await run("run", "claude-code", "withdraw unknown-request", "--session", "s");
+      expect(code, stderr).toBe(0);
+      expect((await run("inbox")).stdout).not.toContain("shell");
+      expect(project.answers()).toEqual(["this host does not support the request"]);
+    },
+  );
 });
 
-test("doctor names the program with its version and abilities, and a missing one is no problem", async () => {
-  expect((await run("doctor")).stdout).toMatch(/programs +claude-code 2\.1\.329 \(resumes sessions/);
-  writeFileSync(project.path("bin/claude"), "#!/bin/sh\nexit 1\n");
-  expect((await run("doctor")).stdout).toMatch(/programs +[^]*exit code 1[^]*npm install -g/);
-  rmSync(project.path("bin/claude"));
-  const missing = await project.finishHere(["doctor"], { PATH: project.path("bin") });
-  expect(missing.code).toBe(0);
-  expect(missing.stdout).toContain("claude-code is not installed");
-});
+test(
+  "doctor names the program with its version and abilities, and a missing one is no problem",
+  ofCampaign,
+  async () => {
+    expect((await run("doctor")).stdout).toMatch(/programs +claude-code 2\.1\.329 \(resumes sessions/);
+    writeFileSync(project.path("bin/claude"), "#!/bin/sh\nexit 1\n");
+    expect((await run("doctor")).stdout).toMatch(/programs +[^]*exit code 1[^]*npm install -g/);
+    rmSync(project.path("bin/claude"));
+    const missing = await project.finishHere(["doctor"], { PATH: project.path("bin") });
+    expect(missing.code).toBe(0);
+    expect(missing.stdout).toContain("claude-code is not installed");
+  },
+);
 
 describe("a program that is not as expected", () => {
-  test("lines that are no JSON, unknown messages and bytes that are no UTF-8 do no harm", async () => {
-    const { code, stdout, stderr } = await run("run", "claude-code", "garbage bytes", "--session", "s");
-    expect(code, stderr).toBe(0);
-    expect(stdout).toBe("Done: garbage bytes\n");
-    expect(JSON.stringify((await project.shown("s")).entries)).toContain("a\u{fffd}b");
-  });
+  test(
+    "lines that are no JSON, unknown messages and bytes that are no UTF-8 do no harm",
+    ofCampaign,
+    async () => {
+      const { code, stdout, stderr } = await run("run", "claude-code", "garbage bytes", "--session", "s");
+      expect(code, stderr).toBe(0);
+      expect(stdout).toBe("Done: garbage bytes\n");
+      expect(JSON.stringify((await project.shown("s")).entries)).toContain("a\u{fffd}b");
+    },
+  );
 
-  test("a profile that is not there, or that would permit more by a project's file, is refused before anything starts", async () => {
-    const missing = await run("run", "claude-code", "hello", "--profile", "none");
-    expect(missing.code).toBe(2);
-    expect(missing.stderr).toContain('no profile "none"');
-    mkdirSync(project.path("work/.holdfast/profiles"), { recursive: true });
-    writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
-    const wide = await project.shell("cd work && holdfast agents check");
-    expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
-    expect(existsSync(project.path("claude.log"))).toBe(false);
-  });
+  test(
+    "a profile that is not there, or that would permit more by a project's file, is refused before anything starts",
+    ofCampaign,
+    async () => {
+      const missing = await run("run", "claude-code", "hello", "--profile", "none");
+      expect(missing.code).toBe(2);
+      expect(missing.stderr).toContain('no profile "none"');
+      mkdirSync(project.path("work/.holdfast/profiles"), { recursive: true });
+      writeFileSync(project.path("work/.holdfast/profiles/wide.yaml"), "permissionMode: acceptEdits\n");
+      const wide = await project.shell("cd work && holdfast agents check");
+      expect(wide.stdout).toMatch(/wide \(profile\)[^]*only a profile in ~\/\.holdfast\/profiles/);
+      expect(existsSync(project.path("claude.log"))).toBe(false);
+    },
+  );
 
-  test("an endless line is refused", async () => {
+  test("an endless line is refused", ofCampaign, async () => {
     const { code, stderr } = await run("run", "claude-code", "huge");
     expect(code).toBe(1);
     expect(stderr).toContain("a line of more than 16777216 characters");
   });
 
-  test("its error is told", async () => {
+  test("its error is told", ofCampaign, async () => {
     const { code, stderr } = await run("run", "claude-code", "exit");
     expect(code).toBe(1);
     expect(stderr).toMatch(/unknown option '--verbose'/);
   });
 
-  test("a refused key pauses the session, and the command says how to sign in", async () => {
+  test("a refused key pauses the session, and the command says how to sign in", ofCampaign, async () => {
     const { stderr } = await run("run", "claude-code", "api-error", "--session", "s");
     expect(stderr).toMatch(/Invalid API key[^]*\/login/);
     expect((await project.shown("s")).status).toBe("paused");
   });
 
-  test("--resume-at-reset lets a session continue at the reset of a usage limit", async () => {
+  test("--resume-at-reset lets a session continue at the reset of a usage limit", ofCampaign, async () => {
     const { code, stdout, stderr } = await run("run", "claude-code", "limit:1", "--resume-at-reset");
     expect(code, stderr).toBe(0);
     expect(stdout).toBe("Done: limit:1\n");
   });
 
-  test("a missing program and one that is too old are errors that say how to install it", async () => {
-    const old = await project.finishHere(["run", "claude-code", "hello"], { FAKE_CLAUDE_VERSION: "1.0.2" });
-    expect(old.code).toBe(0); // The variable is none of the program's.
-    writeFileSync(project.path("bin/claude"), "#!/bin/sh\necho '1.0.2 (Claude Code)'\n");
-    const { code, stderr } = await run("run", "claude-code", "hello");
-    expect(code).toBe(11);
-    expect(stderr).toMatch(/E_VERSION_UNSUPPORTED[^]*1\.0\.2[^]*npm install -g/);
-    rmSync(project.path("bin/claude"));
-    const missing = await project.finishHere(["run", "claude-code", "hello"], { PATH: project.path("bin") });
-    expect(missing.code).toBe(3);
-    expect(missing.stderr).toMatch(/E_PROGRAM_MISSING[^]*npm install -g @anthropic-ai\/claude-code/);
-  });
+  test(
+    "a missing program and one that is too old are errors that say how to install it",
+    ofCampaign,
+    async () => {
+      const old = await project.finishHere(["run", "claude-code", "hello"], { FAKE_CLAUDE_VERSION: "1.0.2" });
+      expect(old.code).toBe(0); // The variable is none of the program's.
+      writeFileSync(project.path("bin/claude"), "#!/bin/sh\necho '1.0.2 (Claude Code)'\n");
+      const { code, stderr } = await run("run", "claude-code", "hello");
+      expect(code).toBe(11);
+      expect(stderr).toMatch(/E_VERSION_UNSUPPORTED[^]*1\.0\.2[^]*npm install -g/);
+      rmSync(project.path("bin/claude"));
+      const missing = await project.finishHere(["run", "claude-code", "hello"], {
+        PATH: project.path("bin"),
+      });
+      expect(missing.code).toBe(3);
+      expect(missing.stderr).toMatch(/E_PROGRAM_MISSING[^]*npm install -g @anthropic-ai\/claude-code/);
+    },
+  );
 
   test.each([
     [{ text: "hello", permissionMode: "bypassPermissions" }],

@@ -4,16 +4,16 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 
-const IS_CAMPAIGN = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 /** The kills of each adapter in the campaign, and those of `npm test`. */
-const KILLS = IS_CAMPAIGN ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
+const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
 /** `npm test` has the kills of Claude Code in `external-agents.test.ts`, and one other here. */
-const AGENTS = IS_CAMPAIGN ? ["claude-code", "codex", "pi", "opencode", "lines.ts"] : ["codex"];
+const AGENTS = isCampaign ? ["claude-code", "codex", "pi", "opencode", "lines.ts"] : ["codex"];
 const KILL_WITHIN_MS = 900;
 /** Steps in one session. A session that is killed this often is followed by another one. */
-const STEPS = IS_CAMPAIGN ? 30 : 8;
+const STEPS = isCampaign ? 30 : 8;
 
 let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));
@@ -84,12 +84,12 @@ async function killed(agent: string, session: string, report: Report): Promise<v
 describe.each(AGENTS)("%s", (agent) => {
   test(
     `${KILLS} kills at random moments lose no answer, leave no process, and repeat no step that was reported`,
-    { timeout: KILLS * 20_000 + 60_000 },
+    { ...ofCampaign, timeout: KILLS * 20_000 + 60_000 },
     async () => {
       if (agent === "lines.ts") writeLinesAgent();
       const report: Report = { kills: 0, sessions: 0, steps: 0, answers: 0 };
       for (let number = 0; report.kills < KILLS; number++) await killed(agent, `s${number}`, report);
-      if (IS_CAMPAIGN) console.log(`${agent}: ${JSON.stringify(report)}`);
+      if (isCampaign) console.log(`${agent}: ${JSON.stringify(report)}`);
     },
   );
 });

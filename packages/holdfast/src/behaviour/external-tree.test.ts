@@ -5,13 +5,14 @@ import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { startScriptedModelServer } from "@holdfast/testkit";
 import { expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 
 const KILLS = Number(process.env["HOLDFAST_TREE_KILLS"] ?? 1);
 
 test(
   `a lead with Claude Code and Codex ends under its budget after ${KILLS} kills of any process`,
-  { timeout: KILLS * 15_000 + 60_000 },
+  { ...ofCampaign, timeout: KILLS * 15_000 + 60_000 },
   async () => {
     const project = new ExternalProject();
     const steps = (agent: string) =>

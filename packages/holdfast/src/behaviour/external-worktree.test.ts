@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { startScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 import type { Finished } from "../testing/holdfast-process.ts";
 
@@ -38,22 +39,28 @@ test("an external agent works on a branch of its own, and its work is shown and 
   expect(readFileSync(project.path("a.txt"), "utf8")).toBe("x\n");
 });
 
-test("a conversation of an external agent continues in its worktree after its command has ended", async () => {
-  const input = JSON.stringify({ text: "write:a.txt", conversation: true });
-  expect(
-    (await run("run", "claude-code", "--input", input, "--session", "s", "--worktree", "--park")).code,
-  ).toBe(0);
-  await run("signal", "s", "next_input", '"write:b.txt"');
-  expect((await run("resume", "s", "--park")).code).toBe(0);
-  const folders = new Set(project.starts().map(({ cwd }) => cwd));
-  expect(folders.size).toBe(1);
-  expect(existsSync(`${[...folders][0]}/b.txt`)).toBe(true);
-});
+test(
+  "a conversation of an external agent continues in its worktree after its command has ended",
+  ofCampaign,
+  async () => {
+    const input = JSON.stringify({ text: "write:a.txt", conversation: true });
+    expect(
+      (await run("run", "claude-code", "--input", input, "--session", "s", "--worktree", "--park")).code,
+    ).toBe(0);
+    await run("signal", "s", "next_input", '"write:b.txt"');
+    expect((await run("resume", "s", "--park")).code).toBe(0);
+    const folders = new Set(project.starts().map(({ cwd }) => cwd));
+    expect(folders.size).toBe(1);
+    expect(existsSync(`${[...folders][0]}/b.txt`)).toBe(true);
+  },
+);
 
-test.each([
-  ["an agent of code", ["run", "code.ts", "--worktree"], "--worktree: for agent files"],
-  ["a folder without a repository", ["run", "claude-code", "hello", "--worktree"], "git"],
-])("%s is refused with the reason", async (_what, args, says) => {
+test.each(
+  sampled([
+    ["an agent of code", ["run", "code.ts", "--worktree"], "--worktree: for agent files"],
+    ["a folder without a repository", ["run", "claude-code", "hello", "--worktree"], "git"],
+  ]),
+)("%s is refused with the reason", async (_what, args, says) => {
   writeFileSync(
     project.path("code.ts"),
     'import { defineAgent } from "holdfast";\nexport default defineAgent({ name: "code", run: async () => 1 });\n',
@@ -70,6 +77,7 @@ test.each([
   [{ text: "write:b.txt", worktree: true }, "on the git branch holdfast/l-"],
 ])(
   "an agent file lets an external agent do a part of its work, as a durable child: %j",
+  ofCampaign,
   async (input, says) => {
     const server = await startScriptedModelServer({
       script: ({ messages }) =>

@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENTS: Readonly<Record<string, string>> = {
@@ -84,14 +85,18 @@ describe("in a terminal", () => {
   const release = (): void => writeFileSync(project.path("go"), "");
   const statusOf = async (id: string) => (await project.json<{ status: string }>("show", id)).status;
 
-  test("a root session's successor is named, and continues with the command that is shown", async () => {
-    const { stdout, stderr } = await project.run("run", "over.ts", "--session", "o");
-    expect(stdout).toContain('"handedOffTo": "o-0"');
-    expect(stderr).toMatch(/it was handed over to o-0, which continues in its place: .* show o-0/);
-    expect(await statusOf("o-0")).toBe("submitted");
-    const resumed = await project.run("resume", "o-0");
-    expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
-  });
+  test(
+    "a root session's successor is named, and continues with the command that is shown",
+    ofCampaign,
+    async () => {
+      const { stdout, stderr } = await project.run("run", "over.ts", "--session", "o");
+      expect(stdout).toContain('"handedOffTo": "o-0"');
+      expect(stderr).toMatch(/it was handed over to o-0, which continues in its place: .* show o-0/);
+      expect(await statusOf("o-0")).toBe("submitted");
+      const resumed = await project.run("resume", "o-0");
+      expect(resumed).toMatchObject({ code: 0, stdout: "2\n" });
+    },
+  );
 
   test("a minimal session that asked for a child is shown as stored in full, with the reason, and hears it later", async () => {
     await project.run("run", "waits-below.ts", "--persistence", "minimal", "--session", "m", "--park");
@@ -125,63 +130,71 @@ describe("in a terminal", () => {
       expect((await project.run("show", "f-0")).stdout).toMatch(/parent +f \(cancelled with it\)/);
     });
 
-    test("a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on", async () => {
-      release();
-      const { code, stderr } = await project.run(
-        "run",
-        "family.ts",
-        "--session",
-        "f",
-        "--budget",
-        "250tokens",
-      );
-      expect(code).toBe(9);
-      expect(stderr).toContain("session f cannot continue: f-0 below it is paused");
-      expect(stderr).toMatch(
-        /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 500tokens\n/,
-      );
-      expect(stderr).toMatch(
-        /continue with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
-      );
-      const shown = await project.run("show", "f-0");
-      expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
-      expect(shown.stdout).toContain("holdfast budget f --raise 500tokens");
-      const above = await project.run("show", "f");
-      expect(above.stdout).toMatch(
-        /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise 500tokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
-      );
-      const { stdout: examined } = await project.run("doctor");
-      expect(examined).toMatch(
-        /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise 500tokens\n {6}then: holdfast resume f\n/,
-      );
-      expect(examined).not.toContain("resume f-0");
-      expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
+    test(
+      "a budget that its children use up ends `run` with exit code 9, and a raise and a resume go on",
+      ofCampaign,
+      async () => {
+        release();
+        const { code, stderr } = await project.run(
+          "run",
+          "family.ts",
+          "--session",
+          "f",
+          "--budget",
+          "250tokens",
+        );
+        expect(code).toBe(9);
+        expect(stderr).toContain("session f cannot continue: f-0 below it is paused");
+        expect(stderr).toMatch(
+          /child f-0 \(child\) is paused \(budget_exceeded\): .*\n {2}holdfast budget f --raise 500tokens\n/,
+        );
+        expect(stderr).toMatch(
+          /continue with: holdfast budget f --raise 500tokens\nand then: holdfast resume f\n$/,
+        );
+        const shown = await project.run("show", "f-0");
+        expect(shown.stdout).toContain("the budget of f has too little left: 200 of 250 tokens spent");
+        expect(shown.stdout).toContain("holdfast budget f --raise 500tokens");
+        const above = await project.run("show", "f");
+        expect(above.stdout).toMatch(
+          /Paused below it\n {2}f-0: .*\n {6}holdfast budget f --raise 500tokens\n {2}f-2: .*\n {2}and then: holdfast resume f\n/,
+        );
+        const { stdout: examined } = await project.run("doctor");
+        expect(examined).toMatch(
+          /paused \(budget_exceeded\) {2}child\n {6}holdfast budget f --raise 500tokens\n {6}then: holdfast resume f\n/,
+        );
+        expect(examined).not.toContain("resume f-0");
+        expect(await project.run("resume", "f")).toMatchObject({ code: 9 }); // Nothing was raised.
 
-      const raised = await project.finish(["budget", "f", "--raise", "1000tokens", "--json"], { stdin: "" });
+        const raised = await project.finish(["budget", "f", "--raise", "1000tokens", "--json"], {
+          stdin: "",
+        });
 
-      expect(JSON.parse(raised.stdout)).toMatchObject({
-        accounts: [{ payer: "f", limits: [{ max: 1_000 }] }],
-        resume: "holdfast resume f",
-      });
-      expect(await project.run("resume", "f")).toMatchObject({
-        code: 0,
-        stdout: expect.stringContaining("90"),
-      });
-      expect((await project.run("trace", "f")).stdout).toMatch(
-        /\n2 sessions below it\n {2}f-0 {2}child {2}completed .*120\+80 tokens.*\n {2}f-2 .*\nin all 240\+160 tokens/,
-      );
-      expect((await project.run("budget", "f-0")).stdout).toMatch(
-        /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
-      );
-    });
+        expect(JSON.parse(raised.stdout)).toMatchObject({
+          accounts: [{ payer: "f", limits: [{ max: 1_000 }] }],
+          resume: "holdfast resume f",
+        });
+        expect(await project.run("resume", "f")).toMatchObject({
+          code: 0,
+          stdout: expect.stringContaining("90"),
+        });
+        expect((await project.run("trace", "f")).stdout).toMatch(
+          /\n2 sessions below it\n {2}f-0 {2}child {2}completed .*120\+80 tokens.*\n {2}f-2 .*\nin all 240\+160 tokens/,
+        );
+        expect((await project.run("budget", "f-0")).stdout).toMatch(
+          /^f\n.*\n {2}tokens {2}1,000 +400 +0 +600\n$/,
+        );
+      },
+    );
 
-    test.each([
-      ["a single session", "steps.ts", "2steps", []],
-      ["a single session in another database", "steps.ts", "2steps", ["--db", "an other.db"]],
-      ["a parent whose child has used it up", "family.ts", "250tokens", []],
-      ["a parent whose child has spent its money", "family.ts", "0.003usd", ["--db", "an other.db"]],
-      ["a child with a budget of its own", "own.ts", "9steps", []],
-    ])(
+    test.each(
+      sampled([
+        ["a single session", "steps.ts", "2steps", []],
+        ["a single session in another database", "steps.ts", "2steps", ["--db", "an other.db"]],
+        ["a parent whose child has used it up", "family.ts", "250tokens", []],
+        ["a parent whose child has spent its money", "family.ts", "0.003usd", ["--db", "an other.db"]],
+        ["a child with a budget of its own", "own.ts", "9steps", []],
+      ]),
+    )(
       "the commands that a used-up budget of %s prints work as they are",
       async (_whose, file, budget, options) => {
         release();
@@ -220,20 +233,26 @@ describe("in a terminal", () => {
       expect(commandsIn(stderr)).toEqual([]);
     });
 
-    test("a child that somebody pauses ends `run`, as a pause of the session itself does", async () => {
-      const running = project.start(["run", "family.ts", "--session", "f"]);
-      while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
-      await project.run("pause", "f-0");
-      release();
-      expect(await running.finished).toMatchObject({
-        code: 1,
-        stderr: expect.stringMatching(/continue with: holdfast unpause f-0\nand then: holdfast resume f\n$/),
-      });
-      expect((await project.run("unpause", "f-0")).stderr).toContain("holdfast resume f");
-      expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
-    });
+    test(
+      "a child that somebody pauses ends `run`, as a pause of the session itself does",
+      ofCampaign,
+      async () => {
+        const running = project.start(["run", "family.ts", "--session", "f"]);
+        while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
+        await project.run("pause", "f-0");
+        release();
+        expect(await running.finished).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(
+            /continue with: holdfast unpause f-0\nand then: holdfast resume f\n$/,
+          ),
+        });
+        expect((await project.run("unpause", "f-0")).stderr).toContain("holdfast resume f");
+        expect(await project.run("resume", "f")).toMatchObject({ code: 0 });
+      },
+    );
 
-    test.each([[[]], [["--park"]]])(
+    test.each(sampled([[[]], [["--park"]]]))(
       "a child with a mistake ends `run`, and the commands it names go on with all %j",
       async (options) => {
         const agents = (fixed: string): string => `import { defineAgent, local } from "holdfast";
@@ -272,28 +291,32 @@ describe("in a terminal", () => {
       );
     });
 
-    test("a question or a signal that a child waits for keeps `run`, and parks it with exit code 0, as its own do", async () => {
-      writeFileSync(
-        project.path("asks.ts"),
-        `import { defineAgent, local } from "holdfast";
+    test(
+      "a question or a signal that a child waits for keeps `run`, and parks it with exit code 0, as its own do",
+      ofCampaign,
+      async () => {
+        writeFileSync(
+          project.path("asks.ts"),
+          `import { defineAgent, local } from "holdfast";
          const child = defineAgent({ name: "child", run: async (ctx) => ctx.requestInput("Go on?") });
          const other = defineAgent({ name: "other", run: async (ctx) => ctx.waitForSignal("go") });
          export default defineAgent({ name: "parent", agents: [child, other], run: async (ctx) => ctx.all([
            ctx.waitForChild(ctx.spawnAgent(local(child))), ctx.waitForChild(ctx.spawnAgent(local(other)))]) });`,
-      );
-      expect(await project.run("run", "asks.ts", "--session", "f", "--park")).toMatchObject({ code: 0 });
-      const running = project.start(["resume", "f"]);
-      await running.says("child f-0 (child) asks");
-      await project.run("pause", "f-2");
-      await running.says("child f-2 (other) is paused"); // A person may still answer the other one here.
-      await project.run("approve", "f-0");
-      expect(await running.finished).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("holdfast unpause f-2"),
-      });
-    });
+        );
+        expect(await project.run("run", "asks.ts", "--session", "f", "--park")).toMatchObject({ code: 0 });
+        const running = project.start(["resume", "f"]);
+        await running.says("child f-0 (child) asks");
+        await project.run("pause", "f-2");
+        await running.says("child f-2 (other) is paused"); // A person may still answer the other one here.
+        await project.run("approve", "f-0");
+        expect(await running.finished).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining("holdfast unpause f-2"),
+        });
+      },
+    );
 
-    test("a cancel covers it, and says so", async () => {
+    test("a cancel covers it, and says so", ofCampaign, async () => {
       const running = project.start(["run", "family.ts", "--session", "f"]);
       while ((await project.run("list")).stdout.split('{"done":1}').length < 3);
       const { stderr } = await project.run("cancel", "f", "--reason", "enough");
@@ -415,39 +438,43 @@ describe("in a terminal", () => {
       expect(raised).toMatchObject({ code: 2, stderr: expect.stringContaining("no budget of its own") });
     });
 
-    test("an agent whose turns never end is warned about once, and refused where bounds are strict", async () => {
-      writeFileSync(
-        project.path("daemon.ts"),
-        `import { defineAgent } from "holdfast";
+    test(
+      "an agent whose turns never end is warned about once, and refused where bounds are strict",
+      ofCampaign,
+      async () => {
+        writeFileSync(
+          project.path("daemon.ts"),
+          `import { defineAgent } from "holdfast";
          export default defineAgent({ name: "daemon", initial: () => 0, turn: async (ctx, n: number) => {
            await ctx.waitForSignal("go");
            return { state: n + 1 };
          } });`,
-      );
-      const strict = await project.run("run", "daemon.ts", "--session", "d", "--strict-bounds", "--park");
-      expect(strict).toMatchObject({ code: 2, stderr: expect.stringContaining("may take turns for ever") });
-      const warned = await project.run("run", "daemon.ts", "--session", "d", "--park");
-      expect([warned.code, warned.stderr.split("may take turns for ever").length]).toEqual([0, 2]);
-      const resumed = await project.run("resume", "d", "--park");
-      expect(resumed.stderr).not.toContain("may take turns for ever");
-      const bounded = ["run", "daemon.ts", "--strict-bounds", "--ttl", "1h", "--park"];
-      expect((await project.run(...bounded)).code).toBe(0);
+        );
+        const strict = await project.run("run", "daemon.ts", "--session", "d", "--strict-bounds", "--park");
+        expect(strict).toMatchObject({ code: 2, stderr: expect.stringContaining("may take turns for ever") });
+        const warned = await project.run("run", "daemon.ts", "--session", "d", "--park");
+        expect([warned.code, warned.stderr.split("may take turns for ever").length]).toEqual([0, 2]);
+        const resumed = await project.run("resume", "d", "--park");
+        expect(resumed.stderr).not.toContain("may take turns for ever");
+        const bounded = ["run", "daemon.ts", "--strict-bounds", "--ttl", "1h", "--park"];
+        expect((await project.run(...bounded)).code).toBe(0);
 
-      const add = ["schedule", "add", "0 3 * * *", "--run", "daemon.ts"];
-      const refused = { code: 2, stderr: expect.stringContaining("may take turns for ever") };
-      expect(await project.run(...add, "--strict-bounds")).toMatchObject(refused);
-      writeFileSync(project.path(".holdfast/config.json"), '{ "strictBounds": true }');
-      expect(await project.run("run", "daemon.ts", "--park")).toMatchObject(refused);
-      expect(await project.run("resume", "d", "--park")).toMatchObject({ code: 0 });
-      expect(await project.run(...add)).toMatchObject(refused);
-      expect(await project.run(...add, "--ttl", "1h")).toMatchObject({ code: 0 });
-      // The form of an agent that runners have is not known here.
-      const byName = ["run", "--agent", "any", "--url", "http://127.0.0.1:1"];
-      expect(await project.run(...byName)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('agent "any" may take turns for ever'),
-      });
-    });
+        const add = ["schedule", "add", "0 3 * * *", "--run", "daemon.ts"];
+        const refused = { code: 2, stderr: expect.stringContaining("may take turns for ever") };
+        expect(await project.run(...add, "--strict-bounds")).toMatchObject(refused);
+        writeFileSync(project.path(".holdfast/config.json"), '{ "strictBounds": true }');
+        expect(await project.run("run", "daemon.ts", "--park")).toMatchObject(refused);
+        expect(await project.run("resume", "d", "--park")).toMatchObject({ code: 0 });
+        expect(await project.run(...add)).toMatchObject(refused);
+        expect(await project.run(...add, "--ttl", "1h")).toMatchObject({ code: 0 });
+        // The form of an agent that runners have is not known here.
+        const byName = ["run", "--agent", "any", "--url", "http://127.0.0.1:1"];
+        expect(await project.run(...byName)).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining('agent "any" may take turns for ever'),
+        });
+      },
+    );
 
     test("--ttl cancels it, and the cause is told", async () => {
       const ended = await project.run("run", "wait.ts", "--session", "w", "--ttl", "300ms");
@@ -494,7 +521,7 @@ describe("in a terminal", () => {
       expect(JSON.parse((await project.run("resume", "a")).stdout)).toEqual({ approved: true });
     });
 
-    test("a pause ends `run` in the terminal that runs the session", async () => {
+    test("a pause ends `run` in the terminal that runs the session", ofCampaign, async () => {
       const running = project.start(["run", "wait.ts", "--session", "w"]);
       await running.says("waits for");
       await project.run("pause", "w");

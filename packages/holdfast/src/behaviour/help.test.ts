@@ -3,11 +3,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { VERSION } from "@holdfast/core/internal";
 import { afterAll, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { COMMANDS } from "../commands/index.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
 const IN_EVERY_WAY = new Set(["run", "list", "coordinator"]);
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 const project = new Project();
 afterAll(() => project.dispose());

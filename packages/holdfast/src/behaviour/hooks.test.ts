@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { ModelProject } from "../testing/model-project.ts";
 
@@ -55,7 +56,7 @@ test("hooks of a project's settings are off until it is trusted, and guard every
   expect(seen.at(-1)).not.toContain("canary");
 });
 
-test("a script blocks a run as a hook, by the version that was pushed", async () => {
+test("a script blocks a run as a hook, by the version that was pushed", ofCampaign, async () => {
   project.write("notes.txt", "x");
   const manifest = { name: "guard", description: "Guards.", script_file: "guard.sh" };
   project.write(".holdfast/scripts/guard/script.json", JSON.stringify(manifest));
@@ -73,7 +74,7 @@ test("a script blocks a run as a hook, by the version that was pushed", async ()
   expect((await run("run", "helper", "Do it.")).code).toBe(0);
 });
 
-test("a hook that a kill cut off is run again, and the session completes", async () => {
+test("a hook that a kill cut off is run again, and the session completes", ofCampaign, async () => {
   project.write("notes.txt", "x");
   writeAgent("before_tool: { command: 'echo x >> hooked.txt; while [ ! -e go ]; do sleep 0.05; done' }");
   await run("agents", "trust");

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import type { InboxItem } from "@holdfast/proto/view";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -66,7 +67,7 @@ describe.each(["a database", "a coordinator"])("over %s", (place) => {
 
   test(
     "the inbox lists what waits in every tree, and its command answers it",
-    { timeout: 60_000 },
+    { ...ofCampaign, timeout: 60_000 },
     async () => {
       const parked = await run("run", "lead.ts", "--session", "top", "--park");
       expect(parked.code, parked.stderr).toBe(0);
@@ -135,21 +136,26 @@ test("an empty inbox says where it looked", async () => {
   expect(await project.json("inbox")).toEqual({ items: [] });
 });
 
-test.each([
-  ["an argument", ["ses_1"], 2, "is one argument too many"],
-  ["a limit of none", ["--limit", "0"], 2, "--limit is not a number of sessions"],
-  ["a limit below none", ["--limit=-5"], 2, "--limit is not a number of sessions"],
-  ["a limit that is no number", ["--limit", "all"], 2, "--limit is not a number of sessions"],
-  ["a limit beyond all", ["--limit", "1e9"], 2, "--limit is not a number of sessions"],
-  ["an option that is misspelt", ["--jsn"], 2, "--json"],
-  ["a page after nothing", ["--after", ""], 2, "--after needs a value"],
-  ["a page after one id", ["--after", "ses_1"], 2, "does not say where a page of the inbox ends"],
-  ["a page after a path", ["--after", "../../x,-,-"], 2, "does not say where a page of the inbox ends"],
-  ["a page after a deleted session", ["--after", "gone,-,-"], 2, "was deleted since the page before"],
-  ["a database that is missing", ["--db", "nowhere.db"], 2, "nowhere.db"],
-  ["a database that is none", ["--db", "agents.ts"], 10, "agents.ts"],
-  ["a coordinator that is away", ["--url", "http://127.0.0.1:9", "--token-file", "t"], 2, "--token-file"],
-])("%s is an error with its exit code", { timeout: 30_000 }, async (_name, args, exit, message) => {
+test.each(
+  sampled(
+    [
+      ["an argument", ["ses_1"], 2, "is one argument too many"],
+      ["a limit of none", ["--limit", "0"], 2, "--limit is not a number of sessions"],
+      ["a limit below none", ["--limit=-5"], 2, "--limit is not a number of sessions"],
+      ["a limit that is no number", ["--limit", "all"], 2, "--limit is not a number of sessions"],
+      ["a limit beyond all", ["--limit", "1e9"], 2, "--limit is not a number of sessions"],
+      ["an option that is misspelt", ["--jsn"], 2, "--json"],
+      ["a page after nothing", ["--after", ""], 2, "--after needs a value"],
+      ["a page after one id", ["--after", "ses_1"], 2, "does not say where a page of the inbox ends"],
+      ["a page after a path", ["--after", "../../x,-,-"], 2, "does not say where a page of the inbox ends"],
+      ["a page after a deleted session", ["--after", "gone,-,-"], 2, "was deleted since the page before"],
+      ["a database that is missing", ["--db", "nowhere.db"], 2, "nowhere.db"],
+      ["a database that is none", ["--db", "agents.ts"], 10, "agents.ts"],
+      ["a coordinator that is away", ["--url", "http://127.0.0.1:9", "--token-file", "t"], 2, "--token-file"],
+    ],
+    2,
+  ),
+)("%s is an error with its exit code", { timeout: 30_000 }, async (_name, args, exit, message) => {
   await project.run("run", "child.ts", "--session", "a", "--park");
   const { code, stderr } = await project.run("inbox", ...args);
   expect(stderr).toContain(message);

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const FAKE = fileURLToPath(new URL("../../../agents/src/testing/fake-acp.mjs", import.meta.url));
@@ -76,30 +77,34 @@ const binary = (name: string, more: object = {}) => ({
   binary: { [PLATFORM]: { archive: `${origin()}/${name}`, cmd: "./bin/helper", args: ["acp"], ...more } },
 });
 
-test("an agent is shown with its hash, installed after a yes, run, and refused once its program has changed", async () => {
-  files["/a.tar.gz"] = tar({ "bin/helper": PROGRAM, LICENSE: "MIT" });
-  const registry = register(binary("a.tar.gz", { env: { HELPER_MODE: "test" } }));
-  const shown = await run("agents", "install", "helper", "--registry", registry);
-  expect(shown.code).toBe(2);
-  expect(shown.stderr).toMatch(/Helper 1\.2\.3 \(MIT\)/);
-  expect(shown.stderr).toMatch(/bin\/helper acp/);
-  const [, hash] = /sha256:([0-9a-f]{64})/.exec(shown.stderr) ?? [];
-  expect(shown.stderr).toContain("nobody can be asked here");
-  expect((await run("run", "helper", "greet")).code).not.toBe(0);
+test(
+  "an agent is shown with its hash, installed after a yes, run, and refused once its program has changed",
+  ofCampaign,
+  async () => {
+    files["/a.tar.gz"] = tar({ "bin/helper": PROGRAM, LICENSE: "MIT" });
+    const registry = register(binary("a.tar.gz", { env: { HELPER_MODE: "test" } }));
+    const shown = await run("agents", "install", "helper", "--registry", registry);
+    expect(shown.code).toBe(2);
+    expect(shown.stderr).toMatch(/Helper 1\.2\.3 \(MIT\)/);
+    expect(shown.stderr).toMatch(/bin\/helper acp/);
+    const [, hash] = /sha256:([0-9a-f]{64})/.exec(shown.stderr) ?? [];
+    expect(shown.stderr).toContain("nobody can be asked here");
+    expect((await run("run", "helper", "greet")).code).not.toBe(0);
 
-  const installed = await run("agents", "install", "helper", "--registry", registry, "--yes");
-  expect(installed.code, installed.stderr).toBe(0);
-  expect(installed.stderr).toContain(`sha256:${hash}`);
-  const ran = await run("run", "helper", "greet", "--session", "h1");
-  expect(ran.code, ran.stderr).toBe(0);
-  expect((await run("doctor")).stdout).toContain("helper 1.2.3");
+    const installed = await run("agents", "install", "helper", "--registry", registry, "--yes");
+    expect(installed.code, installed.stderr).toBe(0);
+    expect(installed.stderr).toContain(`sha256:${hash}`);
+    const ran = await run("run", "helper", "greet", "--session", "h1");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect((await run("doctor")).stdout).toContain("helper 1.2.3");
 
-  appendFileSync(project.path(`${STORE}/helper/files/bin/helper`), "# changed\n");
-  const refused = await run("run", "helper", "greet");
-  expect(refused.stderr).toContain('the program of the agent "helper" was changed after it was installed');
-  expect(refused.stderr).toContain("holdfast agents uninstall helper");
-  expect((await run("doctor")).stdout).toContain("was changed after it was installed");
-});
+    appendFileSync(project.path(`${STORE}/helper/files/bin/helper`), "# changed\n");
+    const refused = await run("run", "helper", "greet");
+    expect(refused.stderr).toContain('the program of the agent "helper" was changed after it was installed');
+    expect(refused.stderr).toContain("holdfast agents uninstall helper");
+    expect((await run("doctor")).stdout).toContain("was changed after it was installed");
+  },
+);
 
 test("the same version with another content is refused until the pinned hash is forgotten", async () => {
   files["/a.tar.gz"] = tar({ "bin/helper": PROGRAM });

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { checkRequest, ipcSchema, isIpcMessage } from "../ipc/ipc-messages.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { IpcTestHost } from "../testing/ipc-host.ts";
@@ -24,7 +25,7 @@ function linesOf(name: string): TranscriptLine[] {
 }
 
 describe("the transcripts of docs/ipc", () => {
-  test.each(NAMES)("%s is what a runner says to a host", async (name) => {
+  test.each(NAMES)("%s is what a runner says to a host", ofCampaign, async (name) => {
     const host = new IpcTestHost(project.start(["runner", "--ipc", "--agents", "agents.ts"]));
     const transcript = linesOf(name);
     expect(await playTranscript(transcript, host)).toEqual(transcript);

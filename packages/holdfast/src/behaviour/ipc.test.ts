@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 import { IpcTestHost, type Message } from "../testing/ipc-host.ts";
 
@@ -54,120 +55,140 @@ function seqsOf(host: IpcTestHost, sessionId: string): number[] {
 }
 
 describe("a runner that a program holds", () => {
-  test("the runner keeps standard output for the protocol, whatever its agents print", async () => {
-    const host = start();
-    await host.meet();
-    await host.ask("start", asks);
-    await host.ask("subscribe", { sessionId: "g" });
-    await host.becomes("g", "input_required");
-    await host.process.says("written"); // On standard error: `messages` would not parse it.
-    expect(host.process.stderr).toContain("printed");
-    expect(await host.ask("stop")).toEqual({});
-    expect((await host.process.finished).code).toBe(0);
-    expect(host.messages.at(-1)).toEqual({ type: "end", reason: "stopped" });
-  });
+  test(
+    "the runner keeps standard output for the protocol, whatever its agents print",
+    ofCampaign,
+    async () => {
+      const host = start();
+      await host.meet();
+      await host.ask("start", asks);
+      await host.ask("subscribe", { sessionId: "g" });
+      await host.becomes("g", "input_required");
+      await host.process.says("written"); // On standard error: `messages` would not parse it.
+      expect(host.process.stderr).toContain("printed");
+      expect(await host.ask("stop")).toEqual({});
+      expect((await host.process.finished).code).toBe(0);
+      expect(host.messages.at(-1)).toEqual({ type: "end", reason: "stopped" });
+    },
+  );
 
-  test("the next runner continues the sessions after kill -9, and the host continues their events", async () => {
-    const first = start();
-    await first.meet();
-    await first.ask("start", { sessionId: "s", agent: "steps" });
-    await first.ask("subscribe", { sessionId: "s" });
-    await first.find(({ event }) => event?.kind === "step 2");
-    await first.process.until(
-      () => readFileSync(project.path("steps.txt"), "utf8") === "1\n2\n",
-      "two steps",
-    );
-    first.process.kill("SIGKILL");
-    await first.process.finished;
-    const known = seqsOf(first, "s").at(-1)!;
+  test(
+    "the next runner continues the sessions after kill -9, and the host continues their events",
+    ofCampaign,
+    async () => {
+      const first = start();
+      await first.meet();
+      await first.ask("start", { sessionId: "s", agent: "steps" });
+      await first.ask("subscribe", { sessionId: "s" });
+      await first.find(({ event }) => event?.kind === "step 2");
+      await first.process.until(
+        () => readFileSync(project.path("steps.txt"), "utf8") === "1\n2\n",
+        "two steps",
+      );
+      first.process.kill("SIGKILL");
+      await first.process.finished;
+      const known = seqsOf(first, "s").at(-1)!;
 
-    const second = start();
-    expect(await second.meet()).toMatchObject({ resumed: ["s"] });
-    // The start whose answer may have been lost is repeated, and finds the session.
-    expect(await second.ask("start", { sessionId: "s", agent: "steps" })).toEqual({ sessionId: "s" });
-    await second.ask("subscribe", { sessionId: "s", afterSeq: known });
-    writeFileSync(project.path("go"), "");
-    const ended = await second.becomes("s", "completed");
-    expect(ended).toMatchObject({ output: "walked" });
-    expect(readFileSync(project.path("steps.txt"), "utf8")).toBe("1\n2\n2\n3\n");
-    const seqs = [...seqsOf(first, "s"), ...seqsOf(second, "s")];
-    expect(seqs).toEqual(seqs.map((_, n) => n));
-    await second.find(({ type, reason }) => type === "unsubscribed" && reason === "ended");
-  });
+      const second = start();
+      expect(await second.meet()).toMatchObject({ resumed: ["s"] });
+      // The start whose answer may have been lost is repeated, and finds the session.
+      expect(await second.ask("start", { sessionId: "s", agent: "steps" })).toEqual({ sessionId: "s" });
+      await second.ask("subscribe", { sessionId: "s", afterSeq: known });
+      writeFileSync(project.path("go"), "");
+      const ended = await second.becomes("s", "completed");
+      expect(ended).toMatchObject({ output: "walked" });
+      expect(readFileSync(project.path("steps.txt"), "utf8")).toBe("1\n2\n2\n3\n");
+      const seqs = [...seqsOf(first, "s"), ...seqsOf(second, "s")];
+      expect(seqs).toEqual(seqs.map((_, n) => n));
+      await second.find(({ type, reason }) => type === "unsubscribed" && reason === "ended");
+    },
+  );
 
-  test("the runner performs everything that it was sent before its host went away, and ends", async () => {
-    const requests = [
-      { type: "hello", id: "1", protocol: 1 },
-      { type: "start", id: "2", ...asks },
-      { type: "signal", id: "3", sessionId: "w", name: "go", payload: 7 },
-      { type: "start", id: "4", sessionId: "w", agent: "waits" },
-      { type: "signal", id: "5", sessionId: "w", name: "go", payload: 8 },
-    ];
-    const stdin = `${requests.map((request) => JSON.stringify(request)).join("\n")}\n{"type":"start","id":"6"`;
-    const runner = project.start(["runner", "--ipc", "--agents", "agents.ts"], { stdin });
-    const { code, stdout } = await runner.finished;
-    expect(code).toBe(0);
-    const messages = stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as Message);
-    const answers = Object.fromEntries(
-      messages.filter(({ id }) => id !== undefined).map((one) => [one["id"], one]),
-    );
-    expect(answers).toMatchObject({
-      2: { result: { sessionId: "g" } },
-      3: { error: { code: "session_not_found" } },
-      4: { result: { sessionId: "w" } },
-      5: { result: { status: "stored" } },
-    });
-    expect(messages).toContainEqual(
-      expect.objectContaining({
-        type: "error",
-        line: 6,
-        error: expect.objectContaining({ code: "not_json" }),
-      }),
-    );
-    expect(messages.at(-1)).toEqual({ type: "end", reason: "host_gone" });
-    expect(await project.json("show", "g")).toMatchObject({ sessionId: "g" });
+  test(
+    "the runner performs everything that it was sent before its host went away, and ends",
+    ofCampaign,
+    async () => {
+      const requests = [
+        { type: "hello", id: "1", protocol: 1 },
+        { type: "start", id: "2", ...asks },
+        { type: "signal", id: "3", sessionId: "w", name: "go", payload: 7 },
+        { type: "start", id: "4", sessionId: "w", agent: "waits" },
+        { type: "signal", id: "5", sessionId: "w", name: "go", payload: 8 },
+      ];
+      const stdin = `${requests.map((request) => JSON.stringify(request)).join("\n")}\n{"type":"start","id":"6"`;
+      const runner = project.start(["runner", "--ipc", "--agents", "agents.ts"], { stdin });
+      const { code, stdout } = await runner.finished;
+      expect(code).toBe(0);
+      const messages = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Message);
+      const answers = Object.fromEntries(
+        messages.filter(({ id }) => id !== undefined).map((one) => [one["id"], one]),
+      );
+      expect(answers).toMatchObject({
+        2: { result: { sessionId: "g" } },
+        3: { error: { code: "session_not_found" } },
+        4: { result: { sessionId: "w" } },
+        5: { result: { status: "stored" } },
+      });
+      expect(messages).toContainEqual(
+        expect.objectContaining({
+          type: "error",
+          line: 6,
+          error: expect.objectContaining({ code: "not_json" }),
+        }),
+      );
+      expect(messages.at(-1)).toEqual({ type: "end", reason: "host_gone" });
+      expect(await project.json("show", "g")).toMatchObject({ sessionId: "g" });
 
-    const again = start();
-    await again.meet();
-    await again.ask("subscribe", { sessionId: "w" });
-    expect(await again.becomes("w", "completed")).toMatchObject({ output: 8 });
-  });
+      const again = start();
+      await again.meet();
+      await again.ask("subscribe", { sessionId: "w" });
+      expect(await again.becomes("w", "completed")).toMatchObject({ output: 8 });
+    },
+  );
 
-  test("the runner skips a line of a gigabyte without keeping it, and answers the next one", async () => {
-    const host = start();
-    await host.meet();
-    const before = peakBytes(host.process.child.pid!);
-    const { stdin } = host.process.child;
-    const piece = Buffer.alloc(4 * 1024 * 1024, "x");
-    for (let n = 0; n < 256; n++)
-      if (!stdin.write(piece)) await new Promise<void>((drained) => stdin.once("drain", () => drained()));
-    host.write("\n");
-    expect(await host.ask("status")).toMatchObject({ state: "ready" });
-    expect(host.messages.filter(({ type }) => type === "error")).toMatchObject([
-      { line: 2, error: { code: "limit_exceeded" } },
-    ]);
-    expect(peakBytes(host.process.child.pid!) - before).toBeLessThan(256 * 1024 * 1024);
-  });
+  test(
+    "the runner skips a line of a gigabyte without keeping it, and answers the next one",
+    ofCampaign,
+    async () => {
+      const host = start();
+      await host.meet();
+      const before = peakBytes(host.process.child.pid!);
+      const { stdin } = host.process.child;
+      const piece = Buffer.alloc(4 * 1024 * 1024, "x");
+      for (let n = 0; n < 256; n++)
+        if (!stdin.write(piece)) await new Promise<void>((drained) => stdin.once("drain", () => drained()));
+      host.write("\n");
+      expect(await host.ask("status")).toMatchObject({ state: "ready" });
+      expect(host.messages.filter(({ type }) => type === "error")).toMatchObject([
+        { line: 2, error: { code: "limit_exceeded" } },
+      ]);
+      expect(peakBytes(host.process.child.pid!) - before).toBeLessThan(256 * 1024 * 1024);
+    },
+  );
 
-  test("the runner lets its sessions run while its host does not read, and then sends every event once", async () => {
-    const host = start();
-    await host.meet();
-    const { stdout } = host.process.child;
-    await host.ask("start", { sessionId: "t", agent: "talker" });
-    await host.ask("subscribe", { sessionId: "t" });
-    stdout.pause();
-    const other = project.start(["logs", "t", "--follow", "--json"]);
-    expect(await other.finished).toMatchObject({ code: 0 });
-    stdout.resume();
-    await host.becomes("t", "completed");
-    await host.find(({ type }) => type === "unsubscribed");
-    const seqs = seqsOf(host, "t");
-    expect(seqs.length).toBeGreaterThan(120);
-    expect(seqs).toEqual(seqs.map((_, n) => n));
-  });
+  test(
+    "the runner lets its sessions run while its host does not read, and then sends every event once",
+    ofCampaign,
+    async () => {
+      const host = start();
+      await host.meet();
+      const { stdout } = host.process.child;
+      await host.ask("start", { sessionId: "t", agent: "talker" });
+      await host.ask("subscribe", { sessionId: "t" });
+      stdout.pause();
+      const other = project.start(["logs", "t", "--follow", "--json"]);
+      expect(await other.finished).toMatchObject({ code: 0 });
+      stdout.resume();
+      await host.becomes("t", "completed");
+      await host.find(({ type }) => type === "unsubscribed");
+      const seqs = seqsOf(host, "t");
+      expect(seqs.length).toBeGreaterThan(120);
+      expect(seqs).toEqual(seqs.map((_, n) => n));
+    },
+  );
 
   test("the host receives an answer from another terminal", async () => {
     const host = start();
@@ -179,7 +200,7 @@ describe("a runner that a program holds", () => {
     expect(await host.becomes("g", "completed")).toMatchObject({ output: "Hello, Ada" });
   });
 
-  test("the runner continues when the process that owned the database is killed", async () => {
+  test("the runner continues when the process that owned the database is killed", ofCampaign, async () => {
     writeFileSync(
       project.path("owner.ts"),
       `import { defineAgent } from "holdfast";
@@ -203,41 +224,53 @@ describe("a runner that a program holds", () => {
     expect(host.messages.filter(({ type }) => type === "ready")).toHaveLength(2);
   });
 
-  test("the runner reads no further while too many requests are open, and answers all of them", async () => {
-    const host = start();
-    await host.meet();
-    const count = 1_000;
-    const lines = Array.from({ length: count }, (_, n) => JSON.stringify({ type: "sessions", id: `n${n}` }));
-    host.write(`${lines.join("\n")}\n`);
-    await host.ask("status");
-    await host.process.until(
-      () => host.messages.filter(({ id }) => String(id).startsWith("n")).length === count,
-      "all answers",
-    );
-  });
+  test(
+    "the runner reads no further while too many requests are open, and answers all of them",
+    ofCampaign,
+    async () => {
+      const host = start();
+      await host.meet();
+      const count = 1_000;
+      const lines = Array.from({ length: count }, (_, n) =>
+        JSON.stringify({ type: "sessions", id: `n${n}` }),
+      );
+      host.write(`${lines.join("\n")}\n`);
+      await host.ask("status");
+      await host.process.until(
+        () => host.messages.filter(({ id }) => String(id).startsWith("n")).length === count,
+        "all answers",
+      );
+    },
+  );
 });
 
 describe("a runner that cannot be held", () => {
-  test("the runner reports a file that cannot be loaded as its last line, with the exit code of the error", async () => {
-    const host = new IpcTestHost(project.start(["runner", "--ipc", "--agents", "missing.ts"]));
-    const { code, stderr } = await host.process.finished;
-    expect(code).toBe(2);
-    expect(host.messages[0]).toMatchObject({ type: "hello", protocols: [1] });
-    expect(host.messages.at(-1)).toMatchObject({
-      type: "end",
-      reason: "failed",
-      error: { code: "file_not_found" },
-    });
-    expect(stderr).toContain("E_FILE_NOT_FOUND");
-  });
+  test(
+    "the runner reports a file that cannot be loaded as its last line, with the exit code of the error",
+    ofCampaign,
+    async () => {
+      const host = new IpcTestHost(project.start(["runner", "--ipc", "--agents", "missing.ts"]));
+      const { code, stderr } = await host.process.finished;
+      expect(code).toBe(2);
+      expect(host.messages[0]).toMatchObject({ type: "hello", protocols: [1] });
+      expect(host.messages.at(-1)).toMatchObject({
+        type: "end",
+        reason: "failed",
+        error: { code: "file_not_found" },
+      });
+      expect(stderr).toContain("E_FILE_NOT_FOUND");
+    },
+  );
 
-  test.each([
-    [["--json"], "--ipc and --json exclude each other"],
-    [["--secret-stdin", "KEY"], "--ipc and --secret-stdin exclude each other"],
-    [["--max-runs", "3"], "--max-runs is for a runner of a coordinator"],
-    [["--db", "x.db", "-c", "http://127.0.0.1:1"], "--db and a coordinator exclude each other"],
-    [["--token-file", "-", "-c", "http://127.0.0.1:1"], "both read standard input"],
-  ])("the command refuses %j", async (args, message) => {
+  test.each(
+    sampled([
+      [["--json"], "--ipc and --json exclude each other"],
+      [["--secret-stdin", "KEY"], "--ipc and --secret-stdin exclude each other"],
+      [["--max-runs", "3"], "--max-runs is for a runner of a coordinator"],
+      [["--db", "x.db", "-c", "http://127.0.0.1:1"], "--db and a coordinator exclude each other"],
+      [["--token-file", "-", "-c", "http://127.0.0.1:1"], "both read standard input"],
+    ]),
+  )("the command refuses %j", async (args, message) => {
     const { code, stdout, stderr } = await project.run("runner", "--ipc", "--agents", "agents.ts", ...args);
     expect(stderr).toContain(message);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { isNote, type JournalRecord } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 6);
@@ -20,7 +21,7 @@ describe("KILL", () => {
 
   test(
     `${KILLS} kills of a daemon: nothing acknowledged is lost, no committed task runs again, entries are exact`,
-    { timeout: 60_000 + KILLS * 10_000 },
+    { ...ofCampaign, timeout: 60_000 + KILLS * 10_000 },
     async () => {
       const ledger = project.path("ledger.txt");
       const acknowledged: number[] = [];

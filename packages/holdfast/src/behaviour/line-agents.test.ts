@@ -2,6 +2,7 @@
 
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 
 const DOCUMENT = new URL("../../../../docs/external-agents.md", import.meta.url);
@@ -12,24 +13,28 @@ afterEach(() => project.dispose());
 
 const run = (...args: string[]) => project.finishHere(args);
 
-test("after kill -9 Codex resumes its thread, which gets the same mode, and is told which call was cut off", async () => {
-  const input = JSON.stringify({ text: "write:a.txt hang", permissionMode: "plan" });
-  const first = project.startHere(["run", "codex", "--session", "s", "--input", input]);
-  await project.hangs("s");
-  first.kill("SIGKILL");
-  await first.finished;
-  const { code, stdout, stderr } = await run("resume", "s");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("Done: write:a.txt hang\n"); // And not the answer of before, which the program repeats.
-  expect(project.hanging()).toEqual([]);
-  const opened = project.lines("codex.log").map((line) => JSON.parse(line) as { sandbox: string });
-  expect(opened.map(({ sandbox }) => sandbox)).toEqual(["read-only", "read-only"]);
-  const { entries } = await project.shown("s");
-  const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
-  expect(prompt?.content).toContain('shell {"command":"sleep 1000"}');
-  // The last call of the model alone: the repeated report and the sum of the thread do not count.
-  expect((await run("show", "s")).stdout).toContain('"outputTokens":20');
-});
+test(
+  "after kill -9 Codex resumes its thread, which gets the same mode, and is told which call was cut off",
+  ofCampaign,
+  async () => {
+    const input = JSON.stringify({ text: "write:a.txt hang", permissionMode: "plan" });
+    const first = project.startHere(["run", "codex", "--session", "s", "--input", input]);
+    await project.hangs("s");
+    first.kill("SIGKILL");
+    await first.finished;
+    const { code, stdout, stderr } = await run("resume", "s");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done: write:a.txt hang\n"); // And not the answer of before, which the program repeats.
+    expect(project.hanging()).toEqual([]);
+    const opened = project.lines("codex.log").map((line) => JSON.parse(line) as { sandbox: string });
+    expect(opened.map(({ sandbox }) => sandbox)).toEqual(["read-only", "read-only"]);
+    const { entries } = await project.shown("s");
+    const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
+    expect(prompt?.content).toContain('shell {"command":"sleep 1000"}');
+    // The last call of the model alone: the repeated report and the sum of the thread do not count.
+    expect((await run("show", "s")).stdout).toContain('"outputTokens":20');
+  },
+);
 
 test("a question of Pi's gate is durable: its answer comes after kill -9, and the call is made once", async () => {
   const first = project.startHere(["run", "pi", "ask:a.txt", "--session", "s"]);
@@ -43,7 +48,7 @@ test("a question of Pi's gate is durable: its answer comes after kill -9, and th
   expect(project.answers()).toEqual(['"allow"']);
 });
 
-test("a script of a shell that speaks JSON lines is an agent", async () => {
+test("a script of a shell that speaks JSON lines is an agent", ofCampaign, async () => {
   const [agent, script] = ["ts", "sh"].map(
     (language) =>
       new RegExp(`\`\`\`${language}\\n((?:#!|// mine)[^]*?)\`\`\``).exec(readFileSync(DOCUMENT, "utf8"))?.[1],
@@ -62,7 +67,7 @@ test("a script of a shell that speaks JSON lines is an agent", async () => {
   ]);
 });
 
-test("Codex is told once that its budget is nearly used up, and works on within it", async () => {
+test("Codex is told once that its budget is nearly used up, and works on within it", ofCampaign, async () => {
   const words = "use:850 use:10 write:a.txt";
   const { code, stderr } = await run("run", "codex", words, "--session", "s", "--budget", "1000tokens");
   expect(code, stderr).toBe(0);

@@ -2,6 +2,7 @@
 
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENT = `import { defineAgent } from "holdfast";
@@ -22,15 +23,19 @@ beforeAll(() => {
 });
 afterAll(() => project.dispose());
 
-test("a command on a database of this machine loads no code of the protocol of a fleet", async () => {
-  const env = { NODE_OPTIONS: `--import=${project.path("refusing.mjs")}` };
-  const start = (line: string) => project.start(line.split(" "), { env, stdin: "" }).finished;
-  for (const line of ["run wait.ts --session w --park", "show w", "pause w", "unpause w", "list", "logs w"])
-    expect(await start(line)).toMatchObject({ code: 0 });
-  const { code, stderr } = await start("runs --url http://127.0.0.1:1");
-  expect(code).not.toBe(0);
-  expect(stderr).toContain("loads @");
-});
+test(
+  "a command on a database of this machine loads no code of the protocol of a fleet",
+  ofCampaign,
+  async () => {
+    const env = { NODE_OPTIONS: `--import=${project.path("refusing.mjs")}` };
+    const start = (line: string) => project.start(line.split(" "), { env, stdin: "" }).finished;
+    for (const line of ["run wait.ts --session w --park", "show w", "pause w", "unpause w", "list", "logs w"])
+      expect(await start(line)).toMatchObject({ code: 0 });
+    const { code, stderr } = await start("runs --url http://127.0.0.1:1");
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("loads @");
+  },
+);
 
 describe("compiled code is kept for the next start", () => {
   const start = async (cache: string) => {

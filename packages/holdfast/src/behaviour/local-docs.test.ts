@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 import { LocalStack } from "../testing/local-stack.ts";
 
@@ -21,21 +22,25 @@ function blocks(language: string): string[] {
     .map(([, , text]) => text!);
 }
 
-test("every command of docs/local.md does what the page says, in an empty home", async () => {
-  const [agents] = blocks("ts");
-  writeFileSync(project.path("agents.ts"), agents!);
-  const lines = blocks("sh").flatMap((block) => block.trim().split("\n"));
-  const outputs = new Map<string, string>();
-  for (const line of lines) {
-    // The port of the page may be in use on this machine.
-    const call = line.replace(/ +#.*$/, "").replace("local start", "local start --port 0");
-    const { code, stdout, stderr } = await project.shell(call);
-    expect({ line, code, stderr }).toMatchObject({ code: 0 });
-    outputs.set(call, stdout);
-  }
-  expect(lines.length).toBeGreaterThan(8);
-  expect(outputs.get("holdfast run --agent greet --input '\"Ada\"'")).toContain("hello Ada");
-  expect(outputs.get("holdfast result first")).toContain("yes");
-  expect(outputs.get("holdfast list")).toContain("first");
-  expect(stack.processes()).toEqual([]);
-}, 120_000);
+test(
+  "every command of docs/local.md does what the page says, in an empty home",
+  { ...ofCampaign, timeout: 120_000 },
+  async () => {
+    const [agents] = blocks("ts");
+    writeFileSync(project.path("agents.ts"), agents!);
+    const lines = blocks("sh").flatMap((block) => block.trim().split("\n"));
+    const outputs = new Map<string, string>();
+    for (const line of lines) {
+      // The port of the page may be in use on this machine.
+      const call = line.replace(/ +#.*$/, "").replace("local start", "local start --port 0");
+      const { code, stdout, stderr } = await project.shell(call);
+      expect({ line, code, stderr }).toMatchObject({ code: 0 });
+      outputs.set(call, stdout);
+    }
+    expect(lines.length).toBeGreaterThan(8);
+    expect(outputs.get("holdfast run --agent greet --input '\"Ada\"'")).toContain("hello Ada");
+    expect(outputs.get("holdfast result first")).toContain("yes");
+    expect(outputs.get("holdfast list")).toContain("first");
+    expect(stack.processes()).toEqual([]);
+  },
+);

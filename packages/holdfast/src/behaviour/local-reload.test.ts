@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import type { Session } from "@holdfast/core";
 import { startSession } from "../testing/coordinator-client.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -136,142 +137,178 @@ const isThere = (pid: number): boolean => stack.processes().includes(pid);
 /** Waits until no old runner is left. */
 const settled = (): Promise<unknown> => stack.until("settled", ({ processes }) => processes.length === 2);
 
-test("a live session continues with the new code after its next checkpoint, and a new session gets it at once", async () => {
-  const sessionId = await start("turns");
-  const first = await begun("turn-0");
-  const old = await change(code("two"));
-  expect(first.pid).toBe(old);
-  expect(await outputOf(await start("greet"))).toBe("two");
-  expect(isThere(old)).toBe(true); // Its task runs there.
-  open(0);
-  const second = await begun("turn-1");
-  expect(second).toMatchObject({ word: "two" });
-  expect(second.pid).not.toBe(old);
-  open(1, 2);
-  expect(await outputOf(sessionId)).toEqual(["one", "two", "two"]);
-  expect(ledger().map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
-  await settled();
-  expect(isThere(old)).toBe(false);
-});
+test(
+  "a live session continues with the new code after its next checkpoint, and a new session gets it at once",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("turns");
+    const first = await begun("turn-0");
+    const old = await change(code("two"));
+    expect(first.pid).toBe(old);
+    expect(await outputOf(await start("greet"))).toBe("two");
+    expect(isThere(old)).toBe(true); // Its task runs there.
+    open(0);
+    const second = await begun("turn-1");
+    expect(second).toMatchObject({ word: "two" });
+    expect(second.pid).not.toBe(old);
+    open(1, 2);
+    expect(await outputOf(sessionId)).toEqual(["one", "two", "two"]);
+    expect(ledger().map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+    await settled();
+    expect(isThere(old)).toBe(false);
+  },
+);
 
-test("a session that diverges from the new code goes back to the old process, which ends with it", async () => {
-  const sessionId = await start("talk");
-  await begun("first");
-  open(0);
-  await until(sessionId, ["waiting"]);
-  const old = await change(code("two", "opening"));
-  expect(isThere(old)).toBe(true);
-  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
-  expect(await begun("second")).toMatchObject({ word: "one", pid: old });
-  open(1);
-  expect(await outputOf(sessionId)).toEqual(["one", "one"]);
-  expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
-    ["first", 1],
-    ["second", 1],
-  ]);
-  await settled();
-  expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain("diverged from its journal");
-});
+test(
+  "a session that diverges from the new code goes back to the old process, which ends with it",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("talk");
+    await begun("first");
+    open(0);
+    await until(sessionId, ["waiting"]);
+    const old = await change(code("two", "opening"));
+    expect(isThere(old)).toBe(true);
+    expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+    expect(await begun("second")).toMatchObject({ word: "one", pid: old });
+    open(1);
+    expect(await outputOf(sessionId)).toEqual(["one", "one"]);
+    expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
+      ["first", 1],
+      ["second", 1],
+    ]);
+    await settled();
+    expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain(
+      "diverged from its journal",
+    );
+  },
+);
 
-test("a session that went back continues with the new code after its next checkpoint, also when that runner is killed", async () => {
-  const sessionId = await start("both");
-  await begun("first");
-  open(0);
-  await until(sessionId, ["waiting"]);
-  const old = await change(code("two", "opening"));
-  await stack.kill("runner"); // The new one. The old one still keeps the session.
-  await stack.until(
-    "restarted",
-    ({ processes }) => processes[0]?.restarts === 0 && processes[1]?.restarts === 1,
-  );
-  await stack.ready();
-  expect(isThere(old)).toBe(true);
-  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
-  expect(await begun("after")).toMatchObject({ word: "two" });
-  await settled();
-  open(1);
-  expect(await outputOf(sessionId)).toEqual(["one", "two"]);
-  expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
-    ["first", 1],
-    ["after", 1],
-  ]);
-  expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain("diverged from its journal");
-});
+test(
+  "a session that went back continues with the new code after its next checkpoint, also when that runner is killed",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("both");
+    await begun("first");
+    open(0);
+    await until(sessionId, ["waiting"]);
+    const old = await change(code("two", "opening"));
+    await stack.kill("runner"); // The new one. The old one still keeps the session.
+    await stack.until(
+      "restarted",
+      ({ processes }) => processes[0]?.restarts === 0 && processes[1]?.restarts === 1,
+    );
+    await stack.ready();
+    expect(isThere(old)).toBe(true);
+    expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+    expect(await begun("after")).toMatchObject({ word: "two" });
+    await settled();
+    open(1);
+    expect(await outputOf(sessionId)).toEqual(["one", "two"]);
+    expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
+      ["first", 1],
+      ["after", 1],
+    ]);
+    expect((await project.run("local", "logs", "-c", "runner")).stdout).toContain(
+      "diverged from its journal",
+    );
+  },
+);
 
-test("a session that waits continues with new code that fits its journal, and the old process ends", async () => {
-  const sessionId = await start("talk");
-  await begun("first");
-  open(0);
-  await until(sessionId, ["waiting"]);
-  const old = await change(code("two"));
-  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
-  expect(await begun("second")).toMatchObject({ word: "two" });
-  await settled(); // The session has moved, so nothing keeps the old process.
-  expect(isThere(old)).toBe(false);
-  open(1);
-  expect(await outputOf(sessionId)).toEqual(["one", "two"]);
-});
+test(
+  "a session that waits continues with new code that fits its journal, and the old process ends",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("talk");
+    await begun("first");
+    open(0);
+    await until(sessionId, ["waiting"]);
+    const old = await change(code("two"));
+    expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+    expect(await begun("second")).toMatchObject({ word: "two" });
+    await settled(); // The session has moved, so nothing keeps the old process.
+    expect(isThere(old)).toBe(false);
+    open(1);
+    expect(await outputOf(sessionId)).toEqual(["one", "two"]);
+  },
+);
 
-test("a session goes back to its old process also after a restart of the coordinator and a second change", async () => {
-  const sessionId = await start("talk");
-  await begun("first");
-  open(0);
-  await until(sessionId, ["waiting"]);
-  const old = await change(code("two", "opening"));
-  await change(code("three", "opening"));
-  expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
-  expect(isThere(old)).toBe(true);
-  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
-  expect(await begun("second")).toMatchObject({ word: "one", pid: old });
-  open(1);
-  expect(await outputOf(sessionId)).toEqual(["one", "one"]);
-  await settled();
-});
+test(
+  "a session goes back to its old process also after a restart of the coordinator and a second change",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("talk");
+    await begun("first");
+    open(0);
+    await until(sessionId, ["waiting"]);
+    const old = await change(code("two", "opening"));
+    await change(code("three", "opening"));
+    expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
+    expect(isThere(old)).toBe(true);
+    expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+    expect(await begun("second")).toMatchObject({ word: "one", pid: old });
+    open(1);
+    expect(await outputOf(sessionId)).toEqual(["one", "one"]);
+    await settled();
+  },
+);
 
-test("a session that diverges when its old process was killed is paused, and nothing of it runs", async () => {
-  const sessionId = await start("talk");
-  await begun("first");
-  open(0);
-  await until(sessionId, ["waiting"]);
-  const old = await change(code("two", "opening"));
-  process.kill(old, "SIGKILL");
-  await settled();
-  expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
-  expect(await until(sessionId, ["paused"])).toMatchObject({ pauseReason: "nondeterminism" });
-  expect(ledger().map(({ name }) => name)).toEqual(["first"]);
-});
+test(
+  "a session that diverges when its old process was killed is paused, and nothing of it runs",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("talk");
+    await begun("first");
+    open(0);
+    await until(sessionId, ["waiting"]);
+    const old = await change(code("two", "opening"));
+    process.kill(old, "SIGKILL");
+    await settled();
+    expect(await project.run("signal", sessionId, "go")).toMatchObject({ code: 0 });
+    expect(await until(sessionId, ["paused"])).toMatchObject({ pauseReason: "nondeterminism" });
+    expect(ledger().map(({ name }) => name)).toEqual(["first"]);
+  },
+);
 
-test("killed runners of either code lose no turn of a session that moves between them", async () => {
-  const sessionId = await start("turns");
-  const { pid } = await begun("turn-0");
-  await change(code("two"));
-  process.kill(pid, "SIGKILL"); // The old one, in its task.
-  const again = await begun("turn-0", 2);
-  expect(again).toMatchObject({ word: "two" });
-  open(0);
-  const { pid: next } = await begun("turn-1");
-  process.kill(next, "SIGKILL"); // The new one, in the task after the checkpoint.
-  await begun("turn-1", 2);
-  open(1, 2);
-  expect(await outputOf(sessionId)).toEqual(["two", "two", "two"]);
-  expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
-    ["turn-0", 1],
-    ["turn-0", 2],
-    ["turn-1", 1],
-    ["turn-1", 2],
-    ["turn-2", 1],
-  ]);
-});
+test(
+  "killed runners of either code lose no turn of a session that moves between them",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("turns");
+    const { pid } = await begun("turn-0");
+    await change(code("two"));
+    process.kill(pid, "SIGKILL"); // The old one, in its task.
+    const again = await begun("turn-0", 2);
+    expect(again).toMatchObject({ word: "two" });
+    open(0);
+    const { pid: next } = await begun("turn-1");
+    process.kill(next, "SIGKILL"); // The new one, in the task after the checkpoint.
+    await begun("turn-1", 2);
+    open(1, 2);
+    expect(await outputOf(sessionId)).toEqual(["two", "two", "two"]);
+    expect(ledger().map(({ name, attempt }) => [name, attempt])).toEqual([
+      ["turn-0", 1],
+      ["turn-0", 2],
+      ["turn-1", 1],
+      ["turn-1", 2],
+      ["turn-2", 1],
+    ]);
+  },
+);
 
-test("a restart hands a running session over at its checkpoint, and every task has one attempt", async () => {
-  const sessionId = await start("turns");
-  const { pid } = await begun("turn-0");
-  expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
-  open(0);
-  const { pid: next } = await begun("turn-1");
-  expect(next).not.toBe(pid);
-  open(1, 2);
-  expect(await outputOf(sessionId)).toEqual(["one", "one", "one"]);
-  expect(ledger().map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
-  await settled();
-});
+test(
+  "a restart hands a running session over at its checkpoint, and every task has one attempt",
+  ofCampaign,
+  async () => {
+    const sessionId = await start("turns");
+    const { pid } = await begun("turn-0");
+    expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
+    open(0);
+    const { pid: next } = await begun("turn-1");
+    expect(next).not.toBe(pid);
+    open(1, 2);
+    expect(await outputOf(sessionId)).toEqual(["one", "one", "one"]);
+    expect(ledger().map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+    await settled();
+  },
+);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CanaryScan } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 import { LocalStack, textOf } from "../testing/local-stack.ts";
 
@@ -69,26 +70,30 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
         ]);
   });
 
-  test("a runner that dies with a secret shows it neither in the log nor in a core file", async () => {
-    const scan = new CanaryScan();
-    writeFileSync(project.path("agents.ts"), DYING);
-    const start =
-      "ulimit -c unlimited; exec holdfast up --agents agents.ts --port 0 --secret-stdin CANARY_KEY";
-    const { code, stderr } = await project.shell(start, { stdin: `${scan.secret}\n` });
-    expect({ code, stderr }).toMatchObject({ code: 0 });
-    for (const way of ["throw", "abort"]) expect(await stack.run("dying", way)).toBe("survived");
-    const log = textOf(project.path(".local/share/holdfast/local/stack.log"));
-    for (const text of [
-      "printed [secret]",
-      "written [secret]",
-      "nobody caught Error: thrown [secret]",
-      "SIGABRT",
-    ])
-      expect(log).toContain(text);
-    expect(textOf(`/proc/${await stack.pidOf("runner")}/coredump_filter`)).toMatch(/^0+$/m);
-    scan.searchFolder(project.folder);
-    expect(scan.found).toEqual([]);
-  });
+  test(
+    "a runner that dies with a secret shows it neither in the log nor in a core file",
+    ofCampaign,
+    async () => {
+      const scan = new CanaryScan();
+      writeFileSync(project.path("agents.ts"), DYING);
+      const start =
+        "ulimit -c unlimited; exec holdfast up --agents agents.ts --port 0 --secret-stdin CANARY_KEY";
+      const { code, stderr } = await project.shell(start, { stdin: `${scan.secret}\n` });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      for (const way of ["throw", "abort"]) expect(await stack.run("dying", way)).toBe("survived");
+      const log = textOf(project.path(".local/share/holdfast/local/stack.log"));
+      for (const text of [
+        "printed [secret]",
+        "written [secret]",
+        "nobody caught Error: thrown [secret]",
+        "SIGABRT",
+      ])
+        expect(log).toContain(text);
+      expect(textOf(`/proc/${await stack.pidOf("runner")}/coredump_filter`)).toMatch(/^0+$/m);
+      scan.searchFolder(project.folder);
+      expect(scan.found).toEqual([]);
+    },
+  );
 
   const ON_TERMINAL =
     "holdfast local start --agents agents.ts --port 0; echo code=$?; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(echo|icanon|isig)'";
@@ -98,6 +103,7 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
 
   onTerminal(
     "a secret that is typed on a terminal reaches the agents, and the terminal shows stars",
+    ofCampaign,
     async () => {
       writeFileSync(project.path("agents.ts"), KEYED);
       const started = project.shellOnTerminal(ON_TERMINAL);
@@ -116,6 +122,7 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
 
   onTerminal(
     "Ctrl-C at the question stops the start with 130, restores the terminal and leaves nothing",
+    ofCampaign,
     async () => {
       writeFileSync(project.path("agents.ts"), KEYED);
       const started = project.shellOnTerminal(ON_TERMINAL);
@@ -132,15 +139,19 @@ export const dying = defineAgent({ name: "dying", secrets: ["CANARY_KEY"], tasks
     },
   );
 
-  test("a start without a terminal and without the secret is an error that names it, and nothing stays behind", async () => {
-    writeFileSync(project.path("agents.ts"), KEYED);
-    const { code, stderr } = await stack.start();
-    expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining("CANARY_KEY") });
-    expect(stack.processes()).toEqual([]);
-  });
+  test(
+    "a start without a terminal and without the secret is an error that names it, and nothing stays behind",
+    ofCampaign,
+    async () => {
+      writeFileSync(project.path("agents.ts"), KEYED);
+      const { code, stderr } = await stack.start();
+      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining("CANARY_KEY") });
+      expect(stack.processes()).toEqual([]);
+    },
+  );
 });
 
-test("the sandbox is the default of the mode unless the environment names one", async () => {
+test("the sandbox is the default of the mode unless the environment names one", ofCampaign, async () => {
   const get = ["config", "get", "sandbox", "--origin"];
   expect((await project.run(...get)).stdout).toBe("filesystem  (default: mode local)\n");
   const cloud = project.start(get, { env: { HOLDFAST_MODE: "cloud" }, stdin: "" });
@@ -149,7 +160,7 @@ test("the sandbox is the default of the mode unless the environment names one", 
   expect((await named.finished).stdout).toBe("virtual  (environment: SANDBOX_TYPE)\n");
 });
 
-test("ENV=local as a mode is a warning that names HOLDFAST_MODE, which silences it", async () => {
+test("ENV=local as a mode is a warning that names HOLDFAST_MODE, which silences it", ofCampaign, async () => {
   const start = (env: Record<string, string>) =>
     project.start(["local", "start"], { env: { ENV: "local", ...env }, stdin: "" }).finished;
   expect((await start({})).stderr).toContain("set HOLDFAST_MODE=local");
@@ -168,54 +179,60 @@ describe("an executor and a policy of the stack", () => {
     return file;
   };
 
-  test("the runner offers the executor under the policy, also after a restart and after its death", async () => {
-    const policy = policyFile('{"executors":["test-executor"],"concurrency":3}');
-    const { code, stderr } = await stack.start("-x", "test-executor", "--policy", policy);
-    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("test-executor") });
-    expect(await stack.status()).toMatchObject({
-      executor: "test-executor",
-      policy,
-      offers: ["greet", "steps", "test-executor"],
-    });
-    expect((await project.run("local", "status")).stdout).toContain(policy);
-    const turn = async (sessionId: string): Promise<void> => {
-      const input = '{"prompt":"result 7"}';
-      const args = ["run", "--agent", "test-executor", "--input", input, "--session", sessionId, "--park"];
-      expect(await project.run(...args)).toMatchObject({ code: 0 });
-      const { maxRuns } = (await project.json<{ maxRuns: number }[] & object>("runners", "list"))[0]!;
-      expect(maxRuns).toBe(3);
-    };
-    await turn("first");
-    expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
-    await stack.ready();
-    await turn("second");
-    await stack.kill("runner");
-    await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
-    await stack.ready();
-    await turn("third");
-  });
+  test(
+    "the runner offers the executor under the policy, also after a restart and after its death",
+    ofCampaign,
+    async () => {
+      const policy = policyFile('{"executors":["test-executor"],"concurrency":3}');
+      const { code, stderr } = await stack.start("-x", "test-executor", "--policy", policy);
+      expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining("test-executor") });
+      expect(await stack.status()).toMatchObject({
+        executor: "test-executor",
+        policy,
+        offers: ["greet", "steps", "test-executor"],
+      });
+      expect((await project.run("local", "status")).stdout).toContain(policy);
+      const turn = async (sessionId: string): Promise<void> => {
+        const input = '{"prompt":"result 7"}';
+        const args = ["run", "--agent", "test-executor", "--input", input, "--session", sessionId, "--park"];
+        expect(await project.run(...args)).toMatchObject({ code: 0 });
+        const { maxRuns } = (await project.json<{ maxRuns: number }[] & object>("runners", "list"))[0]!;
+        expect(maxRuns).toBe(3);
+      };
+      await turn("first");
+      expect(await project.run("local", "restart")).toMatchObject({ code: 0 });
+      await stack.ready();
+      await turn("second");
+      await stack.kill("runner");
+      await stack.until("restarted", ({ processes }) => processes[1]?.restarts === 1);
+      await stack.ready();
+      await turn("third");
+    },
+  );
 
-  test.each<[string, () => string[], number, string]>([
-    ["a policy that is not there", () => ["--policy", "none.json"], 2, "none.json"],
-    ["a policy that is not JSON", () => ["--policy", policyFile("{")], 3, "policy.json"],
-    [
-      "a policy with a wrong value",
-      () => ["--policy", policyFile('{"concurrency":"many"}')],
-      3,
-      "concurrency",
-    ],
-    ["a policy in the project", () => ["--policy", "agents.ts"], 3, "lies in the project"],
-    [
-      "a policy that forbids the executor",
-      () => ["-x", "test-executor", "--policy", policyFile('{"executors":["other"]}')],
-      12,
-      "test-executor",
-    ],
-    ["an executor that does not exist", () => ["-x", "nobody"], 4, "nobody"],
-    ["an executor at a path that is not there", () => ["-e", "./none"], 2, "./none"],
-    ["an executor by its name and by a path", () => ["-x", "a", "-e", "b"], 2, "--executor-path"],
-    ["a data folder that cannot be made", () => [], 10, "/proc/none"],
-  ])(
+  test.each<[string, () => string[], number, string]>(
+    sampled([
+      ["a policy that is not there", () => ["--policy", "none.json"], 2, "none.json"],
+      ["a policy that is not JSON", () => ["--policy", policyFile("{")], 3, "policy.json"],
+      [
+        "a policy with a wrong value",
+        () => ["--policy", policyFile('{"concurrency":"many"}')],
+        3,
+        "concurrency",
+      ],
+      ["a policy in the project", () => ["--policy", "agents.ts"], 3, "lies in the project"],
+      [
+        "a policy that forbids the executor",
+        () => ["-x", "test-executor", "--policy", policyFile('{"executors":["other"]}')],
+        12,
+        "test-executor",
+      ],
+      ["an executor that does not exist", () => ["-x", "nobody"], 4, "nobody"],
+      ["an executor at a path that is not there", () => ["-e", "./none"], 2, "./none"],
+      ["an executor by its name and by a path", () => ["-x", "a", "-e", "b"], 2, "--executor-path"],
+      ["a data folder that cannot be made", () => [], 10, "/proc/none"],
+    ]),
+  )(
     "a start with %s is an error that names it, and nothing stays behind",
     async (what, words, exit, text) => {
       const env = what.startsWith("a data folder") ? { XDG_DATA_HOME: "/proc/none" } : {};

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENT = `import { defineAgent, defineTask } from "holdfast";
@@ -44,40 +45,44 @@ describe("a budget whose attempts were lost in crashes", () => {
     await running.finished;
   }
 
-  test("a budget shows its lost part, releases that part once, and pays for the session again", async () => {
-    await crash("run", "worker.ts", "--session", "s", "--budget", "0.0025usd,250tokens");
-    await crash("resume", "s");
-    expect(await project.run("resume", "s")).toMatchObject({ code: 9 });
-    expect(attempts(), "a third attempt is not paid for").toBe(2);
+  test(
+    "a budget shows its lost part, releases that part once, and pays for the session again",
+    ofCampaign,
+    async () => {
+      await crash("run", "worker.ts", "--session", "s", "--budget", "0.0025usd,250tokens");
+      await crash("resume", "s");
+      expect(await project.run("resume", "s")).toMatchObject({ code: 9 });
+      expect(attempts(), "a third attempt is not paid for").toBe(2);
 
-    const shown = await project.run("budget", "s");
-    expect(shown.stdout).toMatch(/LIMIT +SPENT +LOST +RESERVED +LEFT/);
-    expect(shown.stdout).toMatch(/cost +\$0\.0025 +\$0\.002 +\$0\.002 +\$0\.00 +\$0\.0005/);
-    expect(shown.stderr).toContain("holdfast budget s --release-lost");
-    expect((await project.run("show", "s")).stdout).toContain("tokens 200 of 250 (200 for lost attempts)");
-    const reported = await project.json<Reported>("budget", "s");
-    expect(reported.accounts[0].limits).toMatchObject([
-      { limit: "maxCostMicroUsd", spent: 2_000, lost: 2_000 },
-      { limit: "maxTokens", spent: 200, lost: 200 },
-    ]);
+      const shown = await project.run("budget", "s");
+      expect(shown.stdout).toMatch(/LIMIT +SPENT +LOST +RESERVED +LEFT/);
+      expect(shown.stdout).toMatch(/cost +\$0\.0025 +\$0\.002 +\$0\.002 +\$0\.00 +\$0\.0005/);
+      expect(shown.stderr).toContain("holdfast budget s --release-lost");
+      expect((await project.run("show", "s")).stdout).toContain("tokens 200 of 250 (200 for lost attempts)");
+      const reported = await project.json<Reported>("budget", "s");
+      expect(reported.accounts[0].limits).toMatchObject([
+        { limit: "maxCostMicroUsd", spent: 2_000, lost: 2_000 },
+        { limit: "maxTokens", spent: 200, lost: 200 },
+      ]);
 
-    const released = await project.json<Reported>("budget", "s", "--release-lost");
-    expect(released).toMatchObject({ status: "working", resume: "holdfast resume s" });
-    expect(released.accounts[0].limits).toMatchObject([
-      { spent: 0, lost: 0, left: 2_500 },
-      { spent: 0, lost: 0, left: 250 },
-    ]);
-    const again = await project.run("budget", "s", "--release-lost");
-    expect(again.stderr).toContain("the budget of session s has no charges for lost attempts");
+      const released = await project.json<Reported>("budget", "s", "--release-lost");
+      expect(released).toMatchObject({ status: "working", resume: "holdfast resume s" });
+      expect(released.accounts[0].limits).toMatchObject([
+        { spent: 0, lost: 0, left: 2_500 },
+        { spent: 0, lost: 0, left: 250 },
+      ]);
+      const again = await project.run("budget", "s", "--release-lost");
+      expect(again.stderr).toContain("the budget of session s has no charges for lost attempts");
 
-    writeFileSync(project.path("go"), "");
-    expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "7\n" });
-    const { accounts } = await project.json<Reported>("budget", "s");
-    expect(accounts[0].limits).toMatchObject([
-      { spent: 300, lost: 0 },
-      { spent: 30, lost: 0 },
-    ]);
-  });
+      writeFileSync(project.path("go"), "");
+      expect(await project.run("resume", "s")).toMatchObject({ code: 0, stdout: "7\n" });
+      const { accounts } = await project.json<Reported>("budget", "s");
+      expect(accounts[0].limits).toMatchObject([
+        { spent: 300, lost: 0 },
+        { spent: 30, lost: 0 },
+      ]);
+    },
+  );
 
   test("one call raises the budget and releases its lost part", async () => {
     await crash("run", "worker.ts", "--session", "s", "--budget", "250tokens");

@@ -3,6 +3,7 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
 const WAIT = `import { defineAgent } from "holdfast";
@@ -86,30 +87,34 @@ async function killOwnerAtRequest(owner: HoldfastProcess, count: number): Promis
   await new Promise<void>((resolve) => server.listen(socket, resolve));
 }
 
-test("a session that runs over another process goes on here, whatever it was asking when that ended", async () => {
-  writeFileSync(project.path("wait.ts"), WAIT);
-  writeFileSync(project.path("quick.ts"), QUICK);
-  for (let count = 1; count <= 10; count++) {
-    const owner = project.start(["run", "wait.ts", "--session", `owner-${count}`, "--json"]);
-    await owner.says('"wait_signal"');
-    await killOwnerAtRequest(owner, count);
-    const { code, stdout, stderr } = await project.run("run", "quick.ts", "--session", `s-${count}`);
-    expect({ count, code, stdout, stderr }).toMatchObject({ code: 0, stdout: "both\n" });
-    owner.kill("SIGKILL");
-    await owner.finished;
-  }
-});
+test(
+  "a session that runs over another process goes on here, whatever it was asking when that ended",
+  ofCampaign,
+  async () => {
+    writeFileSync(project.path("wait.ts"), WAIT);
+    writeFileSync(project.path("quick.ts"), QUICK);
+    for (let count = 1; count <= 10; count++) {
+      const owner = project.start(["run", "wait.ts", "--session", `owner-${count}`, "--json"]);
+      await owner.says('"wait_signal"');
+      await killOwnerAtRequest(owner, count);
+      const { code, stdout, stderr } = await project.run("run", "quick.ts", "--session", `s-${count}`);
+      expect({ count, code, stdout, stderr }).toMatchObject({ code: 0, stdout: "both\n" });
+      owner.kill("SIGKILL");
+      await owner.finished;
+    }
+  },
+);
 
-test("a signal is stored once, and the command says so", async () => {
+test("a signal is stored once, and the command says so", ofCampaign, async () => {
   const agent = 'await ctx.waitForSignal("end"); return ctx.drainSignals("go").map((s: any) => s.payload);';
   expect(await sendThroughLoss(agent, "signal", "s", "go", "7")).toEqual([7]);
 });
 
-test("a signal that was consumed meanwhile, and ended its session, was stored", async () => {
+test("a signal that was consumed meanwhile, and ended its session, was stored", ofCampaign, async () => {
   expect(await sendThroughLoss('return ctx.waitForSignal("go");', "signal", "s", "go", "7")).toBe(7);
 });
 
-test("an answer that was consumed meanwhile was given", async () => {
+test("an answer that was consumed meanwhile was given", ofCampaign, async () => {
   const agent = 'return ctx.requestInput("Go on?", { answer: "any" });';
   expect(await sendThroughLoss(agent, "answer", "s", "7")).toBe(7);
 });

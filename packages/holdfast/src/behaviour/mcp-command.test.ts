@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
@@ -25,31 +26,35 @@ const mcp = (...args: readonly string[]) =>
   project.finish(["mcp", ...args], { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
 const projectFile = (): string => project.path(".mcp.json");
 
-test("a server of the project is added, checked once the project is trusted, and removed", async () => {
-  writeFileSync(projectFile(), JSON.stringify({ inputs: [1], mcpServers: { old: { command: "true" } } }));
-  const added = await mcp("add", "test", "--env", "TEST_TOKEN=${HOME}", "--", process.execPath, PROGRAM);
-  expect(added.stdout).toContain("test is in .mcp.json");
-  expect(added.stderr).toContain("agents trust");
-  expect(JSON.parse(readFileSync(projectFile(), "utf8"))).toEqual({
-    inputs: [1],
-    mcpServers: {
-      old: { command: "true" },
-      test: { command: process.execPath, args: [PROGRAM], env: { TEST_TOKEN: "${HOME}" } },
-    },
-  });
-  expect((await mcp("list", "--check")).stdout).toMatch(/untrusted .*agents trust/);
-  await project.start(["agents", "trust"], { env: { HOME: home, XDG_DATA_HOME: undefined } }).finished;
-  const listed = await mcp("list", "--check");
-  expect(listed.code).toBe(1);
-  expect(listed.stdout).toMatch(/old +failed .*its process ended/);
-  expect(listed.stdout).toMatch(/test +reached .*MCP 2025-11-25, 13 tools/);
-  const shown = await mcp("show", "test", "--check");
-  expect(shown.stdout).toContain("TEST_TOKEN: ${HOME}");
-  expect(shown.stdout).toMatch(/greet \(read\)/);
-  expect(shown.stdout).toMatch(/count \(once\)/);
-  expect((await mcp("remove", "test")).code).toBe(0);
-  expect((await mcp("show", "test")).stderr).toContain("there is no MCP server test");
-});
+test(
+  "a server of the project is added, checked once the project is trusted, and removed",
+  ofCampaign,
+  async () => {
+    writeFileSync(projectFile(), JSON.stringify({ inputs: [1], mcpServers: { old: { command: "true" } } }));
+    const added = await mcp("add", "test", "--env", "TEST_TOKEN=${HOME}", "--", process.execPath, PROGRAM);
+    expect(added.stdout).toContain("test is in .mcp.json");
+    expect(added.stderr).toContain("agents trust");
+    expect(JSON.parse(readFileSync(projectFile(), "utf8"))).toEqual({
+      inputs: [1],
+      mcpServers: {
+        old: { command: "true" },
+        test: { command: process.execPath, args: [PROGRAM], env: { TEST_TOKEN: "${HOME}" } },
+      },
+    });
+    expect((await mcp("list", "--check")).stdout).toMatch(/untrusted .*agents trust/);
+    await project.start(["agents", "trust"], { env: { HOME: home, XDG_DATA_HOME: undefined } }).finished;
+    const listed = await mcp("list", "--check");
+    expect(listed.code).toBe(1);
+    expect(listed.stdout).toMatch(/old +failed .*its process ended/);
+    expect(listed.stdout).toMatch(/test +reached .*MCP 2025-11-25, 13 tools/);
+    const shown = await mcp("show", "test", "--check");
+    expect(shown.stdout).toContain("TEST_TOKEN: ${HOME}");
+    expect(shown.stdout).toMatch(/greet \(read\)/);
+    expect(shown.stdout).toMatch(/count \(once\)/);
+    expect((await mcp("remove", "test")).code).toBe(0);
+    expect((await mcp("show", "test")).stderr).toContain("there is no MCP server test");
+  },
+);
 
 test("a server of the user is private, and no project needs trust for it", async () => {
   const url = "http://10.1.2.3/mcp";

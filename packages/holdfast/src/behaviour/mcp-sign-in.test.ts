@@ -12,6 +12,7 @@ import {
   type ScriptedModelServer,
 } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -67,29 +68,35 @@ function filesWith(folder: string, text: string): readonly string[] {
     .filter((path) => readFileSync(path).includes(text));
 }
 
-test("an agent uses a server after a sign-in, and no file has the token in plain text", async () => {
-  await run("mcp", "add", "issues", "--user", "--url", http.url);
-  await run("agents", "trust");
-  const before = await run("run", "helper", "Greet.", "--session", "s1");
-  expect(before.code).not.toBe(0);
-  expect(before.stderr).toContain("holdfast mcp login issues");
+test(
+  "an agent uses a server after a sign-in, and no file has the token in plain text",
+  ofCampaign,
+  async () => {
+    await run("mcp", "add", "issues", "--user", "--url", http.url);
+    await run("agents", "trust");
+    const before = await run("run", "helper", "Greet.", "--session", "s1");
+    expect(before.code).not.toBe(0);
+    expect(before.stderr).toContain("holdfast mcp login issues");
 
-  const login = start("mcp", "login", "issues");
-  await login.says(/http:\/\/127\.0\.0\.1:\d+\/authorize\S+/);
-  const [address = ""] = /http:\/\/127\.0\.0\.1:\d+\/authorize\S+/.exec(login.stdout + login.stderr) ?? [];
-  expect(await oauth.approve(address)).toMatchObject({ status: 200 });
-  expect((await login.finished).stdout).toContain(`signed in to issues at ${oauth.url}`);
-  expect((await run("mcp", "list")).stdout).toMatch(/issues +usable +address +signed in/);
+    const login = start("mcp", "login", "issues");
+    await login.says(/http:\/\/127\.0\.0\.1:\d+\/authorize\S+/);
+    const [address = ""] = /http:\/\/127\.0\.0\.1:\d+\/authorize\S+/.exec(login.stdout + login.stderr) ?? [];
+    expect(await oauth.approve(address)).toMatchObject({ status: 200 });
+    expect((await login.finished).stdout).toContain(`signed in to issues at ${oauth.url}`);
+    expect((await run("mcp", "list")).stdout).toMatch(/issues +usable +address +signed in/);
 
-  const after = await run("run", "helper", "Greet.", "--session", "s2");
-  expect(after.code, after.stderr).toBe(0);
-  expect((await run("logs", "s2")).stdout).toContain("Hello, Bearer [secret].");
-  for (const token of ["access-1", "refresh-1"])
-    expect([...filesWith(home, token), ...filesWith(project.folder, token)]).toEqual([]);
+    const after = await run("run", "helper", "Greet.", "--session", "s2");
+    expect(after.code, after.stderr).toBe(0);
+    expect((await run("logs", "s2")).stdout).toContain("Hello, Bearer [secret].");
+    for (const token of ["access-1", "refresh-1"])
+      expect([...filesWith(home, token), ...filesWith(project.folder, token)]).toEqual([]);
 
-  expect((await run("mcp", "logout", "issues")).stdout).toContain("deleted");
-  expect((await run("mcp", "list", "--check")).stdout).toMatch(/issues +failed .*holdfast mcp login issues/);
-});
+    expect((await run("mcp", "logout", "issues")).stdout).toContain("deleted");
+    expect((await run("mcp", "list", "--check")).stdout).toMatch(
+      /issues +failed .*holdfast mcp login issues/,
+    );
+  },
+);
 
 test("nobody signs in to a program or to a server that is not there, or out without a sign-in", async () => {
   const servers = { files: { command: "true" }, issues: { url: "https://mcp.example.org" } };

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../agents/src/testing/mcp-server-program.mjs", import.meta.url));
@@ -79,42 +80,50 @@ const run = (args: readonly string[], env: Record<string, string> = {}) =>
     env: { HOME: home, XDG_DATA_HOME: undefined, HOLDFAST_SCRIPTED_MODEL_URL: server.url, ...env },
   });
 
-test("a server of a trusted project answers in a run, and its secret is recorded nowhere", async () => {
-  const untrusted = await run(["run", ".holdfast/agents/helper.md", "Greet.", "--session", "s0"]);
-  expect(untrusted.code).not.toBe(0);
-  expect(untrusted.stderr).toContain('asks for the MCP server "test", which is not there');
-  expect(untrusted.stderr).toContain("holdfast agents trust");
-  await run(["agents", "trust"]);
-  const missing = await run(["run", "helper", "Greet.", "--session", "s1"]);
-  expect(missing.stderr).toContain("${TEST_TOKEN} has no value");
-  expect((await run(["show", "s1"])).code).not.toBe(0);
-  const done = await run(["run", "helper", "Greet.", "--session", "s2"], { TEST_TOKEN: "canary-7731" });
-  expect(done.code, done.stderr).toBe(0);
-  const logs = (await run(["logs", "s2"])).stdout;
-  expect(logs).toContain("Hello you, ");
-  expect(logs).not.toContain("canary-7731");
-});
+test(
+  "a server of a trusted project answers in a run, and its secret is recorded nowhere",
+  ofCampaign,
+  async () => {
+    const untrusted = await run(["run", ".holdfast/agents/helper.md", "Greet.", "--session", "s0"]);
+    expect(untrusted.code).not.toBe(0);
+    expect(untrusted.stderr).toContain('asks for the MCP server "test", which is not there');
+    expect(untrusted.stderr).toContain("holdfast agents trust");
+    await run(["agents", "trust"]);
+    const missing = await run(["run", "helper", "Greet.", "--session", "s1"]);
+    expect(missing.stderr).toContain("${TEST_TOKEN} has no value");
+    expect((await run(["show", "s1"])).code).not.toBe(0);
+    const done = await run(["run", "helper", "Greet.", "--session", "s2"], { TEST_TOKEN: "canary-7731" });
+    expect(done.code, done.stderr).toBe(0);
+    const logs = (await run(["logs", "s2"])).stdout;
+    expect(logs).toContain("Hello you, ");
+    expect(logs).not.toContain("canary-7731");
+  },
+);
 
-test("a run that is killed in the middle of a call leaves no server, and repeats nothing", async () => {
-  calls = ["count", "wait", "count"];
-  await run(["agents", "trust"]);
-  const env = {
-    HOME: home,
-    XDG_DATA_HOME: undefined,
-    HOLDFAST_SCRIPTED_MODEL_URL: server.url,
-    TEST_TOKEN: "t",
-  };
-  const killed = project.start(["run", "helper", "Greet.", "--session", "s3"], { stdin: "", env });
-  await expect.poll(logged, { timeout: 50_000 }).toContain("call wait");
-  killed.kill("SIGKILL");
-  await killed.finished;
-  const resumed = await run(["resume", "s3"], { TEST_TOKEN: "t" });
-  expect(resumed.code, resumed.stderr).toBe(0);
-  expect(logged().filter((line) => line.startsWith("call"))).toEqual([
-    "call count",
-    "call wait",
-    "call count",
-  ]);
-  expect((await run(["logs", "s3"])).stdout).toContain("nobody knows whether it took effect");
-  expect(taggedProcesses("mcp/s3/")).toEqual([]);
-});
+test(
+  "a run that is killed in the middle of a call leaves no server, and repeats nothing",
+  ofCampaign,
+  async () => {
+    calls = ["count", "wait", "count"];
+    await run(["agents", "trust"]);
+    const env = {
+      HOME: home,
+      XDG_DATA_HOME: undefined,
+      HOLDFAST_SCRIPTED_MODEL_URL: server.url,
+      TEST_TOKEN: "t",
+    };
+    const killed = project.start(["run", "helper", "Greet.", "--session", "s3"], { stdin: "", env });
+    await expect.poll(logged, { timeout: 50_000 }).toContain("call wait");
+    killed.kill("SIGKILL");
+    await killed.finished;
+    const resumed = await run(["resume", "s3"], { TEST_TOKEN: "t" });
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(logged().filter((line) => line.startsWith("call"))).toEqual([
+      "call count",
+      "call wait",
+      "call count",
+    ]);
+    expect((await run(["logs", "s3"])).stdout).toContain("nobody knows whether it took effect");
+    expect(taggedProcesses("mcp/s3/")).toEqual([]);
+  },
+);

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { writeFileSync } from "node:fs";
 import { startScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -45,24 +46,28 @@ async function handOn(url: string, body: Buffer, response: ServerResponse): Prom
 const run = (env: Record<string, string>, ...args: string[]) =>
   project.finish(args, { stdin: "", env: { HOME: project.path("."), XDG_DATA_HOME: undefined, ...env } });
 
-test("the aliases are listed with prices and context windows, and so are the providers", async () => {
-  const { code, stdout, stderr } = await run(
-    { OLLAMA_HOST: host, OPENAI_API_KEY: "secret-canary" },
-    "models",
-  );
-  expect(code, stderr).toBe(0);
-  expect(stdout).toMatch(/sonnet +anthropic\/claude-sonnet-5 +\$2 +\$10 +1000000/);
-  expect(stdout).toContain("OpenAI (key from environment): not asked without --online");
-  expect(stdout).toContain(`Ollama (${host}): answers, with 2 models: qwen3:8b, other`);
-  expect(stdout).not.toContain("secret-canary");
-  const json = JSON.parse((await run({ OLLAMA_HOST: host }, "models", "--json")).stdout) as object;
-  expect(json).toMatchObject({
-    models: expect.arrayContaining([
-      expect.objectContaining({ alias: "sonnet", inputUsd: 2, outputUsd: 10, contextWindow: 1_000_000 }),
-    ]),
-    providers: [expect.objectContaining({ isUsable: true })],
-  });
-});
+test(
+  "the aliases are listed with prices and context windows, and so are the providers",
+  ofCampaign,
+  async () => {
+    const { code, stdout, stderr } = await run(
+      { OLLAMA_HOST: host, OPENAI_API_KEY: "secret-canary" },
+      "models",
+    );
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/sonnet +anthropic\/claude-sonnet-5 +\$2 +\$10 +1000000/);
+    expect(stdout).toContain("OpenAI (key from environment): not asked without --online");
+    expect(stdout).toContain(`Ollama (${host}): answers, with 2 models: qwen3:8b, other`);
+    expect(stdout).not.toContain("secret-canary");
+    const json = JSON.parse((await run({ OLLAMA_HOST: host }, "models", "--json")).stdout) as object;
+    expect(json).toMatchObject({
+      models: expect.arrayContaining([
+        expect.objectContaining({ alias: "sonnet", inputUsd: 2, outputUsd: 10, contextWindow: 1_000_000 }),
+      ]),
+      providers: [expect.objectContaining({ isUsable: true })],
+    });
+  },
+);
 
 test("without a key an Ollama of this machine is used, and the run says so", async () => {
   writeFileSync(project.path("helper.md"), "---\nname: helper\ndescription: Helps.\n---\nYou help.\n");

@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { CHROMIUM, NO_CHROMIUM, startBrowser } from "../testing/browser.ts";
 import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -135,7 +136,7 @@ testOfCampaign(
   },
 );
 
-test("a code that was used signs nobody in, and the page says what to do", async () => {
+test("a code that was used signs nobody in, and the page says what to do", ofCampaign, async () => {
   const url = await startUi();
   await page.goto(url);
   await page.getByText("Nothing waits for you").waitFor();

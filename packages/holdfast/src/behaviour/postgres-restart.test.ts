@@ -7,6 +7,7 @@ import { HoldfastError } from "@holdfast/core";
 import { createRuntime, defineAgent } from "@holdfast/runtime";
 import { openPostgresStorage } from "@holdfast/storage/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startServer, type PostgresServer } from "@holdfast/storage/postgres-testing";
 
 const SESSIONS = Number(process.env["HOLDFAST_TEST_POSTGRES_SESSIONS"] ?? 300);
@@ -27,7 +28,7 @@ afterAll(() => server.stop());
 
 test(
   `${RESTARTS} deaths of the server under ${SESSIONS} sessions lose nothing`,
-  { timeout: 60_000 + RESTARTS * 15_000 + SESSIONS * 50 },
+  { ...ofCampaign, timeout: 60_000 + RESTARTS * 15_000 + SESSIONS * 50 },
   async () => {
     const storage = await openPostgresStorage({ url: server.url });
     const runtime = createRuntime({ storage });

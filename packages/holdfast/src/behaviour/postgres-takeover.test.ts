@@ -13,6 +13,7 @@ import { createRuntime, type Runtime } from "@holdfast/runtime";
 import { openPostgresStorage, type PostgresStorage } from "@holdfast/storage/postgres";
 import { newSchema, runSql, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { SESSION_ID, STEPS, stepping } from "../testing/stepping-agent.ts";
 
 const PROGRAM = fileURLToPath(new URL("../testing/takeover-process.ts", import.meta.url));
@@ -100,35 +101,43 @@ async function expectEachOnce(storage: PostgresStorage): Promise<void> {
 
 const LAST = [STEPS - 1];
 
-test("a live process goes on at once with what a killed one ran, and only one of several does", async () => {
-  const storages = [await openHere(), await openHere(), await openHere()] as const;
-  const others = storages.map(runHere);
-  const killed = start("start");
-  await killed.said("hanging");
-  await killed.die();
-  await completed(storages[0]);
-  expect(others.flatMap(({ steps }) => steps)).toEqual(LAST);
-  await expectEachOnce(storages[0]);
-});
-
-test("a process that goes on for a killed one is killed as well, and so is the next", async () => {
-  for (const how of ["start", "recover", "resume", "recover"] as const) {
-    const killed = start(how);
+test(
+  "a live process goes on at once with what a killed one ran, and only one of several does",
+  ofCampaign,
+  async () => {
+    const storages = [await openHere(), await openHere(), await openHere()] as const;
+    const others = storages.map(runHere);
+    const killed = start("start");
     await killed.said("hanging");
-    // Nothing that was committed runs again.
-    const steps = killed.lines.filter((line) => line.startsWith("step"));
-    expect(steps).toHaveLength(how === "start" ? STEPS : 1);
     await killed.die();
-  }
-  const storage = await openHere();
-  const { runtime, steps } = runHere(storage);
-  expect(await runtime.recover()).toEqual([SESSION_ID]);
-  expect(await runtime.handle(SESSION_ID).result()).toBe("done");
-  expect(steps).toEqual(LAST);
-  await expectEachOnce(storage);
-});
+    await completed(storages[0]);
+    expect(others.flatMap(({ steps }) => steps)).toEqual(LAST);
+    await expectEachOnce(storages[0]);
+  },
+);
 
-test("nothing of a dead process stays on the host or among the instances", async () => {
+test(
+  "a process that goes on for a killed one is killed as well, and so is the next",
+  ofCampaign,
+  async () => {
+    for (const how of ["start", "recover", "resume", "recover"] as const) {
+      const killed = start(how);
+      await killed.said("hanging");
+      // Nothing that was committed runs again.
+      const steps = killed.lines.filter((line) => line.startsWith("step"));
+      expect(steps).toHaveLength(how === "start" ? STEPS : 1);
+      await killed.die();
+    }
+    const storage = await openHere();
+    const { runtime, steps } = runHere(storage);
+    expect(await runtime.recover()).toEqual([SESSION_ID]);
+    expect(await runtime.handle(SESSION_ID).result()).toBe("done");
+    expect(steps).toEqual(LAST);
+    await expectEachOnce(storage);
+  },
+);
+
+test("nothing of a dead process stays on the host or among the instances", ofCampaign, async () => {
   const killed = start("start");
   await killed.said("hanging");
   const [row] = await runSql(url, `SELECT presence FROM ${schema}.instance`);

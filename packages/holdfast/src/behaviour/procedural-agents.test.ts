@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -56,7 +57,7 @@ const env = () => ({
 const run = (...args: string[]) => project.finish(args, { stdin: "", env: env() });
 const NOTES = '{"file": "notes.txt"}';
 
-test("a script runs as an agent without a model, and its call is in the logs", async () => {
+test("a script runs as an agent without a model, and its call is in the logs", ofCampaign, async () => {
   const done = await run("run", "words", "--input", NOTES, "--session", "w1");
   expect(done.code, done.stderr).toBe(0);
   expect(done.stdout.trim()).toBe("3");
@@ -64,17 +65,22 @@ test("a script runs as an agent without a model, and its call is in the logs", a
   expect((await run("agents", "check", "words")).stdout).toContain("an agent without a model");
 });
 
-test("the output schema makes JSON of the output, and another output fails the session", async () => {
-  writeScript("facts", 'echo "{\\"words\\": $(wc -w < "$2")}"');
-  const output = "  output: { type: object, properties: { words: { type: integer } }, required: [words] }\n";
-  writeAgent("facts", "facts", output);
-  writeAgent("plain", "count", output);
-  await run("agents", "trust");
-  expect(JSON.parse((await run("run", "facts", "--input", NOTES)).stdout)).toEqual({ words: 3 });
-  const wrong = await run("run", "plain", "--input", NOTES);
-  expect(wrong.code).not.toBe(0);
-  expect(wrong.stderr).toContain("the output of the script count does not fit");
-});
+test(
+  "the output schema makes JSON of the output, and another output fails the session",
+  ofCampaign,
+  async () => {
+    writeScript("facts", 'echo "{\\"words\\": $(wc -w < "$2")}"');
+    const output =
+      "  output: { type: object, properties: { words: { type: integer } }, required: [words] }\n";
+    writeAgent("facts", "facts", output);
+    writeAgent("plain", "count", output);
+    await run("agents", "trust");
+    expect(JSON.parse((await run("run", "facts", "--input", NOTES)).stdout)).toEqual({ words: 3 });
+    const wrong = await run("run", "plain", "--input", NOTES);
+    expect(wrong.code).not.toBe(0);
+    expect(wrong.stderr).toContain("the output of the script count does not fit");
+  },
+);
 
 test("a wrong input starts no session, and a script that fails fails its session with its words", async () => {
   expectError(await run("run", "words", "--input", '{"file": 7}'), 2, "E_INVALID_INPUT", ["/file", "string"]);
@@ -97,34 +103,38 @@ test("fields that need a model, and a script that was not pushed, refuse the run
   expectError(await run("run", "list", "--input", NOTES), 3, "E_AGENT_INVALID", ["which could call scripts"]);
 });
 
-test("a killed session goes on with the version of its start, and a script that happens once is not repeated", async () => {
-  const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done; echo old';
-  writeScript("again", wait, { effect: "repeatable" });
-  writeScript("once", wait);
-  writeAgent("again", "again");
-  writeAgent("once", "once");
-  await run("agents", "trust");
-  for (const name of ["again", "once"]) {
-    const file = `${name}.txt`;
-    const input = JSON.stringify({ file });
-    const killed = project.start(["run", name, "--input", input, "--session", name], {
-      stdin: "",
-      env: env(),
-    });
-    const seen = (): string => (existsSync(project.path(file)) ? "begun" : killed.stderr);
-    await expect.poll(seen, { timeout: 90_000 }).toBe("begun");
-    killed.kill("SIGKILL");
-    await killed.finished;
-  }
-  writeScript("again", "echo new", { effect: "repeatable" });
-  await run("script", "push", "again");
-  write("go", "");
-  const resumed = await run("resume", "again");
-  expect(resumed.code, resumed.stderr).toBe(0);
-  expect(resumed.stdout.trim()).toBe("old");
-  expect(readFileSync(project.path("again.txt"), "utf8")).toBe("x\nx\n");
-  const uncertain = await run("resume", "once");
-  expect(uncertain.code).not.toBe(0);
-  expect(uncertain.stderr).toContain("nobody knows whether it took effect");
-  expect(readFileSync(project.path("once.txt"), "utf8")).toBe("x\n");
-});
+test(
+  "a killed session goes on with the version of its start, and a script that happens once is not repeated",
+  ofCampaign,
+  async () => {
+    const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done; echo old';
+    writeScript("again", wait, { effect: "repeatable" });
+    writeScript("once", wait);
+    writeAgent("again", "again");
+    writeAgent("once", "once");
+    await run("agents", "trust");
+    for (const name of ["again", "once"]) {
+      const file = `${name}.txt`;
+      const input = JSON.stringify({ file });
+      const killed = project.start(["run", name, "--input", input, "--session", name], {
+        stdin: "",
+        env: env(),
+      });
+      const seen = (): string => (existsSync(project.path(file)) ? "begun" : killed.stderr);
+      await expect.poll(seen, { timeout: 90_000 }).toBe("begun");
+      killed.kill("SIGKILL");
+      await killed.finished;
+    }
+    writeScript("again", "echo new", { effect: "repeatable" });
+    await run("script", "push", "again");
+    write("go", "");
+    const resumed = await run("resume", "again");
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(resumed.stdout.trim()).toBe("old");
+    expect(readFileSync(project.path("again.txt"), "utf8")).toBe("x\nx\n");
+    const uncertain = await run("resume", "once");
+    expect(uncertain.code).not.toBe(0);
+    expect(uncertain.stderr).toContain("nobody knows whether it took effect");
+    expect(readFileSync(project.path("once.txt"), "utf8")).toBe("x\n");
+  },
+);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openFleet } from "../testing/fleet.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -64,7 +65,7 @@ describe("a program that only waits for the end of a session", () => {
     });
   `;
 
-  test("a program over memory lives until an answer and a signal have come", async () => {
+  test("a program over memory lives until an answer and a signal have come", ofCampaign, async () => {
     const ended = await runProgram(`${PRELUDE}
       const runtime = createRuntime({ storage: new MemoryStorage() });
       const session = await runtime.start(asks);
@@ -74,9 +75,12 @@ describe("a program that only waits for the end of a session", () => {
     expect(ended).toEqual({ code: 0, output: "gone\n" });
   });
 
-  test("a program over a SQLite file lives until an answer and a signal have come, and then ends", async () => {
-    const path = await databasePath();
-    const ended = await runProgram(`${PRELUDE}
+  test(
+    "a program over a SQLite file lives until an answer and a signal have come, and then ends",
+    ofCampaign,
+    async () => {
+      const path = await databasePath();
+      const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
       const runtime = createRuntime({ storage, agents: [asks] });
       await runtime.recover();
@@ -84,12 +88,16 @@ describe("a program that only waits for the end of a session", () => {
       go(session);
       console.log((await session.settled()).output);
     `);
-    expect(ended).toEqual({ code: 0, output: "gone\n" });
-  });
+      expect(ended).toEqual({ code: 0, output: "gone\n" });
+    },
+  );
 
-  test("a program over the storage of another process lives while only that process runs the session", async () => {
-    const path = await databasePath();
-    const ended = await runProgram(`${PRELUDE}
+  test(
+    "a program over the storage of another process lives while only that process runs the session",
+    ofCampaign,
+    async () => {
+      const path = await databasePath();
+      const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
       const owner = createRuntime({ storage, agents: [asks] });
       const { sessionId } = await owner.start(asks);
@@ -98,10 +106,11 @@ describe("a program that only waits for the end of a session", () => {
       go(session);
       console.log(await session.result());
     `);
-    expect(ended).toEqual({ code: 0, output: "gone\n" });
-  });
+      expect(ended).toEqual({ code: 0, output: "gone\n" });
+    },
+  );
 
-  test("a program lives until a timer of its session has fired, warm or released", async () => {
+  test("a program lives until a timer of its session has fired, warm or released", ofCampaign, async () => {
     const path = await databasePath();
     const ended = await runProgram(`${PRELUDE}
       const storage = await openSqliteStorage({ path: ${path} });
@@ -138,7 +147,7 @@ describe("a program that only waits for the end of a session", () => {
     expect(output).toMatch(/^usage .*unref/);
   });
 
-  test("a program lives until the coordinator has the result", async () => {
+  test("a program lives until the coordinator has the result", ofCampaign, async () => {
     const fleet = await openFleet();
     onTestFinished(() => fleet.close());
     const asks = defineAgent({ name: "asks", run: async (ctx) => ctx.waitForSignal("go") });

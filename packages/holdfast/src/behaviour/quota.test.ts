@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 let project: Project;
@@ -64,18 +65,22 @@ test("with --resume-at-reset the session says when it continues without a person
   expect((await run("show", "q")).stdout).toContain("it continues by itself");
 });
 
-test("a new chat with --resume-at-reset continues without a person, and one that exists keeps its own setting", async () => {
-  server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });
-  const chat = project.start(["chat", "reader.md", "Read it.", "--session", "c", "--resume-at-reset"], {
-    env: env(),
-  });
-  await expect.poll(async () => (await run("show", "c")).stdout).toContain("it continues by itself");
-  chat.kill("SIGTERM");
-  await chat.finished;
-  const again = await run("chat", "--session", "c", "--resume-at-reset");
-  expect(again.code).toBe(2);
-  expect(again.stderr).toContain("the conversation exists already, and keeps the agent of its start");
-});
+test(
+  "a new chat with --resume-at-reset continues without a person, and one that exists keeps its own setting",
+  ofCampaign,
+  async () => {
+    server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });
+    const chat = project.start(["chat", "reader.md", "Read it.", "--session", "c", "--resume-at-reset"], {
+      env: env(),
+    });
+    await expect.poll(async () => (await run("show", "c")).stdout).toContain("it continues by itself");
+    chat.kill("SIGTERM");
+    await chat.finished;
+    const again = await run("chat", "--session", "c", "--resume-at-reset");
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("the conversation exists already, and keeps the agent of its start");
+  },
+);
 
 test("a session whose input asks for it continues without a person, as the local stack starts it", async () => {
   server.setFaults({ 1: { type: "rate_limited", retryAfterSeconds: 7_200 } });

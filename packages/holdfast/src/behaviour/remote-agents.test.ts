@@ -4,6 +4,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startA2aServer, type A2aServer } from "@holdfast/testkit";
 import { ExternalProject } from "../testing/external-project.ts";
 
@@ -31,46 +32,58 @@ const inboxSays = async (text: string): Promise<void> => {
   while (!(await run("inbox")).stdout.includes(text)) await delay(50);
 };
 
-test("a remote task goes on over kill -9, and its result is taken without a second message", async () => {
-  const first = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
-  await first.says("SendMessage");
-  while (remote.messages.length === 0) await delay(20);
-  await first.says("▸"); // The id of the task is stored with the next report.
-  await delay(500);
-  first.kill("SIGKILL");
-  await first.finished;
-  remote.complete("It is done.");
-  const { code, stdout, stderr } = await run("resume", "s");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("It is done.\n");
-  expect(remote.messages).toEqual(["hang"]);
-  expect(JSON.stringify(await project.shown("s"))).not.toContain(TOKEN);
-});
+test(
+  "a remote task goes on over kill -9, and its result is taken without a second message",
+  ofCampaign,
+  async () => {
+    const first = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
+    await first.says("SendMessage");
+    while (remote.messages.length === 0) await delay(20);
+    await first.says("▸"); // The id of the task is stored with the next report.
+    await delay(500);
+    first.kill("SIGKILL");
+    await first.finished;
+    remote.complete("It is done.");
+    const { code, stdout, stderr } = await run("resume", "s");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("It is done.\n");
+    expect(remote.messages).toEqual(["hang"]);
+    expect(JSON.stringify(await project.shown("s"))).not.toContain(TOKEN);
+  },
+);
 
-test("a result that is too long is cut with a note, and an id that is too long is refused", async () => {
-  const long = await run("run", "remote.ts", "long-text", "--session", "t");
-  expect(long.code, long.stderr).toBe(0);
-  expect(long.stdout.length).toBeLessThan(2_000_000);
-  expect(long.stdout).toMatch(/^A+\n\(\d+ more characters are not recorded\)\n$/);
-  const id = await run("run", "remote.ts", "long-id", "--session", "i");
-  expect(id.code).toBe(1);
-  expect(id.stderr).toContain("the id of a task or its context has more than 1000 characters");
-});
+test(
+  "a result that is too long is cut with a note, and an id that is too long is refused",
+  ofCampaign,
+  async () => {
+    const long = await run("run", "remote.ts", "long-text", "--session", "t");
+    expect(long.code, long.stderr).toBe(0);
+    expect(long.stdout.length).toBeLessThan(2_000_000);
+    expect(long.stdout).toMatch(/^A+\n\(\d+ more characters are not recorded\)\n$/);
+    const id = await run("run", "remote.ts", "long-id", "--session", "i");
+    expect(id.code).toBe(1);
+    expect(id.stderr).toContain("the id of a task or its context has more than 1000 characters");
+  },
+);
 
-test("a question of a remote agent is one of the session, and its answer continues the task over kill -9", async () => {
-  const first = project.startHere(["run", "remote.ts", "question", "--session", "s"]);
-  await inboxSays("remote asks: Which colour?");
-  first.kill("SIGKILL");
-  await first.finished;
-  expect((await run("answer", "s", '"blue"')).code).toBe(0);
-  const { code, stdout, stderr } = await run("resume", "s");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toBe("Done after an answer.\n");
-  expect(remote.messages).toHaveLength(2);
-  expect(remote.messages[1]).toContain("Its result: blue");
-});
+test(
+  "a question of a remote agent is one of the session, and its answer continues the task over kill -9",
+  ofCampaign,
+  async () => {
+    const first = project.startHere(["run", "remote.ts", "question", "--session", "s"]);
+    await inboxSays("remote asks: Which colour?");
+    first.kill("SIGKILL");
+    await first.finished;
+    expect((await run("answer", "s", '"blue"')).code).toBe(0);
+    const { code, stdout, stderr } = await run("resume", "s");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toBe("Done after an answer.\n");
+    expect(remote.messages).toHaveLength(2);
+    expect(remote.messages[1]).toContain("Its result: blue");
+  },
+);
 
-test("a question of an MCP server during its call is one of the session", async () => {
+test("a question of an MCP server during its call is one of the session", ofCampaign, async () => {
   const source = fileURLToPath(new URL("../../../agents/src/testing/fake-mcp-agent.mjs", import.meta.url));
   writeFileSync(project.path("agent"), `#!/bin/sh\nexec "${process.execPath}" "${source}"\n`);
   chmodSync(project.path("agent"), 0o755);

@@ -9,10 +9,9 @@ import { fileURLToPath } from "node:url";
 import { newSchema, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { openSqliteReader } from "../index.ts";
 import { PACKAGES, Project } from "../testing/holdfast-process.ts";
-
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** The program, beside the bundled packages: from their sources each of its starts would take twice as long. */
 const beside = mkdtempSync(join(tmpdir(), "holdfast-deadly-"));
@@ -70,19 +69,24 @@ const KINDS = [
 for (const [storage, kind, newPlace, expected] of KINDS.filter(
   ([place, end]) => isCampaign || (place === "SQLite" ? end === "throw" : end === "kill"),
 ))
-  test(`L4b: over ${storage} a session whose task ends its process (${kind}) is parked as poison, and the sessions beside it complete`, async () => {
-    const path = await newPlace();
-    let deaths = 0;
-    let end = await runOnce([path, kind]);
-    for (; end.code !== 0 && deaths < 15; deaths++) end = await runOnce([path, kind]);
-    const [statuses, row] = end.output.split("\n");
-    expect(JSON.parse(statuses!)).toEqual(["completed", "paused", "completed"]);
-    expect(JSON.parse(row!)).toEqual(["poison", expect.stringContaining("died 5 times in a row")]);
-    expect(deaths).toBe(expected);
-  }, 120_000);
+  test(
+    `L4b: over ${storage} a session whose task ends its process (${kind}) is parked as poison, and the sessions beside it complete`,
+    { ...ofCampaign, timeout: 120_000 },
+    async () => {
+      const path = await newPlace();
+      let deaths = 0;
+      let end = await runOnce([path, kind]);
+      for (; end.code !== 0 && deaths < 15; deaths++) end = await runOnce([path, kind]);
+      const [statuses, row] = end.output.split("\n");
+      expect(JSON.parse(statuses!)).toEqual(["completed", "paused", "completed"]);
+      expect(JSON.parse(row!)).toEqual(["poison", expect.stringContaining("died 5 times in a row")]);
+      expect(deaths).toBe(expected);
+    },
+  );
 
 test.each(isCampaign ? (["SIGINT", "SIGTERM"] as const) : (["SIGTERM"] as const))(
   "L4b: a session is not parked when %s ends its program each time",
+  { ...ofCampaign, timeout: 120_000 },
   async (signal) => {
     const path = await newDatabase();
     for (let i = 0; i <= DEATHS; i++) {
@@ -93,7 +97,6 @@ test.each(isCampaign ? (["SIGINT", "SIGTERM"] as const) : (["SIGTERM"] as const)
     expect((await reader.session("deadly"))?.status).toBe("working");
     reader.close();
   },
-  120_000,
 );
 
 test("L4b: a session is not parked when its program fails for a reason of its own", async () => {
@@ -104,23 +107,27 @@ test("L4b: a session is not parked when its program fails for a reason of its ow
   reader.close();
 }, 120_000);
 
-test("resume --last refuses a session that was parked as poison, and its id tries it again", async () => {
-  const project = new Project();
-  onTestFinished(() => project.dispose());
-  writeFileSync(
-    project.path("deadly.ts"),
-    `import { defineAgent } from "holdfast";
+test(
+  "resume --last refuses a session that was parked as poison, and its id tries it again",
+  { ...ofCampaign, timeout: 120_000 },
+  async () => {
+    const project = new Project();
+    onTestFinished(() => project.dispose());
+    writeFileSync(
+      project.path("deadly.ts"),
+      `import { defineAgent } from "holdfast";
 export default defineAgent({ name: "deadly", run: (ctx) => ctx.run("die", () => process.kill(process.pid, "SIGKILL")) });
 `,
-  );
-  let ended = await project.run("run", "deadly.ts", "--session", "d");
-  for (let deaths = 0; ended.signal === "SIGKILL" && deaths < 12; deaths++)
-    ended = await project.run("resume", "--last");
-  for (let tries = 0; tries < 2; tries++) {
-    const refused = await project.run("resume", "--last");
-    expect(refused).toMatchObject({ code: ended.code, signal: null });
-    for (const text of ["E_SESSION_PAUSED", "paused (poison)", "holdfast resume d"])
-      expect(refused.stderr).toContain(text);
-  }
-  expect(await project.run("resume", "d")).toMatchObject({ signal: "SIGKILL" });
-}, 120_000);
+    );
+    let ended = await project.run("run", "deadly.ts", "--session", "d");
+    for (let deaths = 0; ended.signal === "SIGKILL" && deaths < 12; deaths++)
+      ended = await project.run("resume", "--last");
+    for (let tries = 0; tries < 2; tries++) {
+      const refused = await project.run("resume", "--last");
+      expect(refused).toMatchObject({ code: ended.code, signal: null });
+      for (const text of ["E_SESSION_PAUSED", "paused (poison)", "holdfast resume d"])
+        expect(refused.stderr).toContain(text);
+    }
+    expect(await project.run("resume", "d")).toMatchObject({ signal: "SIGKILL" });
+  },
+);

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
 const HAS_SCRIPT = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout?.includes("util-linux");
@@ -86,11 +87,13 @@ describe("running", () => {
   };
 
   describe("stopping", () => {
-    test.each([
-      ["SIGINT", 130],
-      ["SIGTERM", 143],
-      ["SIGHUP", 129],
-    ] as const)("%s stops cleanly: exit %d, and the command that goes on", async (signal, exit) => {
+    test.each(
+      sampled([
+        ["SIGINT", 130],
+        ["SIGTERM", 143],
+        ["SIGHUP", 129],
+      ] as const),
+    )("%s stops cleanly: exit %d, and the command that goes on", async (signal, exit) => {
       const running = await startSteps();
       running.kill(signal);
       const { code, stdout, stderr } = await running.finished;
@@ -103,7 +106,7 @@ describe("running", () => {
       expect(begun()).toEqual(["one", "two", "two", "three"]);
     });
 
-    test("--json tells it as well, with the result last", async () => {
+    test("--json tells it as well, with the result last", ofCampaign, async () => {
       const running = project.start(["run", "wait.ts", "--session", "s", "--json"]);
       await running.says('"wait_signal"');
       running.kill("SIGINT");
@@ -113,7 +116,7 @@ describe("running", () => {
       expect(last).toMatchObject({ type: "result", status: "waiting", resume: "holdfast resume s" });
     });
 
-    test("a second Ctrl-C ends it at once, whatever the first one waits for", async () => {
+    test("a second Ctrl-C ends it at once, whatever the first one waits for", ofCampaign, async () => {
       writeFileSync(
         project.path("stubborn.ts"),
         AGENTS["wait.ts"]!.replace('"wait"', '"stubborn"')
@@ -143,7 +146,7 @@ describe("running", () => {
       expect(begun()).toEqual(["one", "two", "two", "three"]);
     });
 
-    test("an ephemeral session that is stopped says that it is gone", async () => {
+    test("an ephemeral session that is stopped says that it is gone", ofCampaign, async () => {
       const running = project.start(["run", "wait.ts", "--ephemeral"]);
       await running.says("waits for signal");
       running.kill("SIGINT");
@@ -153,25 +156,33 @@ describe("running", () => {
       expect(stderr).not.toContain("resume");
     });
 
-    test("an exception that nobody catches ends the process with its line, and with the way on", async () => {
-      const { code, stderr } = await project.run("run", "stray.ts", "--session", "s");
-      expect(code).toBe(1);
-      expect(stderr).toContain("error[E_AGENT_ERROR]: nobody caught Error: thrown where nobody catches");
-      expect(stderr).toMatch(/at: .*stray\.ts:3:28/);
-      expect(stderr).toContain("holdfast resume s");
-      expect(stderr).not.toMatch(/^\s+at (?!:)\S+/m);
-    });
+    test(
+      "an exception that nobody catches ends the process with its line, and with the way on",
+      ofCampaign,
+      async () => {
+        const { code, stderr } = await project.run("run", "stray.ts", "--session", "s");
+        expect(code).toBe(1);
+        expect(stderr).toContain("error[E_AGENT_ERROR]: nobody caught Error: thrown where nobody catches");
+        expect(stderr).toMatch(/at: .*stray\.ts:3:28/);
+        expect(stderr).toContain("holdfast resume s");
+        expect(stderr).not.toMatch(/^\s+at (?!:)\S+/m);
+      },
+    );
 
-    test("an agent that loops without end is stopped, and nothing committed is lost", async () => {
-      const { signal, stderr } = await project.run("run", "busy.ts", "--session", "s");
-      expect(signal).toBe("SIGKILL");
-      expect(stderr).toContain("error[E_AGENT_BUSY]");
-      expect(await project.json("show", "s")).toMatchObject({ tasks: [{ kind: "first", attempts: 1 }] });
-    });
+    test(
+      "an agent that loops without end is stopped, and nothing committed is lost",
+      ofCampaign,
+      async () => {
+        const { signal, stderr } = await project.run("run", "busy.ts", "--session", "s");
+        expect(signal).toBe("SIGKILL");
+        expect(stderr).toContain("error[E_AGENT_BUSY]");
+        expect(await project.json("show", "s")).toMatchObject({ tasks: [{ kind: "first", attempts: 1 }] });
+      },
+    );
   });
 
   describe("standard input", () => {
-    test("lines are signals, in their order; its end ends nothing", async () => {
+    test("lines are signals, in their order; its end ends nothing", ofCampaign, async () => {
       const text = 'first\n{"name":"input","payload":"second"}\n{"nam":"typo"}\n{"name":"answer:1"}\nthird';
       const running = project.start(["run", "lines.ts", "--session", "s"], { stdin: text });
       await running.says(/third/);
@@ -185,7 +196,7 @@ describe("running", () => {
       });
     });
 
-    test("`--input -` takes all of it: the rest are no signals", async () => {
+    test("`--input -` takes all of it: the rest are no signals", ofCampaign, async () => {
       const running = project.start(["run", "lines.ts", "--session", "s", "--input", "-"], { stdin: "1\n" });
       await running.says("waits for signal");
       await project.run("signal", "s", "end");
@@ -208,7 +219,7 @@ describe("running", () => {
       expect(stdout).toMatch(/"reason": "too risky"[^]*"blue"/);
     });
 
-    test("Ctrl-C stops cleanly, and what is typed without a question is a signal", async () => {
+    test("Ctrl-C stops cleanly, and what is typed without a question is a signal", ofCampaign, async () => {
       const running = project.startOnTerminal(["run", "lines.ts", "--session", "s"]);
       await running.says("type a line");
       running.type("hello there");
@@ -222,7 +233,7 @@ describe("running", () => {
 
   describe("several processes and one database", () => {
     // Another command may own the database for no longer than its one signal takes, and be gone before we ask it anything.
-    test("an owner that ends before its first answer is followed by this process", async () => {
+    test("an owner that ends before its first answer is followed by this process", ofCampaign, async () => {
       await project.run("run", "wait.ts", "--session", "s", "--park");
       const path = project.path(".holdfast/holdfast.db");
       const hello = { holdfast: "storage", protocol: 2, pid: 4711, since: 1, database: path };
@@ -242,7 +253,7 @@ describe("running", () => {
       expect((await running.finished).code).toBe(0);
     });
 
-    test("a session is run by one process; another is told which", async () => {
+    test("a session is run by one process; another is told which", ofCampaign, async () => {
       const running = project.start(["run", "wait.ts", "--session", "s"]);
       await running.says("waits for signal");
       const pid = String(running.child.pid);
@@ -267,28 +278,32 @@ describe("running", () => {
       expect(await running.finished).toMatchObject({ code: 0, stdout: "1\n" });
     });
 
-    test("a second session runs over the first process's socket, and continues alone when that process ends", async () => {
-      const first = project.start(["run", "wait.ts", "--session", "first"]);
-      await first.says("waits for signal");
-      const second = project.start(["run", "wait.ts", "--session", "second"]);
-      await second.says("waits for signal");
-      const third = project.start(["run", "wait.ts", "--session", "third"]);
-      await third.says("waits for signal");
+    test(
+      "a second session runs over the first process's socket, and continues alone when that process ends",
+      ofCampaign,
+      async () => {
+        const first = project.start(["run", "wait.ts", "--session", "first"]);
+        await first.says("waits for signal");
+        const second = project.start(["run", "wait.ts", "--session", "second"]);
+        await second.says("waits for signal");
+        const third = project.start(["run", "wait.ts", "--session", "third"]);
+        await third.says("waits for signal");
 
-      await project.run("signal", "third", "go", "3");
-      expect(await third.finished).toMatchObject({ code: 0, stdout: "3\n" });
-      first.kill("SIGKILL");
-      await first.finished;
-      await second.says("continuing in this process");
-      await second.says(/resumes\n[^]*waits for signal/);
-      await project.run("signal", "second", "go", "2");
-      expect(await second.finished).toMatchObject({ code: 0, stdout: "2\n" });
-      // The one that was killed lost nothing either.
-      await project.run("signal", "first", "go", "1");
-      expect(await project.run("resume", "first")).toMatchObject({ code: 0, stdout: "1\n" });
-    });
+        await project.run("signal", "third", "go", "3");
+        expect(await third.finished).toMatchObject({ code: 0, stdout: "3\n" });
+        first.kill("SIGKILL");
+        await first.finished;
+        await second.says("continuing in this process");
+        await second.says(/resumes\n[^]*waits for signal/);
+        await project.run("signal", "second", "go", "2");
+        expect(await second.finished).toMatchObject({ code: 0, stdout: "2\n" });
+        // The one that was killed lost nothing either.
+        await project.run("signal", "first", "go", "1");
+        expect(await project.run("resume", "first")).toMatchObject({ code: 0, stdout: "1\n" });
+      },
+    );
 
-    test("list, show, logs and doctor read beside a process that works", async () => {
+    test("list, show, logs and doctor read beside a process that works", ofCampaign, async () => {
       const running = await startSteps();
       expect(await project.json("list")).toMatchObject([{ sessionId: "s", status: "working" }]);
       expect(await project.json("show", "s")).toMatchObject({
@@ -298,7 +313,7 @@ describe("running", () => {
       running.kill("SIGKILL");
     });
 
-    test("logs -f follows to the end", async () => {
+    test("logs -f follows to the end", ofCampaign, async () => {
       const running = project.start(["run", "wait.ts", "--session", "s"]);
       await running.says("waits for signal");
       const logs = project.start(["logs", "s", "-f", "--json"]);
@@ -320,29 +335,33 @@ describe("running", () => {
       ]);
     });
 
-    test("a graceful cancel reaches the agent, which cleans up; a hard one does not ask", async () => {
-      const polite = project.start(["run", "clean.ts", "--session", "polite"]);
-      await polite.says("waits for signal");
-      expect(await project.json("cancel", "polite", "--reason", "changed my mind")).toMatchObject({
-        status: "requested",
-      });
-      const { code, stdout, stderr } = await polite.finished;
-      expect([code, stdout], "what it gave back is its partial output").toEqual([6, "half of it\n"]);
-      expect(stderr).toContain("error[E_SESSION_CANCELLED]");
-      expect(await project.json("show", "polite")).toMatchObject({
-        status: "cancelled",
-        tasks: [{ kind: "clean up", status: "completed" }],
-      });
+    test(
+      "a graceful cancel reaches the agent, which cleans up; a hard one does not ask",
+      ofCampaign,
+      async () => {
+        const polite = project.start(["run", "clean.ts", "--session", "polite"]);
+        await polite.says("waits for signal");
+        expect(await project.json("cancel", "polite", "--reason", "changed my mind")).toMatchObject({
+          status: "requested",
+        });
+        const { code, stdout, stderr } = await polite.finished;
+        expect([code, stdout], "what it gave back is its partial output").toEqual([6, "half of it\n"]);
+        expect(stderr).toContain("error[E_SESSION_CANCELLED]");
+        expect(await project.json("show", "polite")).toMatchObject({
+          status: "cancelled",
+          tasks: [{ kind: "clean up", status: "completed" }],
+        });
 
-      const rude = project.start(["run", "clean.ts", "--session", "rude"]);
-      await rude.says("waits for signal");
-      await project.run("cancel", "rude", "--hard");
-      expect((await rude.finished).stderr).toContain("error[E_SESSION_CANCELLED]");
-      expect(await project.json("show", "rude")).toMatchObject({ status: "cancelled", tasks: [] });
-    });
+        const rude = project.start(["run", "clean.ts", "--session", "rude"]);
+        await rude.says("waits for signal");
+        await project.run("cancel", "rude", "--hard");
+        expect((await rude.finished).stderr).toContain("error[E_SESSION_CANCELLED]");
+        expect(await project.json("show", "rude")).toMatchObject({ status: "cancelled", tasks: [] });
+      },
+    );
   });
 
-  test("standard output holds the result and nothing an agent writes", async () => {
+  test("standard output holds the result and nothing an agent writes", ofCampaign, async () => {
     writeFileSync(
       project.path("chatty.ts"),
       `process.stdout.write("loading\\n");
@@ -373,12 +392,14 @@ export default async function (ctx: any) {
     },
   );
 
-  test.each([
-    ["a task", 'await ctx.run("two", () => process.exit(0));', true],
-    ["the agent's function", "process.exit(0);", true],
-    ["a task, with a code of its own", 'await ctx.run("two", () => process.exit(9));', true],
-    ["its file", "", false],
-  ])("process.exit in %s is no success", async (_what, statement, isResumable) => {
+  test.each(
+    sampled([
+      ["a task", 'await ctx.run("two", () => process.exit(0));', true],
+      ["the agent's function", "process.exit(0);", true],
+      ["a task, with a code of its own", 'await ctx.run("two", () => process.exit(9));', true],
+      ["its file", "", false],
+    ]),
+  )("process.exit in %s is no success", async (_what, statement, isResumable) => {
     writeFileSync(
       project.path("exits.ts"),
       `${statement === "" ? "process.exit(0);" : ""}
@@ -392,7 +413,7 @@ export default async function (ctx: any) { await ctx.run("one", () => 1); ${stat
     expect(stderr.includes("holdfast resume s")).toBe(isResumable);
   });
 
-  test("the session's file is loaded again, as it is now", async () => {
+  test("the session's file is loaded again, as it is now", ofCampaign, async () => {
     await project.run("run", "wait.ts", "--session", "s", "--park");
     await project.run("signal", "s", "go", "5");
     appendFileSync(project.path("wait.ts"), "// changed, but not what it does\n");

@@ -1,14 +1,15 @@
 // Schedules from the command line: real processes, real seconds, real kills.
 //
-// `npm test` kills 3 times, and the samples campaign 12 times (`HOLDFAST_CAMPAIGN`).
+// `npm test` kills 3 times, and the tests campaign 12 times (`HOLDFAST_CAMPAIGN`).
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { isNote } from "@holdfast/core";
 import { openSqliteReader } from "@holdfast/storage/sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
 
-const KILLS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 3 : 12;
+const KILLS = isCampaign ? 12 : 3;
 
 const AGENTS: Readonly<Record<string, string>> = {
   "echo.ts": `export default async (ctx, input) => ctx.run("look", () => input ?? "nothing");\n`,
@@ -173,7 +174,7 @@ describe("holdfast schedule", () => {
     expect(ended.find(({ sessionId }) => sessionId.startsWith("tick"))).toMatchObject({ output: 7 });
   });
 
-  test("a session that is signalled is run, although nobody was running it", async () => {
+  test("a session that is signalled is run, although nobody was running it", ofCampaign, async () => {
     expect((await project.run("run", "desk.ts", "--session", "desk", "--park")).code).toBe(0);
     await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", '{"n":1}', "--id", "poke");
     const running = project.start(["schedule", "run", "--json"]);
@@ -186,19 +187,23 @@ describe("holdfast schedule", () => {
     });
   });
 
-  test("a schedule for a session that has ended reports that, and the command that removes the schedule", async () => {
-    await project.run("run", "desk.ts", "--session", "desk", "--park");
-    await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", "--id", "poke");
-    await project.run("cancel", "desk", "--hard");
-    const running = project.start(["schedule", "run"]);
-    await running.says(
-      "poke sent nothing: desk has ended. Remove the schedule with `holdfast schedule remove poke`",
-    );
-    running.kill("SIGINT");
-    await running.finished;
-  });
+  test(
+    "a schedule for a session that has ended reports that, and the command that removes the schedule",
+    ofCampaign,
+    async () => {
+      await project.run("run", "desk.ts", "--session", "desk", "--park");
+      await project.run("schedule", "add", "* * * * * *", "--signal", "desk", "go", "--id", "poke");
+      await project.run("cancel", "desk", "--hard");
+      const running = project.start(["schedule", "run"]);
+      await running.says(
+        "poke sent nothing: desk has ended. Remove the schedule with `holdfast schedule remove poke`",
+      );
+      running.kill("SIGINT");
+      await running.finished;
+    },
+  );
 
-  test("a session that handed over counts as unfinished while its successor runs", async () => {
+  test("a session that handed over counts as unfinished while its successor runs", ofCampaign, async () => {
     await project.run("run", "front.ts", "--session", "front", "--park");
     await project.run("schedule", "add", "* * * * * *", "--signal", "front", "go", "1", "--id", "poke");
     const running = project.start(["schedule", "run"]);
@@ -212,25 +217,29 @@ describe("holdfast schedule", () => {
     });
   });
 
-  test("an agent that cannot be loaded holds up no other, and its session waits for it", async () => {
-    writeFileSync(project.path("breaks.ts"), AGENTS["echo.ts"]!);
-    await project.run("schedule", "add", "* * * * * *", "--run", "breaks.ts", "--id", "breaks");
-    await project.run("schedule", "add", "* * * * * *", "--run", "echo.ts", "--id", "tick");
-    writeFileSync(project.path("breaks.ts"), AGENTS["broken.ts"]!);
-    const running = project.start(["schedule", "run"]);
-    await running.says("no way");
-    await running.says(/tick-\w+ completed/);
-    await running.says(/breaks started/);
-    running.kill("SIGINT");
-    await running.finished;
-    expect((await sessions()).find(({ sessionId }) => sessionId.startsWith("breaks"))).toMatchObject({
-      status: "submitted",
-    });
-  });
+  test(
+    "an agent that cannot be loaded holds up no other, and its session waits for it",
+    ofCampaign,
+    async () => {
+      writeFileSync(project.path("breaks.ts"), AGENTS["echo.ts"]!);
+      await project.run("schedule", "add", "* * * * * *", "--run", "breaks.ts", "--id", "breaks");
+      await project.run("schedule", "add", "* * * * * *", "--run", "echo.ts", "--id", "tick");
+      writeFileSync(project.path("breaks.ts"), AGENTS["broken.ts"]!);
+      const running = project.start(["schedule", "run"]);
+      await running.says("no way");
+      await running.says(/tick-\w+ completed/);
+      await running.says(/breaks started/);
+      running.kill("SIGINT");
+      await running.finished;
+      expect((await sessions()).find(({ sessionId }) => sessionId.startsWith("breaks"))).toMatchObject({
+        status: "submitted",
+      });
+    },
+  );
 
   test(
     `${KILLS} kills of two processes that fire the same: each time starts one session, and each is run to its end`,
-    { timeout: 60_000 + KILLS * 10_000 },
+    { ...ofCampaign, timeout: 60_000 + KILLS * 10_000 },
     async () => {
       const ledger = project.path("ledger.txt");
       await project.run(

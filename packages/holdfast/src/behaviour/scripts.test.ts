@@ -10,6 +10,7 @@ import {
   type ScriptedModelServer,
 } from "@holdfast/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { expectError } from "../testing/expect-error.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -46,28 +47,32 @@ function writeScript(name: string, code: string, fields: object = {}): void {
 const run = (...args: string[]) =>
   project.finish(args, { stdin: "", env: { HOME: home, XDG_DATA_HOME: undefined } });
 
-test("a pushed script runs with its version, whatever happens to its folder, until it is pushed or rolled back", async () => {
-  expectError(await run("script", "push"), 12, "E_POLICY_DENIED", ["have not trusted this project"]);
-  expect((await run("script", "list")).stdout).toMatch(/count +untrusted/);
-  expect((await run("agents", "trust")).stdout).toContain("its 1 script with their present content");
-  write("notes.txt", "one two\n");
-  const call = ["script", "run", "count", '{"file": "notes.txt"}'] as const;
-  expect((await run(...call)).stdout.trim()).toBe("2");
+test(
+  "a pushed script runs with its version, whatever happens to its folder, until it is pushed or rolled back",
+  ofCampaign,
+  async () => {
+    expectError(await run("script", "push"), 12, "E_POLICY_DENIED", ["have not trusted this project"]);
+    expect((await run("script", "list")).stdout).toMatch(/count +untrusted/);
+    expect((await run("agents", "trust")).stdout).toContain("its 1 script with their present content");
+    write("notes.txt", "one two\n");
+    const call = ["script", "run", "count", '{"file": "notes.txt"}'] as const;
+    expect((await run(...call)).stdout.trim()).toBe("2");
 
-  writeScript("count", 'wc -c < "$2"');
-  expect((await run("script", "list")).stdout).toContain("push it to use it");
-  const before = await run(...call);
-  expect(before.stdout.trim()).toBe("2");
-  expect(before.stderr).toContain("the folder has another content than this version");
+    writeScript("count", 'wc -c < "$2"');
+    expect((await run("script", "list")).stdout).toContain("push it to use it");
+    const before = await run(...call);
+    expect(before.stdout.trim()).toBe("2");
+    expect(before.stderr).toContain("the folder has another content than this version");
 
-  expect((await run("script", "push", "count")).stdout).toMatch(/^count has version [0-9a-f]{12} now\n$/);
-  expect((await run(...call)).stdout.trim()).toBe("8");
-  const history = await run("script", "history", "count");
-  expect(history.stdout.match(/current/g)).toHaveLength(1);
-  const oldest = /^([0-9a-f]{12}) .*(?<!current)$/m.exec(history.stdout)?.[1] ?? "";
-  expect((await run("script", "rollback", "count")).stdout).toBe(`count has version ${oldest} again\n`);
-  expect((await run(...call, "--json")).stdout).toContain(String.raw`"stdout":"2\n"`);
-});
+    expect((await run("script", "push", "count")).stdout).toMatch(/^count has version [0-9a-f]{12} now\n$/);
+    expect((await run(...call)).stdout.trim()).toBe("8");
+    const history = await run("script", "history", "count");
+    expect(history.stdout.match(/current/g)).toHaveLength(1);
+    const oldest = /^([0-9a-f]{12}) .*(?<!current)$/m.exec(history.stdout)?.[1] ?? "";
+    expect((await run("script", "rollback", "count")).stdout).toBe(`count has version ${oldest} again\n`);
+    expect((await run(...call, "--json")).stdout).toContain(String.raw`"stdout":"2\n"`);
+  },
+);
 
 test("a script keeps the folder, the exit code and the streams of its call, and knows its own folder", async () => {
   writeScript("where", 'pwd; cat "$SCRIPT_DIR/data.txt"; echo no >&2; exit 7', { parameters_schema: {} });
@@ -132,49 +137,57 @@ describe("in a session", () => {
     expect(logs.stdout).toMatch(/event:.*script_started[^]*event:.*script_finished/);
   });
 
-  test("a killed call of a script that happens once is uncertain and never run again, one that may be repeated is", async () => {
-    const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done';
-    writeScript("once", wait);
-    writeScript("again", wait, { effect: "repeatable" });
-    writeAgent("once, again");
-    await run("agents", "trust");
-    let results = "";
-    script = (conversation) => {
-      results = resultsOf(conversation);
-      const [next] = ["once", "again"].slice(repliesOf(conversation));
-      return next === undefined
-        ? { text: "Done." }
-        : { toolCalls: [{ name: `script__${next}`, input: { file: `${next}.txt` } }] };
-    };
-    let running = start("run", "helper", "Go.", "--session", "k");
-    for (const name of ["once", "again"]) {
-      await until(() => existsSync(project.path(`${name}.txt`)));
-      running.kill("SIGKILL");
-      await running.finished;
-      running = start("resume", "k");
-    }
-    await until(() => readFileSync(project.path("again.txt"), "utf8") === "x\nx\n");
-    write("go", "");
-    const { code, stderr } = await running.finished;
-    expect(code, stderr).toBe(0);
-    expect(readFileSync(project.path("once.txt"), "utf8")).toBe("x\n");
-    expect(results).toContain("nobody knows whether it took effect");
-  });
+  test(
+    "a killed call of a script that happens once is uncertain and never run again, one that may be repeated is",
+    ofCampaign,
+    async () => {
+      const wait = 'echo x >> "$2"; while [ ! -e go ]; do sleep 0.05; done';
+      writeScript("once", wait);
+      writeScript("again", wait, { effect: "repeatable" });
+      writeAgent("once, again");
+      await run("agents", "trust");
+      let results = "";
+      script = (conversation) => {
+        results = resultsOf(conversation);
+        const [next] = ["once", "again"].slice(repliesOf(conversation));
+        return next === undefined
+          ? { text: "Done." }
+          : { toolCalls: [{ name: `script__${next}`, input: { file: `${next}.txt` } }] };
+      };
+      let running = start("run", "helper", "Go.", "--session", "k");
+      for (const name of ["once", "again"]) {
+        await until(() => existsSync(project.path(`${name}.txt`)));
+        running.kill("SIGKILL");
+        await running.finished;
+        running = start("resume", "k");
+      }
+      await until(() => readFileSync(project.path("again.txt"), "utf8") === "x\nx\n");
+      write("go", "");
+      const { code, stderr } = await running.finished;
+      expect(code, stderr).toBe(0);
+      expect(readFileSync(project.path("once.txt"), "utf8")).toBe("x\n");
+      expect(results).toContain("nobody knows whether it took effect");
+    },
+  );
 
-  test("a script that an agent cannot use refuses the run before a session or a model call", async () => {
-    script = () => ({ text: "no" });
-    for (const [names, says] of [
-      ["cuont", "which is not there; did you mean count"],
-      ["fresh", "you have not pushed it"],
-    ] as const) {
-      writeAgent(names);
-      if (names === "cuont") await run("agents", "trust");
-      writeScript("fresh", "");
-      expectError(await start("run", "helper", "x").finished, 3, "E_AGENT_INVALID", [says]);
-    }
-    expect(server.requests).toHaveLength(0);
-    expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
-  });
+  test(
+    "a script that an agent cannot use refuses the run before a session or a model call",
+    ofCampaign,
+    async () => {
+      script = () => ({ text: "no" });
+      for (const [names, says] of [
+        ["cuont", "which is not there; did you mean count"],
+        ["fresh", "you have not pushed it"],
+      ] as const) {
+        writeAgent(names);
+        if (names === "cuont") await run("agents", "trust");
+        writeScript("fresh", "");
+        expectError(await start("run", "helper", "x").finished, 3, "E_AGENT_INVALID", [says]);
+      }
+      expect(server.requests).toHaveLength(0);
+      expect(existsSync(project.path(".holdfast/holdfast.db"))).toBe(false);
+    },
+  );
 });
 
 test("a wrong call is refused with its reason, and nothing runs", async () => {

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { LAUNCHER, Project, type Finished } from "../testing/holdfast-process.ts";
 
 const AGENT = `import { createHash } from "node:crypto";
@@ -68,7 +69,7 @@ describe("a secret reaches the task that declares it, and is seen nowhere", () =
     expect(scan.found).toEqual([]);
   });
 
-  test("a secret that was stored in the encrypted file is used", async () => {
+  test("a secret that was stored in the encrypted file is used", ofCampaign, async () => {
     const env = keyFileEnv();
     const set = await project.start(["secret", "set", "API_KEY"], { stdin: scan.secret, env }).finished;
     expect([set.code, set.stdout]).toEqual([0, "API_KEY is stored in the encrypted file\n"]);
@@ -82,7 +83,7 @@ describe("a secret reaches the task that declares it, and is seen nowhere", () =
     expect([again.code, again.stderr]).toEqual([4, expect.stringContaining("error[E_SECRET_NOT_FOUND]")]);
   });
 
-  test("a secret that is typed on a terminal is used, and the terminal shows stars", async () => {
+  test("a secret that is typed on a terminal is used, and the terminal shows stars", ofCampaign, async () => {
     const run = project.startOnTerminal(["run", "keys.ts", "--json"]);
     const refused = await run.finished;
     expect(refused.stdout).toContain("E_SECRET_MISSING"); // With --json a program has called.
@@ -100,10 +101,13 @@ describe("a secret reaches the task that declares it, and is seen nowhere", () =
   });
 });
 
-test("the secret is in nothing that an agent prints, and not in the error of a crash", async () => {
-  writeFileSync(
-    project.path("loud.ts"),
-    `import { defineAgent, defineTask } from "holdfast";
+test(
+  "the secret is in nothing that an agent prints, and not in the error of a crash",
+  ofCampaign,
+  async () => {
+    writeFileSync(
+      project.path("loud.ts"),
+      `import { defineAgent, defineTask } from "holdfast";
 const print = defineTask({ name: "print", secrets: ["API_KEY"], run: (_input, task) => {
   const key = task.secret("API_KEY");
   console.log("printed", key);
@@ -113,19 +117,20 @@ const print = defineTask({ name: "print", secrets: ["API_KEY"], run: (_input, ta
 } });
 export default defineAgent({ name: "loud", secrets: ["API_KEY"], tasks: [print], run: (ctx) => ctx.scheduleTask(print, null) });
 `,
-  );
-  const { code, stdout, stderr } = await project.start(["run", "loud.ts", "--secret-stdin", "API_KEY"], {
-    stdin: `${scan.secret}\n`,
-  }).finished;
-  scan.search("the output", stdout + stderr);
-  for (const shown of [
-    "printed [secret]",
-    'written {"key":"[secret]"}',
-    "nobody caught Error: thrown [secret]",
-  ])
-    expect(stderr).toContain(shown);
-  expect([code, scan.found]).toEqual([1, []]);
-});
+    );
+    const { code, stdout, stderr } = await project.start(["run", "loud.ts", "--secret-stdin", "API_KEY"], {
+      stdin: `${scan.secret}\n`,
+    }).finished;
+    scan.search("the output", stdout + stderr);
+    for (const shown of [
+      "printed [secret]",
+      'written {"key":"[secret]"}',
+      "nobody caught Error: thrown [secret]",
+    ])
+      expect(stderr).toContain(shown);
+    expect([code, scan.found]).toEqual([1, []]);
+  },
+);
 
 describe("without a value nothing starts", () => {
   test("the error names every missing secret and the ways to give it", async () => {
@@ -166,28 +171,35 @@ describe("without a value nothing starts", () => {
 });
 
 describe("a wrong use is refused, and shows no value", () => {
-  test.each([
-    ["a value as an argument", ["secret", "set", "API_KEY", "VALUE"], 2, "E_SECRET_ARG"],
-    ["a value after an equals sign", ["secret", "set", "API_KEY=VALUE"], 2, "E_SECRET_ARG"],
-    ["a value in the place of the name", ["secret", "set", "VALUE"], 2, "E_USAGE"],
-    [
-      "a value in the place of the option's name",
-      ["run", "keys.ts", "--secret-stdin", "VALUE"],
-      2,
-      "E_USAGE",
-    ],
-    ["a place that is none", ["secret", "set", "API_KEY", "--to", "disk"], 2, "E_USAGE"],
-    ["a keychain that is not there", ["secret", "set", "API_KEY", "--to", "keychain"], 3, "E_CONFIG_INVALID"],
-    ["a name that no agent declares", ["run", "keys.ts", "--secret-stdin", "NONE"], 2, "E_USAGE"],
-    [
-      "two uses of standard input",
-      ["run", "keys.ts", "--secret-stdin", "API_KEY", "--input", "-"],
-      2,
-      "E_USAGE",
-    ],
-    ["an empty value", ["run", "keys.ts", "--secret-stdin", "API_KEY"], 2, "E_USAGE"],
-    ["a file without a key", ["secret", "set", "API_KEY"], 5, "E_SECRET_KEY"],
-  ])("%s is refused", async (what, args, code, error) => {
+  test.each(
+    sampled([
+      ["a value as an argument", ["secret", "set", "API_KEY", "VALUE"], 2, "E_SECRET_ARG"],
+      ["a value after an equals sign", ["secret", "set", "API_KEY=VALUE"], 2, "E_SECRET_ARG"],
+      ["a value in the place of the name", ["secret", "set", "VALUE"], 2, "E_USAGE"],
+      [
+        "a value in the place of the option's name",
+        ["run", "keys.ts", "--secret-stdin", "VALUE"],
+        2,
+        "E_USAGE",
+      ],
+      ["a place that is none", ["secret", "set", "API_KEY", "--to", "disk"], 2, "E_USAGE"],
+      [
+        "a keychain that is not there",
+        ["secret", "set", "API_KEY", "--to", "keychain"],
+        3,
+        "E_CONFIG_INVALID",
+      ],
+      ["a name that no agent declares", ["run", "keys.ts", "--secret-stdin", "NONE"], 2, "E_USAGE"],
+      [
+        "two uses of standard input",
+        ["run", "keys.ts", "--secret-stdin", "API_KEY", "--input", "-"],
+        2,
+        "E_USAGE",
+      ],
+      ["an empty value", ["run", "keys.ts", "--secret-stdin", "API_KEY"], 2, "E_USAGE"],
+      ["a file without a key", ["secret", "set", "API_KEY"], 5, "E_SECRET_KEY"],
+    ]),
+  )("%s is refused", async (what, args, code, error) => {
     const words = args.map((word) => word.replace("VALUE", scan.secret));
     const stdin = what === "an empty value" ? "\n" : "a value\n";
     const finished = await project.start(words, { stdin }).finished;

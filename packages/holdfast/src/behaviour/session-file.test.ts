@@ -2,6 +2,7 @@
 
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const WAIT = `import { defineAgent } from "holdfast";
@@ -23,21 +24,25 @@ describe("export and import", () => {
 
   const files = () => readdirSync(project.folder).filter((name) => name.includes("ndjson"));
 
-  test("a session goes to another database and goes on there, its unread signal with it", async () => {
-    const written = await project.run("export", "s");
-    expect(written).toMatchObject({ code: 0, stdout: `${project.path("s.ndjson")}\n` });
-    expect(statSync(project.path("s.ndjson")).mode & 0o777).toBe(0o600);
-    expect(files()).toEqual(["s.ndjson"]);
-    const elsewhere = ["--db", "other.db"];
-    const read = await project.run("import", "s.ndjson", ...elsewhere);
-    expect(read).toMatchObject({ code: 0, stdout: "s\n" });
-    expect(read.stderr).toContain("holdfast resume s --db other.db");
-    await project.run("signal", "s", "go", "2", ...elsewhere);
-    const resumed = await project.run("resume", "s", ...elsewhere);
-    expect(JSON.parse(resumed.stdout)).toEqual([100_000, 1, 2]);
-    // The one here is as it was.
-    expect(await project.json("show", "s")).toMatchObject({ status: "waiting" });
-  });
+  test(
+    "a session goes to another database and goes on there, its unread signal with it",
+    ofCampaign,
+    async () => {
+      const written = await project.run("export", "s");
+      expect(written).toMatchObject({ code: 0, stdout: `${project.path("s.ndjson")}\n` });
+      expect(statSync(project.path("s.ndjson")).mode & 0o777).toBe(0o600);
+      expect(files()).toEqual(["s.ndjson"]);
+      const elsewhere = ["--db", "other.db"];
+      const read = await project.run("import", "s.ndjson", ...elsewhere);
+      expect(read).toMatchObject({ code: 0, stdout: "s\n" });
+      expect(read.stderr).toContain("holdfast resume s --db other.db");
+      await project.run("signal", "s", "go", "2", ...elsewhere);
+      const resumed = await project.run("resume", "s", ...elsewhere);
+      expect(JSON.parse(resumed.stdout)).toEqual([100_000, 1, 2]);
+      // The one here is as it was.
+      expect(await project.json("show", "s")).toMatchObject({ status: "waiting" });
+    },
+  );
 
   test("beside the one that is there, under another id", async () => {
     await project.run("export", "s", "-o", "copy.ndjson");
@@ -93,7 +98,7 @@ describe("export and import", () => {
     });
   });
 
-  test("a running session is written too", async () => {
+  test("a running session is written too", ofCampaign, async () => {
     const running = project.start(["resume", "s"]);
     await running.says('"go"');
     expect((await project.run("export", "s")).code).toBe(0);

@@ -4,6 +4,7 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
 
 let project: ExternalProject;
@@ -14,34 +15,41 @@ const run = (...args: string[]) => project.startHere(args).finished;
 /** The results of calls, as the program got them. */
 const results = (): readonly string[] => project.lines("session-results");
 
-test("a question of Claude Code outlives kill -9, is asked once, and its answer reaches the program once", async () => {
-  const first = project.startHere([
-    "run",
-    "claude-code",
-    "write:a.txt session:request_input:Which?",
-    "--session",
-    "s",
-  ]);
-  while (!(await run("inbox")).stdout.includes("Which?")) await delay(20);
-  first.kill("SIGKILL");
-  await first.finished;
-  expect((await run("answer", "s", '"blue"')).code).toBe(0);
-  // The program repeats the call, as it does not remember a result.
-  const { code, stdout, stderr } = await run("resume", "s");
-  expect(code, stderr).toBe(0);
-  expect(stdout).toContain("Done:");
-  expect(results()).toEqual(["blue"]);
-  const { entries } = await project.shown("s");
-  const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
-  expect(prompt?.content).toContain('You called request_input {"question":"Which?"}.');
-  expect(prompt?.content).toContain("Its result: blue");
-  expect((await run("inbox")).stdout).not.toContain("Which?");
-});
+test(
+  "a question of Claude Code outlives kill -9, is asked once, and its answer reaches the program once",
+  ofCampaign,
+  async () => {
+    const first = project.startHere([
+      "run",
+      "claude-code",
+      "write:a.txt session:request_input:Which?",
+      "--session",
+      "s",
+    ]);
+    while (!(await run("inbox")).stdout.includes("Which?")) await delay(20);
+    first.kill("SIGKILL");
+    await first.finished;
+    expect((await run("answer", "s", '"blue"')).code).toBe(0);
+    // The program repeats the call, as it does not remember a result.
+    const { code, stdout, stderr } = await run("resume", "s");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("Done:");
+    expect(results()).toEqual(["blue"]);
+    const { entries } = await project.shown("s");
+    const prompt = entries.find(({ role, content }) => role === "user" && String(content).includes("Verify"));
+    expect(prompt?.content).toContain('You called request_input {"question":"Which?"}.');
+    expect(prompt?.content).toContain("Its result: blue");
+    expect((await run("inbox")).stdout).not.toContain("Which?");
+  },
+);
 
-test("a child signals its parent, asks a handler of its parent, and learns the rest of its budget", async () => {
-  writeFileSync(
-    project.path("lead.ts"),
-    `import { CODEX, externalAgent, LineAgent } from "@holdfast/agents";
+test(
+  "a child signals its parent, asks a handler of its parent, and learns the rest of its budget",
+  ofCampaign,
+  async () => {
+    writeFileSync(
+      project.path("lead.ts"),
+      `import { CODEX, externalAgent, LineAgent } from "@holdfast/agents";
 import { defineAgent, defineTask, local } from "holdfast";
 const folder = process.cwd();
 const codex = externalAgent(new LineAgent({ facts: CODEX, folder }), { folder, permissionModes: ["default"] });
@@ -63,16 +71,24 @@ export default defineAgent({
   },
 });
 `,
-  );
-  const { code, stdout, stderr } = await run("run", "lead.ts", "--session", "l", "--budget", "100000tokens");
-  expect(code, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ heard: [["message", { text: "half" }]] });
-  const [sent, answer, budget] = results();
-  expect([sent, answer]).toEqual(["Sent.", "north, not south"]);
-  expect(JSON.parse(budget!)).toEqual({ tokens: 100_000 });
-});
+    );
+    const { code, stdout, stderr } = await run(
+      "run",
+      "lead.ts",
+      "--session",
+      "l",
+      "--budget",
+      "100000tokens",
+    );
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ heard: [["message", { text: "half" }]] });
+    const [sent, answer, budget] = results();
+    expect([sent, answer]).toEqual(["Sent.", "north, not south"]);
+    expect(JSON.parse(budget!)).toEqual({ tokens: 100_000 });
+  },
+);
 
-test("an external agent starts the agents that it may start, and no others", async () => {
+test("an external agent starts the agents that it may start, and no others", ofCampaign, async () => {
   writeFileSync(
     project.path("lead.ts"),
     `import { ClaudeCode, CODEX, externalAgent, LineAgent } from "@holdfast/agents";

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const FAMILY = `import { defineAgent, local } from "holdfast";
@@ -21,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => project.dispose());
 
-test("a tree is imported into another database and runs to its end there", async () => {
+test("a tree is imported into another database and runs to its end there", ofCampaign, async () => {
   const written = await project.run("export", "p", "--tree");
   expect(written).toMatchObject({ code: 0, stdout: `${project.path("p.ndjson")}\n` });
   expect(written.stderr).not.toContain("are not in the file");

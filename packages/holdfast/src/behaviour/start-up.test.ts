@@ -3,6 +3,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject } from "../testing/model-project.ts";
 
 /** Appends the name of each package of which a module is loaded to a file. */
@@ -56,7 +57,7 @@ test("an agent file that uses no server loads neither the SDKs of servers nor a 
   ]);
 });
 
-test("an agent in JavaScript loads no package of the model loop", async () => {
+test("an agent in JavaScript loads no package of the model loop", ofCampaign, async () => {
   writeFileSync(project.path("greet.mjs"), "export default async function greet() { return 'hi'; }\n");
   expect(await loadedBy("run", "greet.mjs")).toEqual(["croner", "picocolors"]);
 });

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { call, startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
@@ -56,7 +57,7 @@ async function onTerminal(command: string, keys: readonly (readonly [wait: strin
 
 test(
   "top shows live sessions with the reason of their waits, and once where it is piped",
-  { timeout: 90_000 },
+  { ...ofCampaign, timeout: 90_000 },
   async () => {
     expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
     const once = await project.run("top");
@@ -77,7 +78,7 @@ test(
 
 test(
   "a key in the inbox denies with a reason, and the inbox closes when nothing waits any more",
-  { timeout: 90_000 },
+  { ...ofCampaign, timeout: 90_000 },
   async () => {
     expect((await project.run("run", "asks.ts", "--session", "one", "--park")).code).toBe(0);
     expect(await onTerminal("inbox", [["1 waits for a person", "\u0003"]])).toContain("code 130");
@@ -97,14 +98,18 @@ test(
   },
 );
 
-test("top names the reason why a coordinator's session is not taken", { timeout: 90_000 }, async () => {
-  const coordinator = await startCoordinator(project);
-  await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "nobody-offers-it" });
-  const where = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
-  expect(await project.json("top", ...where)).toMatchObject({
-    sessions: [{ status: "submitted", why: 'no registered runner offers the agent "nobody-offers-it"' }],
-  });
-});
+test(
+  "top names the reason why a coordinator's session is not taken",
+  { ...ofCampaign, timeout: 90_000 },
+  async () => {
+    const coordinator = await startCoordinator(project);
+    await call(coordinator.url, tokenIn(coordinator), "sessions", { agent: "nobody-offers-it" });
+    const where = ["--url", coordinator.url, "--token-file", coordinator.adminTokenFile];
+    expect(await project.json("top", ...where)).toMatchObject({
+      sessions: [{ status: "submitted", why: 'no registered runner offers the agent "nobody-offers-it"' }],
+    });
+  },
+);
 
 test.each([
   ["an argument", ["one"], "is one argument too many"],

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { Project } from "../testing/holdfast-process.ts";
 
 const AGENT = (asks: string): string => `import { defineAgent } from "holdfast";
@@ -36,16 +37,20 @@ const events = (path: string) =>
     .split("\n")
     .map((line) => (JSON.parse(line) as { type: string }).type);
 
-test("logs, trace and replay of a session that stores nothing of what it did say so", async () => {
-  await park("--persistence", "minimal");
-  const asked = await Promise.all(["logs", "trace", "replay"].map((command) => project.run(command, "s1")));
-  for (const { code, stderr } of asked) {
-    expect(code).toBe(0);
-    expect(stderr).toContain("session s1 is minimal: only its status is stored");
-  }
-  await project.run("run", "steps.ts", "--session", "s2", "--park");
-  expect((await project.run("trace", "s2")).stderr).not.toContain("is stored");
-});
+test(
+  "logs, trace and replay of a session that stores nothing of what it did say so",
+  ofCampaign,
+  async () => {
+    await park("--persistence", "minimal");
+    const asked = await Promise.all(["logs", "trace", "replay"].map((command) => project.run(command, "s1")));
+    for (const { code, stderr } of asked) {
+      expect(code).toBe(0);
+      expect(stderr).toContain("session s1 is minimal: only its status is stored");
+    }
+    await project.run("run", "steps.ts", "--session", "s2", "--park");
+    expect((await project.run("trace", "s2")).stderr).not.toContain("is stored");
+  },
+);
 
 describe("--trace", () => {
   test("a session is traced to the terminal, a file and a database at once, privately and without users' data", async () => {

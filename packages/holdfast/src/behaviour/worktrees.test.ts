@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Conversation, Reply } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { ModelProject, repliesOf } from "../testing/model-project.ts";
 
 // A test starts up to a dozen commands.
@@ -53,7 +54,7 @@ function write(name: string, frontMatter: string, prompt: string): void {
 }
 
 /** Sessions that are killed at their run and their removal, in every run and in the campaign (`HOLDFAST_CAMPAIGN`). */
-const KILLS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 1 : 100;
+const KILLS = isCampaign ? 100 : 1;
 
 /** Changes of files that run without a question, so that a test needs no approval. */
 const OWN = (more: string): string => `permissionMode: acceptEdits\nholdfast:\n${more}`;
@@ -65,60 +66,64 @@ function writesOnce(path: string, content: string, conversation: Conversation): 
     : { text: `Wrote ${path}.` };
 }
 
-test("a lead starts three agents in worktrees of their own, and learns their branches and changes", async () => {
-  write("lead", "holdfast:\n  agents: [adder, fixer, reader]\n", "You lead.");
-  write("adder", OWN("  workspace: worktree\n  sandbox: virtual\n"), "You add.");
-  write("fixer", OWN("  workspace: worktree\n"), "You fix.");
-  write(
-    "reader",
-    `isolation: worktree\nholdfast:\n  output: { type: object, properties: { ok: { type: boolean } } }\n`,
-    "You read.",
-  );
-  const results: string[] = [];
-  let described = "";
-  project.script = (conversation) => {
-    const { system, messages, tools } = conversation;
-    if (system.includes("You add.")) return writesOnce("added.txt", "added\n", conversation);
-    if (system.includes("You fix.")) return writesOnce("value.txt", "fixed\n", conversation);
-    if (system.includes("You read.")) {
-      if (system.includes("Answer in French.") && repliesOf(conversation) === 0)
-        return {
-          toolCalls: [
-            { name: "git_diff", input: {} },
-            { name: "read_file", input: { path: "value.txt" } },
-          ],
-        };
-      return {
-        toolCalls: [{ name: "submit_output", input: { ok: JSON.stringify(messages).includes("one") } }],
-      };
-    }
-    described = JSON.stringify(tools);
-    if (repliesOf(conversation) === 0)
-      return {
-        toolCalls: ["adder", "fixer", "reader"].map((agent) => ({
-          name: "delegate",
-          input: { agent, input: "Work." },
-        })),
-      };
-    results.push(
-      ...messages.flatMap(({ toolResults }) => toolResults.map((result) => JSON.stringify(result))),
+test(
+  "a lead starts three agents in worktrees of their own, and learns their branches and changes",
+  ofCampaign,
+  async () => {
+    write("lead", "holdfast:\n  agents: [adder, fixer, reader]\n", "You lead.");
+    write("adder", OWN("  workspace: worktree\n  sandbox: virtual\n"), "You add.");
+    write("fixer", OWN("  workspace: worktree\n"), "You fix.");
+    write(
+      "reader",
+      `isolation: worktree\nholdfast:\n  output: { type: object, properties: { ok: { type: boolean } } }\n`,
+      "You read.",
     );
-    return { text: "Done." };
-  };
-  await ran("agents", "trust");
-  expect(await ran("run", "lead", "Lead.", "--session", "lead")).toBe("Done.\n");
-  const [adder = "", fixer = "", reader = ""] = results;
-  expect(adder).toMatch(
-    /Wrote added.txt.*git branch holdfast\/lead-\d+: 1 commit since .*added.txt \| 1 \+/s,
-  );
-  expect(fixer).toMatch(/value.txt \| 2 \+-/);
-  expect(reader).toMatch(/ok\W+true.*It changed no file/s);
-  expect(described).toContain("Its result matches this JSON Schema");
-  // The folder of the project stays as it was, and the work is on three branches.
-  expect(readFileSync(project.path("value.txt"), "utf8")).toBe("one\n");
-  expect(git("status", "--porcelain")).toBe("");
-  expect(git("branch", "--list", "holdfast/*").trim().split("\n")).toHaveLength(3);
-});
+    const results: string[] = [];
+    let described = "";
+    project.script = (conversation) => {
+      const { system, messages, tools } = conversation;
+      if (system.includes("You add.")) return writesOnce("added.txt", "added\n", conversation);
+      if (system.includes("You fix.")) return writesOnce("value.txt", "fixed\n", conversation);
+      if (system.includes("You read.")) {
+        if (system.includes("Answer in French.") && repliesOf(conversation) === 0)
+          return {
+            toolCalls: [
+              { name: "git_diff", input: {} },
+              { name: "read_file", input: { path: "value.txt" } },
+            ],
+          };
+        return {
+          toolCalls: [{ name: "submit_output", input: { ok: JSON.stringify(messages).includes("one") } }],
+        };
+      }
+      described = JSON.stringify(tools);
+      if (repliesOf(conversation) === 0)
+        return {
+          toolCalls: ["adder", "fixer", "reader"].map((agent) => ({
+            name: "delegate",
+            input: { agent, input: "Work." },
+          })),
+        };
+      results.push(
+        ...messages.flatMap(({ toolResults }) => toolResults.map((result) => JSON.stringify(result))),
+      );
+      return { text: "Done." };
+    };
+    await ran("agents", "trust");
+    expect(await ran("run", "lead", "Lead.", "--session", "lead")).toBe("Done.\n");
+    const [adder = "", fixer = "", reader = ""] = results;
+    expect(adder).toMatch(
+      /Wrote added.txt.*git branch holdfast\/lead-\d+: 1 commit since .*added.txt \| 1 \+/s,
+    );
+    expect(fixer).toMatch(/value.txt \| 2 \+-/);
+    expect(reader).toMatch(/ok\W+true.*It changed no file/s);
+    expect(described).toContain("Its result matches this JSON Schema");
+    // The folder of the project stays as it was, and the work is on three branches.
+    expect(readFileSync(project.path("value.txt"), "utf8")).toBe("one\n");
+    expect(git("status", "--porcelain")).toBe("");
+    expect(git("branch", "--list", "holdfast/*").trim().split("\n")).toHaveLength(3);
+  },
+);
 
 test("an empty workspace has no file of the project, and a child that shares works in the folder of its parent", async () => {
   write("lead", OWN("  workspace: empty\n  agents: [helper]\n"), "You lead.");
@@ -160,49 +165,57 @@ interface Listed {
   readonly worktrees: readonly { readonly session: string; readonly path: string; readonly status: string }[];
 }
 
-test("the work of a session is listed, shown, merged and then removed without a loss", async () => {
-  const path = await worked();
-  expect(await ran("worktrees", "list")).toMatch(/^s +completed +holdfast\/s +1 changed, 1 untracked +~\//);
-  expect(await ran("diff", "s", "--stat")).toContain("2 files changed");
-  expect(await ran("diff", "s")).toContain("+written");
-  const refused = await run("worktrees", "remove", "s");
-  expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("work that is nowhere else")]);
-  const open = await run("merge", "s");
-  expect([open.code, open.stderr]).toEqual([6, expect.stringContaining("give --commit")]);
-  expect(await ran("merge", "s", "--commit")).toContain("holdfast/s is merged into main");
-  expect(readFileSync(project.path("new.txt"), "utf8")).toBe("written\n");
-  expect(await ran("worktrees", "remove", "s")).toContain("refs/holdfast/rescue/s");
-  expect(existsSync(path)).toBe(false);
-  expect(await ran("worktrees", "list")).toContain("no session of this project has a worktree");
-  expect(git("show", "refs/holdfast/rescue/s:new.txt")).toBe("written\n");
-  expect((await run("diff", "nothing")).code).toBe(4);
-});
+test(
+  "the work of a session is listed, shown, merged and then removed without a loss",
+  ofCampaign,
+  async () => {
+    const path = await worked();
+    expect(await ran("worktrees", "list")).toMatch(/^s +completed +holdfast\/s +1 changed, 1 untracked +~\//);
+    expect(await ran("diff", "s", "--stat")).toContain("2 files changed");
+    expect(await ran("diff", "s")).toContain("+written");
+    const refused = await run("worktrees", "remove", "s");
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("work that is nowhere else")]);
+    const open = await run("merge", "s");
+    expect([open.code, open.stderr]).toEqual([6, expect.stringContaining("give --commit")]);
+    expect(await ran("merge", "s", "--commit")).toContain("holdfast/s is merged into main");
+    expect(readFileSync(project.path("new.txt"), "utf8")).toBe("written\n");
+    expect(await ran("worktrees", "remove", "s")).toContain("refs/holdfast/rescue/s");
+    expect(existsSync(path)).toBe(false);
+    expect(await ran("worktrees", "list")).toContain("no session of this project has a worktree");
+    expect(git("show", "refs/holdfast/rescue/s:new.txt")).toBe("written\n");
+    expect((await run("diff", "nothing")).code).toBe(4);
+  },
+);
 
-test("a session that has not ended keeps its worktree, and finds its work there after a kill", async () => {
-  write("writer", "holdfast:\n  workspace: worktree\n", "You write.");
-  project.script = (conversation) =>
-    repliesOf(conversation) === 0
-      ? { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "written\n" } }] }
-      : { text: "Done." };
-  await ran("run", ".holdfast/agents/writer.md", "Write.", "--session", "s", "--park");
-  const refused = await run("worktrees", "remove", "s", "--rescue");
-  expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("has not ended")]);
-  await ran("approve", "s");
-  const running = start("resume", "s");
-  await running.says("new.txt: written");
-  running.kill("SIGKILL");
-  await running.finished;
-  await run("resume", "s"); // It may have ended before the kill.
-  expect(await ran("result", "s")).toBe("Done.\n");
-  expect(await ran("diff", "s")).toContain("+written");
-  // One folder for the repository, and in it the worktree with its record.
-  const folder = join(project.home, ".local/share/holdfast/worktrees");
-  expect(
-    readdirSync(folder)
-      .flatMap((name) => readdirSync(join(folder, name)))
-      .toSorted(),
-  ).toEqual(["s", "s.json"]);
-});
+test(
+  "a session that has not ended keeps its worktree, and finds its work there after a kill",
+  ofCampaign,
+  async () => {
+    write("writer", "holdfast:\n  workspace: worktree\n", "You write.");
+    project.script = (conversation) =>
+      repliesOf(conversation) === 0
+        ? { toolCalls: [{ name: "write_file", input: { path: "new.txt", content: "written\n" } }] }
+        : { text: "Done." };
+    await ran("run", ".holdfast/agents/writer.md", "Write.", "--session", "s", "--park");
+    const refused = await run("worktrees", "remove", "s", "--rescue");
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("has not ended")]);
+    await ran("approve", "s");
+    const running = start("resume", "s");
+    await running.says("new.txt: written");
+    running.kill("SIGKILL");
+    await running.finished;
+    await run("resume", "s"); // It may have ended before the kill.
+    expect(await ran("result", "s")).toBe("Done.\n");
+    expect(await ran("diff", "s")).toContain("+written");
+    // One folder for the repository, and in it the worktree with its record.
+    const folder = join(project.home, ".local/share/holdfast/worktrees");
+    expect(
+      readdirSync(folder)
+        .flatMap((name) => readdirSync(join(folder, name)))
+        .toSorted(),
+    ).toEqual(["s", "s.json"]);
+  },
+);
 
 test("a project that can have no worktree refuses the session before its first model call", async () => {
   write("writer", OWN("  workspace: worktree\n"), "You write.");
@@ -213,67 +226,78 @@ test("a project that can have no worktree refuses the session before its first m
   expect(code).not.toBe(0);
 });
 
-test("a second session in one folder is a warning that names the first, and a worktree is none", async () => {
-  write("sharer", OWN("  approvals:\n    allow: [Bash]\n"), "You share.");
-  write("writer", OWN("  workspace: worktree\n"), "You write.");
-  const asked = Promise.withResolvers<void>();
-  project.script = (conversation) => {
-    if (!conversation.system.includes("You share.") || repliesOf(conversation) > 0) return { text: "Done." };
-    asked.resolve();
-    return { toolCalls: [{ name: "shell", input: { command: "while [ ! -e stop ]; do sleep 0.1; done" } }] };
-  };
-  const first = start("run", ".holdfast/agents/sharer.md", "Share.", "--session", "first");
-  await asked.promise;
-  const own = await run("run", ".holdfast/agents/writer.md", "Write.");
-  expect(own.stderr).not.toContain("may work in this folder");
-  const second = start("run", ".holdfast/agents/sharer.md", "Share.");
-  await second.says("first (sharer) may work in this folder at the same time");
-  writeFileSync(project.path("stop"), "");
-  expect((await first.finished).code).toBe(0);
-  expect((await second.finished).code).toBe(0);
-});
+test(
+  "a second session in one folder is a warning that names the first, and a worktree is none",
+  ofCampaign,
+  async () => {
+    write("sharer", OWN("  approvals:\n    allow: [Bash]\n"), "You share.");
+    write("writer", OWN("  workspace: worktree\n"), "You write.");
+    const asked = Promise.withResolvers<void>();
+    project.script = (conversation) => {
+      if (!conversation.system.includes("You share.") || repliesOf(conversation) > 0)
+        return { text: "Done." };
+      asked.resolve();
+      return {
+        toolCalls: [{ name: "shell", input: { command: "while [ ! -e stop ]; do sleep 0.1; done" } }],
+      };
+    };
+    const first = start("run", ".holdfast/agents/sharer.md", "Share.", "--session", "first");
+    await asked.promise;
+    const own = await run("run", ".holdfast/agents/writer.md", "Write.");
+    expect(own.stderr).not.toContain("may work in this folder");
+    const second = start("run", ".holdfast/agents/sharer.md", "Share.");
+    await second.says("first (sharer) may work in this folder at the same time");
+    writeFileSync(project.path("stop"), "");
+    expect((await first.finished).code).toBe(0);
+    expect((await second.finished).code).toBe(0);
+  },
+);
 
-test("a session loses nothing that it has written by kills of run and of remove at any moment", async () => {
-  write("writer", OWN("  workspace: worktree\n"), "You write.");
-  const files = ["one.txt", "two.txt", "value.txt"];
-  project.script = (conversation) => {
-    const path = files[repliesOf(conversation)];
-    return path === undefined
-      ? { text: "Done." }
-      : { toolCalls: [{ name: "write_file", input: { path, content: `written ${path}\n` } }] };
-  };
-  /** Kills the command after a line of its output and a random time, and repeats it until it succeeds. */
-  const untilDone = async (
-    line: string,
-    first: readonly string[],
-    again: readonly string[],
-  ): Promise<void> => {
-    const started = start(...first);
-    await started.says(line).catch(() => {});
-    await delay(Math.random() * 300);
-    started.kill("SIGKILL");
-    await started.finished;
-    for (let tries = 0; tries < 20; tries++) {
-      const { code, stderr } = await run(...again);
-      if (code === 0 || stderr.includes("SESSION_ENDED")) return;
-      expect(stderr).toContain("another git is working"); // A lock of a killed git, until it is old.
-      await delay(2_000);
+test(
+  "a session loses nothing that it has written by kills of run and of remove at any moment",
+  { ...ofCampaign, timeout: 36_000_000 },
+  async () => {
+    write("writer", OWN("  workspace: worktree\n"), "You write.");
+    const files = ["one.txt", "two.txt", "value.txt"];
+    project.script = (conversation) => {
+      const path = files[repliesOf(conversation)];
+      return path === undefined
+        ? { text: "Done." }
+        : { toolCalls: [{ name: "write_file", input: { path, content: `written ${path}\n` } }] };
+    };
+    /** Kills the command after a line of its output and a random time, and repeats it until it succeeds. */
+    const untilDone = async (
+      line: string,
+      first: readonly string[],
+      again: readonly string[],
+    ): Promise<void> => {
+      const started = start(...first);
+      await started.says(line).catch(() => {});
+      await delay(Math.random() * 300);
+      started.kill("SIGKILL");
+      await started.finished;
+      for (let tries = 0; tries < 20; tries++) {
+        const { code, stderr } = await run(...again);
+        if (code === 0 || stderr.includes("SESSION_ENDED")) return;
+        expect(stderr).toContain("another git is working"); // A lock of a killed git, until it is old.
+        await delay(2_000);
+      }
+    };
+    const moments = ["prepare", "one.txt: written", "value.txt: written"];
+    for (let number = 0; number < KILLS; number++) {
+      const id = `k${number}`;
+      const file = ".holdfast/agents/writer.md";
+      await untilDone(
+        moments[number % 3]!,
+        ["run", file, "Write.", "--session", id],
+        ["run", file, "Write.", "--session", id],
+      );
+      const diff = await ran("diff", id);
+      for (const path of files) expect(diff).toContain(`+written ${path}`);
+      const remove = ["worktrees", "remove", id, "--rescue"];
+      await untilDone("", remove, remove);
+      for (const path of files)
+        expect(git("show", `refs/holdfast/rescue/${id}:${path}`)).toBe(`written ${path}\n`);
     }
-  };
-  const moments = ["prepare", "one.txt: written", "value.txt: written"];
-  for (let number = 0; number < KILLS; number++) {
-    const id = `k${number}`;
-    const file = ".holdfast/agents/writer.md";
-    await untilDone(
-      moments[number % 3]!,
-      ["run", file, "Write.", "--session", id],
-      ["run", file, "Write.", "--session", id],
-    );
-    const diff = await ran("diff", id);
-    for (const path of files) expect(diff).toContain(`+written ${path}`);
-    const remove = ["worktrees", "remove", id, "--rescue"];
-    await untilDone("", remove, remove);
-    for (const path of files)
-      expect(git("show", `refs/holdfast/rescue/${id}:${path}`)).toBe(`written ${path}\n`);
-  }
-}, 36_000_000);
+  },
+);

@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { startCoordinator, startRunnerProcess, type CoordinatorProcess } from "../testing/fleet-processes.ts";
 import { Project, type HoldfastProcess } from "../testing/holdfast-process.ts";
@@ -81,7 +82,7 @@ const hasTools = [
 // The executors need curl and python3.
 test.runIf(hasTools)(
   "a lead in Python receives the results of executors in shell, though runners and coordinator are killed meanwhile",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     let lead = await runner("lead", "lead");
     const slow = await runner("slow", "slow");
@@ -117,7 +118,7 @@ test.runIf(hasTools)(
 // The executors need curl and python3.
 test.runIf(hasTools)(
   "a child whose runner is killed calls back when it has failed elsewhere, and one that no runner has when it is cancelled",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     await runner("lead", "lead");
     const first = await runner("slow-1", "slow");
@@ -152,7 +153,7 @@ test.runIf(hasTools)(
 // The executors need curl and python3.
 test.runIf(hasTools)(
   "a client gives a conversation a child with a callback, and a parent that has ended shows the callbacks that it did not receive",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     rmSync(project.path("profiles/lead.json")); // A conversation.
     await runner("lead", "lead");

@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
 import {
@@ -58,7 +59,7 @@ afterEach(() => project.dispose());
 
 test(
   "D3, S3: clocks an hour off, and set by an hour: no timer is early, no lease is lost, nothing runs twice",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const clocks = {
       coordinator: settableClock(project, "coordinator"),
@@ -119,7 +120,7 @@ test(
 // Its poll is answered while it stands still, and the answer is the first thing it sees when it goes on.
 test(
   "O1, given-claims-1: a runner that was stopped begins nothing under a claim that passed on",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
     const agents = ["--agents", "agents.ts", "-v"];
@@ -152,7 +153,7 @@ test(
 // The timers of its tasks are due before the timer of its lease is, so they come first when it continues.
 test(
   "O10: a runner that was stopped past its lease has no effect for a session that another runner took over",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
     const agents = ["--agents", "agents.ts", "-v"];

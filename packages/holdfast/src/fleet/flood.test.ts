@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startCoordinator } from "../testing/fleet-processes.ts";
 import { Project } from "../testing/holdfast-process.ts";
 
@@ -43,7 +44,7 @@ function residentMib(pid: number): number {
 // Skipped where there is no /proc: resident memory of another process is read there.
 test.runIf(process.platform === "linux")(
   "a coordinator that answered 20,000 requests of unknown tokens has kept less than 64 MiB of them",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const coordinator = await startCoordinator(project);
     const port = Number(new URL(coordinator.url).port);

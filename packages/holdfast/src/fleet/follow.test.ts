@@ -4,6 +4,7 @@
 import { defineAgent, local } from "@holdfast/runtime";
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { ended, signal, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -27,19 +28,23 @@ afterEach(async () => {
 
 const waits = defineAgent({ name: "waits", run: async (ctx) => ctx.waitForSignal("go") });
 
-test("a session that a runner has is followed to its end, and told", { timeout: 60_000 }, async () => {
-  await fleet.runner({ agents: [waits] });
-  const sessionId = await startSession(fleet, { agent: "waits" });
-  await sessionBecomes(fleet, sessionId, { status: "waiting" });
-  const env = { HOLDFAST_TOKEN: fleet.adminToken };
-  const run = project.start(["run", "waits.ts", "--session", sessionId, "--url", fleet.url], { env });
-  await run.says("runs it; it is followed from here");
-  await signal(fleet, sessionId, "go", "gone");
-  const { code, stdout, stderr } = await run.finished;
-  expect([code, stdout]).toEqual([0, "gone\n"]);
-  expect(stderr).toContain('signal "go"');
-  expect(stderr).toContain("completed");
-});
+test(
+  "a session that a runner has is followed to its end, and told",
+  { ...ofCampaign, timeout: 60_000 },
+  async () => {
+    await fleet.runner({ agents: [waits] });
+    const sessionId = await startSession(fleet, { agent: "waits" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const run = project.start(["run", "waits.ts", "--session", sessionId, "--url", fleet.url], { env });
+    await run.says("runs it; it is followed from here");
+    await signal(fleet, sessionId, "go", "gone");
+    const { code, stdout, stderr } = await run.finished;
+    expect([code, stdout]).toEqual([0, "gone\n"]);
+    expect(stderr).toContain('signal "go"');
+    expect(stderr).toContain("completed");
+  },
+);
 
 test("a session that no runner has any more is taken over", { timeout: 60_000 }, async () => {
   const sessionId = await startSession(fleet, { agent: "waits" });
@@ -56,25 +61,29 @@ test("a session that no runner has any more is taken over", { timeout: 60_000 },
   expect(await run.finished).toMatchObject({ code: 0, stdout: "on\n" });
 });
 
-test("logs -f follows a session to its end, also when the coordinator is away for a while", async () => {
-  await fleet.runner({ agents: [waits] });
-  const sessionId = await startSession(fleet, { agent: "waits" });
-  await sessionBecomes(fleet, sessionId, { status: "waiting" });
-  const env = { HOLDFAST_TOKEN: fleet.adminToken };
-  const logs = project.start(["logs", sessionId, "-f", "--url", fleet.url], { env });
-  await logs.says('"go"');
-  await fleet.restart(1_000);
-  await signal(fleet, sessionId, "go", "gone");
-  const { code, stdout, stderr } = await logs.finished;
-  expect([code, stderr.match(/cannot be reached/g)]).toEqual([0, ["cannot be reached"]]);
-  expect(stdout).toContain("gone");
-  const numbers = [...stdout.matchAll(/^ +(\d+) /gm)].map(([, number]) => Number(number));
-  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
-}, 60_000);
+test(
+  "logs -f follows a session to its end, also when the coordinator is away for a while",
+  { ...ofCampaign, timeout: 60_000 },
+  async () => {
+    await fleet.runner({ agents: [waits] });
+    const sessionId = await startSession(fleet, { agent: "waits" });
+    await sessionBecomes(fleet, sessionId, { status: "waiting" });
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const logs = project.start(["logs", sessionId, "-f", "--url", fleet.url], { env });
+    await logs.says('"go"');
+    await fleet.restart(1_000);
+    await signal(fleet, sessionId, "go", "gone");
+    const { code, stdout, stderr } = await logs.finished;
+    expect([code, stderr.match(/cannot be reached/g)]).toEqual([0, ["cannot be reached"]]);
+    expect(stdout).toContain("gone");
+    const numbers = [...stdout.matchAll(/^ +(\d+) /gm)].map(([, number]) => Number(number));
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  },
+);
 
 test(
   "a pause elsewhere is reported, with the command that continues the session",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     await fleet.runner({ agents: [waits] });
     const sessionId = await startSession(fleet, { agent: "waits" });
@@ -91,7 +100,7 @@ test(
 
 test(
   "an agent that runners have is started by its name, at one that has what is demanded",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const where = (name: string) => defineAgent({ name: "where", run: async (_ctx, input) => [name, input] });
     await fleet.runner({ agents: [where("poor")] });
@@ -111,7 +120,7 @@ test(
 
 test(
   "a follower of an unclaimed session sees the reason, and stops nothing by leaving",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const env = { HOLDFAST_TOKEN: fleet.adminToken };
     const run = project.start(["run", "--agent", "absent", "--session", "a", "--url", fleet.url], { env });
@@ -126,7 +135,7 @@ test(
 
 test(
   "a process that runs a session says what it does not heed of its children's demands",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     writeFileSync(
       project.path("parent.ts"),
@@ -149,7 +158,7 @@ test(
 
 test(
   "a follower ends with exit code 9 when children at a runner have used up the budget",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const step = defineAgent({
       name: "step",
@@ -178,7 +187,7 @@ test(
 
 test(
   "the commands that a used-up budget prints work as they are, also for a coordinator's session that runs here",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     writeFileSync(
       project.path("steps.ts"),

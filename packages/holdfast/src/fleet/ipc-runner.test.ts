@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { Project } from "../testing/holdfast-process.ts";
 import { IpcTestHost } from "../testing/ipc-host.ts";
@@ -29,7 +30,7 @@ function start(): IpcTestHost {
 }
 
 describe("a runner of a coordinator that a program holds", () => {
-  test("the transcript of a question is the same as over a database", async () => {
+  test("the transcript of a question is the same as over a database", ofCampaign, async () => {
     const lines = readFileSync(`${FOLDER}/question.ndjson`, "utf8").trim().split("\n");
     const transcript = lines.map((line) => JSON.parse(line) as TranscriptLine);
     const host = start();
@@ -37,21 +38,25 @@ describe("a runner of a coordinator that a program holds", () => {
     expect((await host.process.finished).code).toBe(0);
   });
 
-  test("a session that its process leaves by kill -9 goes on at the next one, and no event is missing", async () => {
-    const first = start();
-    await first.meet();
-    await first.ask("start", { sessionId: "g", agent: "greeter", input: { name: "Ada" } });
-    await first.ask("subscribe", { sessionId: "g" });
-    await first.becomes("g", "input_required");
-    first.process.kill("SIGKILL");
-    await first.process.finished;
+  test(
+    "a session that its process leaves by kill -9 goes on at the next one, and no event is missing",
+    ofCampaign,
+    async () => {
+      const first = start();
+      await first.meet();
+      await first.ask("start", { sessionId: "g", agent: "greeter", input: { name: "Ada" } });
+      await first.ask("subscribe", { sessionId: "g" });
+      await first.becomes("g", "input_required");
+      first.process.kill("SIGKILL");
+      await first.process.finished;
 
-    const second = start();
-    await second.meet();
-    await second.ask("subscribe", { sessionId: "g", afterSeq: 3 });
-    await second.ask("answer", { sessionId: "g", answer: { approved: true } });
-    expect(await second.becomes("g", "completed")).toMatchObject({ output: "Hello, Ada!" });
-    const seqs = second.messages.filter(({ type }) => type === "event").map(({ event }) => event.seq);
-    expect(seqs).toEqual([4, 5]);
-  });
+      const second = start();
+      await second.meet();
+      await second.ask("subscribe", { sessionId: "g", afterSeq: 3 });
+      await second.ask("answer", { sessionId: "g", answer: { approved: true } });
+      expect(await second.becomes("g", "completed")).toMatchObject({ output: "Hello, Ada!" });
+      const seqs = second.messages.filter(({ type }) => type === "event").map(({ event }) => event.seq);
+      expect(seqs).toEqual([4, 5]);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { defineAgent } from "@holdfast/runtime";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
@@ -72,6 +73,7 @@ const start = (...args: string[]) => project.start(args, { stdin: "", env: envir
 
 test.each(["http", "stdio"])(
   "over %s a command that was killed goes on with its task, whose question a person answers meanwhile",
+  ofCampaign,
   async (over) => {
     const killed = start("run", over, "deploy", "--session", over);
     const shown = async (): Promise<string> => {

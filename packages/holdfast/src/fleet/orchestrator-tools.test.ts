@@ -6,6 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { defineAgent } from "@holdfast/runtime";
 import { z } from "zod";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { LAUNCHER, Project } from "../testing/holdfast-process.ts";
 
@@ -292,24 +293,28 @@ test("a request without a token, with a runner's token or with a filter that mea
   expect((await send(admin)).status).toBe(200);
 });
 
-test("holdfast mcp serves the same tools over standard input and output, and ends with its client", async () => {
-  const client = clientOf("auto", { approved: true });
-  const env = { HOME: project.folder, HOLDFAST_URL: fleet.url, HOLDFAST_TOKEN: fleet.adminToken };
-  const transport = new StdioClientTransport({ command: process.execPath, args: [LAUNCHER, "mcp"], env });
-  await client.connect(transport);
-  expect((await client.listTools()).tools.map(({ name }) => name).toSorted()).toEqual(TOOLS);
-  const { value } = await call(
-    client,
-    "start_agent_session",
-    start("deploy", { idempotency_key: "over-stdio" }),
-  );
-  expect(value).toMatchObject({ status: "finished", result: "deployed" });
-  const refused = await call(client, "delete_all_agent_sessions");
-  expect(refused.text).toContain("deleting sessions is not enabled here");
-  const { pid } = transport;
-  await client.close();
-  expect(() => process.kill(pid!, 0)).toThrow("ESRCH");
-});
+test(
+  "holdfast mcp serves the same tools over standard input and output, and ends with its client",
+  ofCampaign,
+  async () => {
+    const client = clientOf("auto", { approved: true });
+    const env = { HOME: project.folder, HOLDFAST_URL: fleet.url, HOLDFAST_TOKEN: fleet.adminToken };
+    const transport = new StdioClientTransport({ command: process.execPath, args: [LAUNCHER, "mcp"], env });
+    await client.connect(transport);
+    expect((await client.listTools()).tools.map(({ name }) => name).toSorted()).toEqual(TOOLS);
+    const { value } = await call(
+      client,
+      "start_agent_session",
+      start("deploy", { idempotency_key: "over-stdio" }),
+    );
+    expect(value).toMatchObject({ status: "finished", result: "deployed" });
+    const refused = await call(client, "delete_all_agent_sessions");
+    expect(refused.text).toContain("deleting sessions is not enabled here");
+    const { pid } = transport;
+    await client.close();
+    expect(() => process.kill(pid!, 0)).toThrow("ESRCH");
+  },
+);
 
 // ---- tasks of the extension ------------------------------------------------------------------------------------------
 
@@ -348,7 +353,7 @@ async function taskClient(over: "http" | "stdio") {
   return { client, created, ask, begin, get };
 }
 
-test.each(["http", "stdio"] as const)(
+test.each(sampled(["http", "stdio"] as const))(
   "over %s a long call is a task that is polled, asks its question by a signed key, and has the result of the call",
   async (over) => {
     const { client, ask, begin, get, created } = await taskClient(over);
@@ -373,7 +378,7 @@ test.each(["http", "stdio"] as const)(
   },
 );
 
-test("a task is cancelled with its session, and an unknown one is an error", async () => {
+test("a task is cancelled with its session, and an unknown one is an error", ofCampaign, async () => {
   const { ask, begin, get, created } = await taskClient("http");
   const taskId = await begin("hold", "task-cancel");
   expect(created.at(-1)).toMatchObject({ status: "working" });

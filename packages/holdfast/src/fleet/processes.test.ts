@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import type { JournalRecord } from "@holdfast/core";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
@@ -46,7 +47,7 @@ function openProject(): Project {
 describe.concurrent("KILL", () => {
   test(
     "sessions of a killed runner continue elsewhere, and no committed task runs again",
-    { timeout: 120_000 },
+    { ...ofCampaign, timeout: 120_000 },
     async () => {
       const project = openProject();
       const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
@@ -79,7 +80,7 @@ describe.concurrent("KILL", () => {
 
   test(
     "running sessions continue under the next coordinator, and nothing is done again",
-    { timeout: 120_000 },
+    { ...ofCampaign, timeout: 120_000 },
     async () => {
       const project = openProject();
       const coordinator = await startCoordinator(project);
@@ -105,43 +106,47 @@ describe.concurrent("KILL", () => {
     },
   );
 
-  test("a third runner does the task of a runner that is killed in it", { timeout: 120_000 }, async () => {
-    const project = openProject();
-    writeFileSync(
-      project.path("asks.ts"),
-      `import { defineAgent } from "holdfast";
+  test(
+    "a third runner does the task of a runner that is killed in it",
+    { ...ofCampaign, timeout: 120_000 },
+    async () => {
+      const project = openProject();
+      writeFileSync(
+        project.path("asks.ts"),
+        `import { defineAgent } from "holdfast";
        export default defineAgent({ name: "asks", run: async (ctx) => ctx.scheduleTask("work", 1) });`,
-    );
-    writeFileSync(
-      project.path("tasks.ts"),
-      `import { appendFileSync, existsSync } from "node:fs";
+      );
+      writeFileSync(
+        project.path("tasks.ts"),
+        `import { appendFileSync, existsSync } from "node:fs";
        import { defineTask } from "holdfast";
        export const work = defineTask({ name: "work", run: async (input, task) => {
          appendFileSync("ledger", \`\${process.pid} \${task.sessionId} work\\n\`);
          while (!existsSync("go")) await new Promise((resolve) => setTimeout(resolve, 20));
          return input + 1;
        } });`,
-    );
-    const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
-    await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
-    const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
-    const sessionId = await startSession(coordinator, { agent: "asks" });
-    await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
-    first.kill("SIGKILL");
-    await first.finished;
-    writeFileSync(project.path("go"), "");
-    await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
-    const { status, output } = await end(coordinator, sessionId);
-    expect({ status, output }).toEqual({ status: "completed", output: "2" });
-    expect(readLedger(project).map(({ sessionId: of, step }) => [of, step])).toEqual([
-      [sessionId, "work"],
-      [sessionId, "work"],
-    ]);
-  });
+      );
+      const coordinator = await startCoordinator(project, { leaseMs: SHORT_LEASE_MS });
+      await startRunnerProcess(project, coordinator, "asks", ["--agents", "asks.ts"]);
+      const first = await startRunnerProcess(project, coordinator, "does", ["--tasks", "tasks.ts"]);
+      const sessionId = await startSession(coordinator, { agent: "asks" });
+      await vi.waitFor(() => expect(readLedger(project)).toHaveLength(1), PATIENCE);
+      first.kill("SIGKILL");
+      await first.finished;
+      writeFileSync(project.path("go"), "");
+      await startRunnerProcess(project, coordinator, "third", ["--tasks", "tasks.ts"]);
+      const { status, output } = await end(coordinator, sessionId);
+      expect({ status, output }).toEqual({ status: "completed", output: "2" });
+      expect(readLedger(project).map(({ sessionId: of, step }) => [of, step])).toEqual([
+        [sessionId, "work"],
+        [sessionId, "work"],
+      ]);
+    },
+  );
 
   test(
     "a session that kills one runner after the other is the only poison, and the others complete",
-    { timeout: 120_000 },
+    { ...ofCampaign, timeout: 120_000 },
     async () => {
       const project = openProject();
       // All begin their work in a runner before the guilty one ends it, twice; from then on nobody waits for anybody.
@@ -182,7 +187,7 @@ describe.concurrent("KILL", () => {
   // Nobody tells the runner anything: only its own clock says that its lease can pass on.
   test(
     "commands of a runner without its coordinator end before they are started again",
-    { timeout: 120_000 },
+    { ...ofCampaign, timeout: 120_000 },
     async () => {
       const project = openProject();
       writeFileSync(

@@ -5,6 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { startScriptedModelServer, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { outputOf, PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -63,7 +64,7 @@ async function approve(sessionId: string): Promise<void> {
 
 test(
   "a session keeps the version that it started with, over a killed runner and a new version in between",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const file = write("helper", "one", "tools: Write\n");
     const { code, stderr } = await command("agents", "push", file, "--tag", "stable");
@@ -107,7 +108,7 @@ function writeContents(number: string): void {
 
 test(
   "skills and scripts of the coordinator reach its agents as the policy says, and a session keeps the versions that it began with",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     // The model reads the skill, calls the script, and answers with both results.
     await server.close();

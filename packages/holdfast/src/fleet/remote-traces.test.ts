@@ -7,6 +7,7 @@ import { createServer as createHttpServer, type IncomingHttpHeaders } from "node
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { ended, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -118,44 +119,52 @@ function expectOneWarning(stderr: string): void {
 }
 
 describe("holdfast run", () => {
-  test("a session's spans go to the collector that --trace names", TIMEOUT, async () => {
-    const { url, exports } = await collector();
-    const { code, stdout } = await project.run(
-      "run",
-      "works.ts",
-      "--session",
-      "s1",
-      "--trace",
-      `otlp:${url}`,
-    );
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "found\n" });
-    expect(exports.map(({ path }) => path)).toEqual(["/v1/traces"]);
-    expect(named(exports, "invoke_agent works")).toMatchObject([{ "gen_ai.conversation.id": "s1" }]);
-    expect(named(exports, "execute_tool look-up")).toHaveLength(1);
-    expect(new Set(spansOf(exports).map(({ traceId }) => traceId)).size).toBe(1);
-    expect(JSON.stringify(exports)).not.toContain("found");
-  });
+  test(
+    "a session's spans go to the collector that --trace names",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      const { url, exports } = await collector();
+      const { code, stdout } = await project.run(
+        "run",
+        "works.ts",
+        "--session",
+        "s1",
+        "--trace",
+        `otlp:${url}`,
+      );
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "found\n" });
+      expect(exports.map(({ path }) => path)).toEqual(["/v1/traces"]);
+      expect(named(exports, "invoke_agent works")).toMatchObject([{ "gen_ai.conversation.id": "s1" }]);
+      expect(named(exports, "execute_tool look-up")).toHaveLength(1);
+      expect(new Set(spansOf(exports).map(({ traceId }) => traceId)).size).toBe(1);
+      expect(JSON.stringify(exports)).not.toContain("found");
+    },
+  );
 
-  test("the collector, its headers and names come from the environment", TIMEOUT, async () => {
-    const { url, exports } = await collector();
-    const env = {
-      OTEL_EXPORTER_OTLP_ENDPOINT: url,
-      OTEL_EXPORTER_OTLP_HEADERS: "x-team=blue",
-      OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
-      OTEL_SERVICE_NAME: "shop",
-      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
-    };
-    const running = project.start(["run", "works.ts", "--trace", "otlp"], { env, stdin: "" });
-    expect((await running.finished).code).toBe(0);
-    expect(exports).toMatchObject([{ path: "/v1/traces", headers: { "x-team": "blue" } }]);
-    const [resource] = exports[0]!.body.resourceSpans;
-    expect(attributesOf(resource!.resource.attributes)).toMatchObject({
-      "service.name": "shop",
-      "deployment.environment.name": "test",
-    });
-  });
+  test(
+    "the collector, its headers and names come from the environment",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      const { url, exports } = await collector();
+      const env = {
+        OTEL_EXPORTER_OTLP_ENDPOINT: url,
+        OTEL_EXPORTER_OTLP_HEADERS: "x-team=blue",
+        OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
+        OTEL_SERVICE_NAME: "shop",
+        OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+      };
+      const running = project.start(["run", "works.ts", "--trace", "otlp"], { env, stdin: "" });
+      expect((await running.finished).code).toBe(0);
+      expect(exports).toMatchObject([{ path: "/v1/traces", headers: { "x-team": "blue" } }]);
+      const [resource] = exports[0]!.body.resourceSpans;
+      expect(attributesOf(resource!.resource.attributes)).toMatchObject({
+        "service.name": "shop",
+        "deployment.environment.name": "test",
+      });
+    },
+  );
 
-  test.each(Object.entries(USELESS))(
+  test.each(sampled(Object.entries(USELESS)))(
     "a session completes when the collector %s",
     TIMEOUT,
     async (_what, open) => {
@@ -200,7 +209,7 @@ describe("holdfast runner", () => {
     expect(named(exports, "execute_tool look-up")).toHaveLength(1);
   });
 
-  test.each(Object.entries(USELESS))(
+  test.each(sampled(Object.entries(USELESS)))(
     "runs its sessions and leaves in order when the collector %s",
     TIMEOUT,
     async (_what, open) => {
@@ -222,7 +231,7 @@ describe("holdfast runner", () => {
 
   test(
     "events of a runner's sessions reach watchers at the coordinator in the order of the journal",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       const sessionId = await startSession(fleet, { agent: "works" });
       const headers = { authorization: `Bearer ${fleet.adminToken}` };

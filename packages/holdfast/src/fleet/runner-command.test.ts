@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { ended, PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -35,28 +36,34 @@ async function fleetRunner(runnerId: string): Promise<unknown> {
 }
 
 describe("holdfast runner", () => {
-  test("a port that is taken ends it with exit code 7, and it is named", TIMEOUT, async () => {
-    const { port } = new URL(fleet.url);
-    const args = ["runner", "-c", fleet.url, "--agents", "agents.ts", "--health-port", port];
-    const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
-    const { code, stderr } = await project.start(args, { env, stdin: "" }).finished;
-    expect(code).toBe(7);
-    expect(stderr).toContain(
-      `the runner's health cannot listen on port ${port}: another process listens there`,
-    );
-    expect(stderr).toContain("choose another port with --health-port");
-  });
+  test(
+    "a port that is taken ends it with exit code 7, and it is named",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      const { port } = new URL(fleet.url);
+      const args = ["runner", "-c", fleet.url, "--agents", "agents.ts", "--health-port", port];
+      const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
+      const { code, stderr } = await project.start(args, { env, stdin: "" }).finished;
+      expect(code).toBe(7);
+      expect(stderr).toContain(
+        `the runner's health cannot listen on port ${port}: another process listens there`,
+      );
+      expect(stderr).toContain("choose another port with --health-port");
+    },
+  );
 
-  test.each([
-    ["that is not JSON", "{", "", "the policy is not JSON"],
-    [
-      "with a wrong field",
-      '{"network":{"allow":["https://x"]}}',
-      "#/network/allow",
-      '"allow" has a wrong value',
-    ],
-    ["with an unknown field", '{"root":["/"]}', "#/root", 'the policy has no "root"'],
-  ])("a runner does not start with a policy %s", TIMEOUT, async (_what, text, pointer, message) => {
+  test.each(
+    sampled([
+      ["that is not JSON", "{", "", "the policy is not JSON"],
+      [
+        "with a wrong field",
+        '{"network":{"allow":["https://x"]}}',
+        "#/network/allow",
+        '"allow" has a wrong value',
+      ],
+      ["with an unknown field", '{"root":["/"]}', "#/root", 'the policy has no "root"'],
+    ]),
+  )("a runner does not start with a policy %s", TIMEOUT, async (_what, text, pointer, message) => {
     mkdirSync(project.path("work"));
     writeFileSync(project.path("policy.json"), text);
     const args = [
@@ -76,39 +83,57 @@ describe("holdfast runner", () => {
     expect(stderr).toContain(`at: ${project.path("policy.json")}${pointer}\n`);
   });
 
-  test("a policy that others may write, or that lies in the project, is refused", TIMEOUT, async () => {
-    mkdirSync(project.path("work"));
-    for (const [file, mode, message] of [
-      ["policy.json", 0o602, "other users may write the file"],
-      ["work/policy.json", 0o600, "the policy lies in the project, where agents may change it"],
-      ["none.json", undefined, "the policy cannot be read"],
-    ] as const) {
-      if (mode !== undefined) {
-        writeFileSync(project.path(file), "{}");
-        chmodSync(project.path(file), mode);
+  test(
+    "a policy that others may write, or that lies in the project, is refused",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      mkdirSync(project.path("work"));
+      for (const [file, mode, message] of [
+        ["policy.json", 0o602, "other users may write the file"],
+        ["work/policy.json", 0o600, "the policy lies in the project, where agents may change it"],
+        ["none.json", undefined, "the policy cannot be read"],
+      ] as const) {
+        if (mode !== undefined) {
+          writeFileSync(project.path(file), "{}");
+          chmodSync(project.path(file), mode);
+        }
+        const args = ["runner", "-c", fleet.url, "-p", "work", "--agents", "agents.ts", "--policy", file];
+        const { code, stderr } = await project.start(args, { stdin: "" }).finished;
+        expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
       }
-      const args = ["runner", "-c", fleet.url, "-p", "work", "--agents", "agents.ts", "--policy", file];
-      const { code, stderr } = await project.start(args, { stdin: "" }).finished;
-      expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
-    }
-  });
+    },
+  );
 
-  test("an executor that the policy does not allow is refused at the start", TIMEOUT, async () => {
-    mkdirSync(project.path("work"));
-    writeFileSync(project.path("policy.json"), '{"executors":["claude-code"]}');
-    const args = ["runner", "-c", fleet.url, "-p", "work", "-x", "test-executor", "--policy", "policy.json"];
-    const { code, stderr } = await project.start(args, { stdin: "" }).finished;
-    expect([code, stderr]).toEqual([
-      12,
-      expect.stringContaining(
-        "error[E_POLICY_DENIED]: the policy of this runner does not allow the executor",
-      ),
-    ]);
-  });
+  test(
+    "an executor that the policy does not allow is refused at the start",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      mkdirSync(project.path("work"));
+      writeFileSync(project.path("policy.json"), '{"executors":["claude-code"]}');
+      const args = [
+        "runner",
+        "-c",
+        fleet.url,
+        "-p",
+        "work",
+        "-x",
+        "test-executor",
+        "--policy",
+        "policy.json",
+      ];
+      const { code, stderr } = await project.start(args, { stdin: "" }).finished;
+      expect([code, stderr]).toEqual([
+        12,
+        expect.stringContaining(
+          "error[E_POLICY_DENIED]: the policy of this runner does not allow the executor",
+        ),
+      ]);
+    },
+  );
 
   test(
     "an allowed name is an executor beside the policy, and never one of the project",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       const put = (folder: string): void => {
         mkdirSync(project.path(`${folder}/executors/mine`), { recursive: true });
@@ -144,7 +169,7 @@ describe("holdfast runner", () => {
 
   test(
     "the policy of the user's configuration folder limits the sessions that are held",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       mkdirSync(project.path("work"));
       mkdirSync(project.path(".config/holdfast"), { recursive: true });
@@ -163,7 +188,7 @@ describe("holdfast runner", () => {
 
   test(
     "a runner ends where another server answers at its URL, and does not wait for it",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       const server = createServer((_request, response) => void response.writeHead(404).end("none"));
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -231,7 +256,7 @@ describe("holdfast runner", () => {
 
   test(
     "with --json says the same to programs, and takes its token from standard input",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       const token = await fleet.token("registration", "r");
       const runner = project.start(
@@ -257,7 +282,7 @@ describe("holdfast runner", () => {
 
   test(
     "a runner takes its settings from the environment and ends when the coordinator drains it",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       mkdirSync(project.path("work"));
       const env = {
@@ -286,7 +311,7 @@ describe("holdfast runner", () => {
     },
   );
 
-  test("a runner waits for a coordinator that is not there yet", TIMEOUT, async () => {
+  test("a runner waits for a coordinator that is not there yet", { ...ofCampaign, ...TIMEOUT }, async () => {
     const runner = project.start(["runner", "-c", "http://127.0.0.1:9", "--agents", "agents.ts"], {
       env: { HOLDFAST_TOKEN: "hf_reg_x" },
     });
@@ -297,33 +322,37 @@ describe("holdfast runner", () => {
     expect((await runner.finished).code).toBe(130);
   });
 
-  test("a runner refuses wrong files and options, and says how to correct them", TIMEOUT, async () => {
-    writeFileSync(project.path("none.ts"), "export const x = 1;");
-    const agents = ["--agents", "agents.ts"];
-    const cases: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
-      [["extra", ...agents], 2, /extra/],
-      [["--agents", "missing.ts"], 2, /there is no file missing\.ts/],
-      [["--tasks", "none.ts"], 3, /exports no task[^]*defineTask/],
-      [[...agents, "--max-runs", "0"], 2, /--max-runs/],
-      [[...agents, "--label", "gpu"], 2, /NAME=VALUE/],
-      [[...agents, "--grace", "soon"], 2, /--grace/],
-      [[...agents, "-p", "nowhere"], 2, /there is no folder nowhere/],
-      [[...agents, "--token-file", "nowhere"], 2, /token's file/],
-      [[...agents, "-c", "http://10.0.0.1:8765"], 2, /unencrypted[^]*--insecure/],
-      [[...agents, "-c", fleet.url], 5, /not registered yet[^]*holdfast|HOLDFAST_TOKEN/],
-    ];
-    const results = await Promise.all(cases.map(([args]) => project.run("runner", ...args)));
-    for (const [i, [args, code, says]] of cases.entries()) {
-      const { code: got, stderr } = results[i]!;
-      expect(stderr, args.join(" ")).toMatch(says);
-      expect(got, `${args.join(" ")}: ${stderr}`).toBe(code);
-      expect(stderr).not.toMatch(/\n {4}at /);
-    }
-  });
+  test(
+    "a runner refuses wrong files and options, and says how to correct them",
+    { ...ofCampaign, ...TIMEOUT },
+    async () => {
+      writeFileSync(project.path("none.ts"), "export const x = 1;");
+      const agents = ["--agents", "agents.ts"];
+      const cases: readonly (readonly [args: readonly string[], code: number, says: RegExp])[] = [
+        [["extra", ...agents], 2, /extra/],
+        [["--agents", "missing.ts"], 2, /there is no file missing\.ts/],
+        [["--tasks", "none.ts"], 3, /exports no task[^]*defineTask/],
+        [[...agents, "--max-runs", "0"], 2, /--max-runs/],
+        [[...agents, "--label", "gpu"], 2, /NAME=VALUE/],
+        [[...agents, "--grace", "soon"], 2, /--grace/],
+        [[...agents, "-p", "nowhere"], 2, /there is no folder nowhere/],
+        [[...agents, "--token-file", "nowhere"], 2, /token's file/],
+        [[...agents, "-c", "http://10.0.0.1:8765"], 2, /unencrypted[^]*--insecure/],
+        [[...agents, "-c", fleet.url], 5, /not registered yet[^]*holdfast|HOLDFAST_TOKEN/],
+      ];
+      const results = await Promise.all(cases.map(([args]) => project.run("runner", ...args)));
+      for (const [i, [args, code, says]] of cases.entries()) {
+        const { code: got, stderr } = results[i]!;
+        expect(stderr, args.join(" ")).toMatch(says);
+        expect(got, `${args.join(" ")}: ${stderr}`).toBe(code);
+        expect(stderr).not.toMatch(/\n {4}at /);
+      }
+    },
+  );
 
   test(
     "a runner with an invalid token ends with advice, and does not try again without end",
-    TIMEOUT,
+    { ...ofCampaign, ...TIMEOUT },
     async () => {
       const env = { HOLDFAST_TOKEN: await fleet.token("registration", "r") };
       const runner = project.start(["runner", "-c", fleet.url, "--agents", "agents.ts", "--json"], { env });

@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { signal, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -53,7 +54,7 @@ test("an executor by its name and one by its path exclude each other", TIMEOUT, 
 
 test(
   "the list names the executors of the project and the problem of each that cannot be used",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     program("");
     writeFileSync(project.path("profiles/broken.json"), "{");
@@ -69,7 +70,7 @@ test(
 
 test(
   "a program of the current folder is checked by its file name, and each broken clause says why",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     writeFileSync(project.path("mine.sh"), "#!/bin/sh\ncat > /dev/null\n", { mode: 0o755 });
     const { code, stdout, stderr } = await project.start(["runner", "--check-executor", "mine.sh"]).finished;
@@ -79,11 +80,13 @@ test(
   },
 );
 
-test.each([
-  ["an unknown executor", ["-x", "nobody"], 4, 'there is no executor "nobody"'],
-  ["a path where nothing is", ["-e", "nothing"], 2, "there is no executor"],
-  ["a folder without a program", ["-x", "mine"], 3, "the executor mine has 0 programs"],
-])("%s ends the runner before it registers", TIMEOUT, async (_what, args, exit, text) => {
+test.each(
+  sampled([
+    ["an unknown executor", ["-x", "nobody"], 4, 'there is no executor "nobody"'],
+    ["a path where nothing is", ["-e", "nothing"], 2, "there is no executor"],
+    ["a folder without a program", ["-x", "mine"], 3, "the executor mine has 0 programs"],
+  ]),
+)("%s ends the runner before it registers", TIMEOUT, async (_what, args, exit, text) => {
   const { code, stderr } = await project.start(["runner", ...args], { env: await registration() }).finished;
   expect([code, stderr]).toEqual([exit, expect.stringContaining(text)]);
   expect(stderr).not.toContain("Connecting");
@@ -111,7 +114,7 @@ test(
   },
 );
 
-test("AGENT_EXECUTOR_PATH names an executor in the project", TIMEOUT, async () => {
+test("AGENT_EXECUTOR_PATH names an executor in the project", { ...ofCampaign, ...TIMEOUT }, async () => {
   program('await call("POST", "/events", { event_type: "result", result_text: inv.prompt + " done" });');
   const env = { ...(await registration()), AGENT_EXECUTOR_PATH: "executors/mine/ao-mine-exec" };
   const runner = project.start(["runner"], { env });
@@ -124,7 +127,7 @@ test("AGENT_EXECUTOR_PATH names an executor in the project", TIMEOUT, async () =
 
 test(
   "defect 5.2 m: a killed runner leaves no executor, and another one resumes the turn under the bound id",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     program(`
     if (inv.mode === "start") {
@@ -159,7 +162,7 @@ test(
 
 test(
   "an executor reports while the coordinator is away, and each report is stored once before the turn ends",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     program(`
     writeFileSync("begun", "");

@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { PATIENCE, sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -73,7 +74,7 @@ const claimed = (sessionId: string) =>
 
 test(
   "Ctrl-C claims nothing more, finishes the task at work, hands back the rest and deregisters",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     const { runner, waiting, working } = await busyRunner();
     await stopping(runner);

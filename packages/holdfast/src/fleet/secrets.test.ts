@@ -4,6 +4,7 @@ import { CanaryScan, startScriptedModelServer, turns } from "@holdfast/testkit";
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { registrationToken, startSession } from "../testing/coordinator-client.ts";
 import { startCoordinator, tokenIn } from "../testing/coordinator-process.ts";
 import { Project } from "../testing/holdfast-process.ts";
@@ -31,7 +32,7 @@ export default defineAgent({ name: "keys", tasks: [use], run: async (ctx) => {
 
 test(
   "a fleet uses a secret of its runner, and no file, stream, output or process has it",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const scan = new CanaryScan();
     writeFileSync(project.path("keys.ts"), AGENT);
@@ -90,7 +91,7 @@ const read = (path) => { try { return readFileSync(path, "latin1"); } catch { re
 
 test(
   "an executor calls its model with a key of its runner, which no process, file or output has",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const scan = new CanaryScan();
     const model = await startScriptedModelServer({

@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineAgent } from "@holdfast/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
 import { sessionBecomes } from "../testing/fleet-sessions.ts";
@@ -46,7 +47,7 @@ test.concurrent(
 
 test.concurrent(
   "a session that no runner matches shows what is missing, until when it waits, and how to start a runner",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     const sessionId = await startSession(fleet, { agent: "busy", demands: { gpu: "yes", hostname: "far" } });
     const { stdout } = await cli("show", sessionId);
@@ -60,7 +61,7 @@ test.concurrent(
 
 test.concurrent(
   "the process of one that was pushed says where it went, and how to watch it there",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     writeFileSync(
       project.path("waits.ts"),
@@ -78,22 +79,26 @@ test.concurrent(
   },
 );
 
-test.concurrent("a follower of a session that was pulled is told where it went", TIMEOUT, async () => {
-  const env = { HOLDFAST_TOKEN: fleet.adminToken };
-  const followed = ["run", "--agent", "absent", "--session", "pulled", "--url", fleet.url];
-  const run = project.start(followed, { env, stdin: "" });
-  await run.says("followed from here");
-  const db = project.path("pulled.db");
-  const { code } = await cli("pull", "pulled", "--db", db);
-  const { code: left, stderr } = await run.finished;
-  expect([code, left]).toEqual([0, 6]);
-  expect(stderr).toContain(`session pulled has moved to ${db}`);
-  expect(stderr).toContain(`holdfast logs pulled -f --db ${db}`);
-});
+test.concurrent(
+  "a follower of a session that was pulled is told where it went",
+  { ...ofCampaign, ...TIMEOUT },
+  async () => {
+    const env = { HOLDFAST_TOKEN: fleet.adminToken };
+    const followed = ["run", "--agent", "absent", "--session", "pulled", "--url", fleet.url];
+    const run = project.start(followed, { env, stdin: "" });
+    await run.says("followed from here");
+    const db = project.path("pulled.db");
+    const { code } = await cli("pull", "pulled", "--db", db);
+    const { code: left, stderr } = await run.finished;
+    expect([code, left]).toEqual([0, 6]);
+    expect(stderr).toContain(`session pulled has moved to ${db}`);
+    expect(stderr).toContain(`holdfast logs pulled -f --db ${db}`);
+  },
+);
 
 test.concurrent(
   "a session that was paused for want of a runner shows the command that continues it",
-  TIMEOUT,
+  { ...ofCampaign, ...TIMEOUT },
   async () => {
     const sessionId = await startSession(fleet, { agent: "absent" });
     const now = Date.now();

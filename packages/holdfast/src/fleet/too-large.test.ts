@@ -9,6 +9,7 @@ import {
   type Agent,
 } from "@holdfast/runtime";
 import { afterEach, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 import { startSession } from "../testing/coordinator-client.ts";
 import { outputOf, PATIENCE, sessionsOf, sessionBecomes } from "../testing/fleet-sessions.ts";
 import { openFleet, type Fleet } from "../testing/fleet.ts";
@@ -37,13 +38,17 @@ async function waiting(entries: number): Promise<MemoryStorage> {
   return storage;
 }
 
-test("a session that is too large for a coordinator stays where it is, and continues there", async () => {
-  fleet = await openFleet();
-  const here = await waiting(10);
-  const move = moveSession({ sessionId: "s", from: here, to: fleet.remote, toName: fleet.url });
-  await expect(move).rejects.toMatchObject({ code: "too_large" });
-  expect((await here.reader.session("s"))?.move).toBeUndefined();
-});
+test(
+  "a session that is too large for a coordinator stays where it is, and continues there",
+  ofCampaign,
+  async () => {
+    fleet = await openFleet();
+    const here = await waiting(10);
+    const move = moveSession({ sessionId: "s", from: here, to: fleet.remote, toName: fleet.url });
+    await expect(move).rejects.toMatchObject({ code: "too_large" });
+    expect((await here.reader.session("s"))?.move).toBeUndefined();
+  },
+);
 
 test("an output that is too large for a coordinator is not made again and again: its session is paused, and says why", async () => {
   fleet = await openFleet();
@@ -85,7 +90,7 @@ test("a session that asks for more than a coordinator takes before it is stored 
 });
 
 // The larger output is refused while most of it is still to be sent.
-test.each([5_000_000, 9_000_000])(
+test.each(sampled([5_000_000, 9_000_000]))(
   "a queued task whose output of %i characters is too large for a coordinator fails, and its session receives the error",
   async (chars) => {
     fleet = await openFleet();

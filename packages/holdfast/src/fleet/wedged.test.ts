@@ -7,6 +7,7 @@
 
 import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openRemoteStorage } from "@holdfast/storage/remote";
 import { startSession } from "../testing/coordinator-client.ts";
 import {
@@ -79,7 +80,7 @@ afterEach(() => project.dispose());
 // Only with /proc: without it, the processes that a runner has started cannot be found.
 test.runIf(existsSync("/proc/self/environ"))(
   "O5: sessions of a runner whose event loop a task or an agent blocks continue elsewhere, and its commands have ended",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     writeFileSync(project.path("command.sh"), COMMAND);
     writeFileSync(project.path("blocking.ts"), AGENTS);

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { entriesBelow } from "@holdfast/testkit";
 import { expect } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import type { Answer, Call } from "./command-server.ts";
 
 /** The end of a command. */
@@ -27,8 +28,6 @@ export interface Finished {
 
 const SERVER = fileURLToPath(new URL("command-server.ts", import.meta.url));
 const CODE = /\.[cm]?[jt]s$/;
-
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** The test files in which a session was continued by a new process. */
 const continuedIn = new Set<string | undefined>();

@@ -11,6 +11,7 @@
 //       commands that wait for others. In a project with `eachAsProcess` all commands have one that do more than look or send (`PASSING`). A campaign
 //       starts a process for these, too (`HOLDFAST_CAMPAIGN`).
 
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,8 +39,6 @@ const PASSING = new Set(
 );
 /** Options with which a command waits for others. */
 const WAITING = /^(-f|--follow|--watch|--wait)$/;
-
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 /** Files that may hold the hash of a token, and never a token. */
 const TOKENLESS = /\.(db|db-wal|log)(\.\d+)?$/;

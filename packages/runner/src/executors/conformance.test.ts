@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { openWorld, type World } from "../testing/executor-world.ts";
 import { checkExecutor } from "./conformance.ts";
@@ -19,19 +20,23 @@ async function check(profile: ExecutorProfile): Promise<Record<string, readonly 
   return outcome;
 }
 
-test("the executor that comes with Holdfast keeps every clause of a one-shot program", async () => {
-  expect(await check(findExecutor(world.folder, DEFAULT_EXECUTOR))).toEqual({
-    passed: [1, 2, 3, 4, 5, 6, 7],
-    skipped: [8, 9],
-  });
-});
+test(
+  "the executor that comes with Holdfast keeps every clause of a one-shot program",
+  ofCampaign,
+  async () => {
+    expect(await check(findExecutor(world.folder, DEFAULT_EXECUTOR))).toEqual({
+      passed: [1, 2, 3, 4, 5, 6, 7],
+      skipped: [8, 9],
+    });
+  },
+);
 
-test("a program that accepts everything and reports nothing fails", async () => {
+test("a program that accepts everything and reports nothing fails", ofCampaign, async () => {
   const outcome = await check(await world.shell("cat > /dev/null; exit 0"));
   expect(outcome).toEqual({ failed: [1, 2, 5, 6], skipped: [3, 4, 8, 9], passed: [7] });
 });
 
-test("a program that ignores SIGTERM fails the clause about its end alone", async () => {
+test("a program that ignores SIGTERM fails the clause about its end alone", ofCampaign, async () => {
   const profile = await world.node(`
     process.on("SIGTERM", () => {});
     await call("POST", "/bind", { executor_session_id: "own" });

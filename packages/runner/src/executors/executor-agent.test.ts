@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { isCampaign, ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { openWorld, type World } from "../testing/executor-world.ts";
 import { NEXT_INPUT } from "./executor-agent.ts";
@@ -19,7 +20,6 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const WAIT = { timeout: 30_000, interval: 20 };
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 
 describe("the executor that comes with Holdfast", () => {
   const profile = () => ({ ...findExecutor(world.folder, "test-executor"), conversationTtlMs: 0 });
@@ -95,25 +95,29 @@ describe("the invocation", () => {
     });
   });
 
-  test("an executor gets no variable that it did not declare, and a declared secret", async () => {
-    vi.stubEnv("EXECUTOR_TEST_KEY", "canary-key-4711");
-    const profile = await world.node(
-      'await event("result", { result_text: process.env.EXECUTOR_TEST_KEY ?? "none", result_data: Object.keys(process.env) });',
-    );
-    const { runtime, agent } = world.open(profile);
-    const bare = (await (await runtime.start(agent, "work")).result()) as { result_data: string[] };
-    const known = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD"];
-    expect(
-      bare.result_data.filter((name) => !/^(AGENT|HOLDFAST)_/.test(name) && !known.includes(name)),
-    ).toEqual([]);
-    const declared = world.open({ ...profile, name: "with-key", secrets: ["EXECUTOR_TEST_KEY"] });
-    const result = await (await declared.runtime.start(declared.agent, "work")).result();
-    expect(result).toMatchObject({
-      result_text: "[secret]",
-      result_data: expect.arrayContaining(["EXECUTOR_TEST_KEY"]),
-    });
-    vi.unstubAllEnvs();
-  });
+  test(
+    "an executor gets no variable that it did not declare, and a declared secret",
+    ofCampaign,
+    async () => {
+      vi.stubEnv("EXECUTOR_TEST_KEY", "canary-key-4711");
+      const profile = await world.node(
+        'await event("result", { result_text: process.env.EXECUTOR_TEST_KEY ?? "none", result_data: Object.keys(process.env) });',
+      );
+      const { runtime, agent } = world.open(profile);
+      const bare = (await (await runtime.start(agent, "work")).result()) as { result_data: string[] };
+      const known = ["PATH", "HOME", "LANG", "TERM", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD"];
+      expect(
+        bare.result_data.filter((name) => !/^(AGENT|HOLDFAST)_/.test(name) && !known.includes(name)),
+      ).toEqual([]);
+      const declared = world.open({ ...profile, name: "with-key", secrets: ["EXECUTOR_TEST_KEY"] });
+      const result = await (await declared.runtime.start(declared.agent, "work")).result();
+      expect(result).toMatchObject({
+        result_text: "[secret]",
+        result_data: expect.arrayContaining(["EXECUTOR_TEST_KEY"]),
+      });
+      vi.unstubAllEnvs();
+    },
+  );
 
   test("a prompt with the characters of shells arrives as it is", async () => {
     const prompt = "$(touch pwned); `touch pwned` && touch pwned\n'\"\\";
@@ -146,28 +150,30 @@ describe("the invocation", () => {
 
 describe("a program that misbehaves fails its turn with the exact cause", () => {
   const NO_SCHEMA = 'test "$1" = --schema && exit 1\n';
-  test.each([
-    ["ends without a result", "exit 0", "ended its turn without a result"],
-    ["prints garbage", "head -c 100000 /dev/urandom", "ended its turn without a result"],
-    ["prints half a message", `printf '{"type":"resu'`, "ended its turn without a result"],
-    ["fails with an error", "echo 'please login' >&2; exit 1", "please login (Process exited with code 1)"],
-    ["fails with output", "echo 'no luck'; exit 3", "(stdout) no luck (Process exited with code 3)"],
-    ["fails without a word", "exit 7", "Process exited with code 7"],
-    [
-      "knows another schema",
-      "echo 'Unsupported schema version: 2.0. Supported: 9.9' >&2; exit 1",
-      "Supported: 9.9",
-    ],
-    [
-      isCampaign ? "writes a gigabyte" : "writes 100 megabytes",
-      `head -c ${isCampaign ? 1_000_000_000 : 100_000_000} /dev/zero; exit 4`,
-      "code 4; only the end of its output is shown",
-    ],
-    ["leaves a process that holds its output", "sleep 1000 & exit 6", "Process exited with code 6"],
-    ["writes a megabyte of errors first", "head -c 1000000 /dev/zero >&2; echo late; exit 8", "code 8"],
-    ["exits as a shell does after a signal", "exit 137", "Process exited with code 137"],
-    ["leaves a daemon", "setsid sleep 1000 > /dev/null 2>&1 & exit 5", "Process exited with code 5"],
-  ])("it %s", async (_what, script, text) => {
+  test.each(
+    sampled([
+      ["ends without a result", "exit 0", "ended its turn without a result"],
+      ["prints garbage", "head -c 100000 /dev/urandom", "ended its turn without a result"],
+      ["prints half a message", `printf '{"type":"resu'`, "ended its turn without a result"],
+      ["fails with an error", "echo 'please login' >&2; exit 1", "please login (Process exited with code 1)"],
+      ["fails with output", "echo 'no luck'; exit 3", "(stdout) no luck (Process exited with code 3)"],
+      ["fails without a word", "exit 7", "Process exited with code 7"],
+      [
+        "knows another schema",
+        "echo 'Unsupported schema version: 2.0. Supported: 9.9' >&2; exit 1",
+        "Supported: 9.9",
+      ],
+      [
+        isCampaign ? "writes a gigabyte" : "writes 100 megabytes",
+        `head -c ${isCampaign ? 1_000_000_000 : 100_000_000} /dev/zero; exit 4`,
+        "code 4; only the end of its output is shown",
+      ],
+      ["leaves a process that holds its output", "sleep 1000 & exit 6", "Process exited with code 6"],
+      ["writes a megabyte of errors first", "head -c 1000000 /dev/zero >&2; echo late; exit 8", "code 8"],
+      ["exits as a shell does after a signal", "exit 137", "Process exited with code 137"],
+      ["leaves a daemon", "setsid sleep 1000 > /dev/null 2>&1 & exit 5", "Process exited with code 5"],
+    ]),
+  )("it %s", async (_what, script, text) => {
     const { runtime, agent } = world.open(await world.shell(NO_SCHEMA + script));
     const handle = await runtime.start(agent, "work");
     await expect(handle.result()).rejects.toThrow(text);
@@ -193,7 +199,7 @@ describe("a program that misbehaves fails its turn with the exact cause", () => 
     );
   });
 
-  // `npm test` tries five signals, and the samples campaign all (`HOLDFAST_CAMPAIGN`).
+  // `npm test` tries five signals, and the tests campaign all (`HOLDFAST_CAMPAIGN`).
   const SIGNALS = isCampaign
     ? [
         ..."SIGHUP SIGINT SIGQUIT SIGILL SIGTRAP SIGABRT SIGBUS SIGFPE SIGKILL SIGUSR1 SIGSEGV SIGUSR2".split(
@@ -268,7 +274,7 @@ describe("a report", () => {
     expect(await handle.result()).toMatchObject({ result_text: "written" });
   });
 
-  test("a report that nobody waited for is in the session before the turn ends", async () => {
+  test("a report that nobody waited for is in the session before the turn ends", ofCampaign, async () => {
     const { runtime, agent } = world.open(
       await world.node(`
         await Promise.all(Array.from({ length: 50 }, (_, n) => event("message", { role: "assistant", content: String(n) })));
@@ -292,15 +298,19 @@ describe("a conversation", () => {
     if (inv.mode === "start") await call("POST", "/bind", { session_id: inv.session_id, executor_session_id: "own-1" });
     await event("result", { result_text: inv.mode + " " + inv.prompt + " " + body.affinity.executor_session_id });`;
 
-  test("a session waits for its next input after a turn, and continues by mode resume with the bound id", async () => {
-    const { runtime, agent } = world.open(await world.node(COUNT, { conversationTtlMs: 60_000 }));
-    const handle = await runtime.start(agent, "one");
-    await waits(handle.sessionId);
-    await handle.signal(NEXT_INPUT, 17);
-    await handle.signal(NEXT_INPUT, { prompt: "two" });
-    await vi.waitUntil(async () => (await progress(handle.sessionId)) === "resume two own-1", WAIT);
-    await handle.cancel({ hard: true });
-  });
+  test(
+    "a session waits for its next input after a turn, and continues by mode resume with the bound id",
+    ofCampaign,
+    async () => {
+      const { runtime, agent } = world.open(await world.node(COUNT, { conversationTtlMs: 60_000 }));
+      const handle = await runtime.start(agent, "one");
+      await waits(handle.sessionId);
+      await handle.signal(NEXT_INPUT, 17);
+      await handle.signal(NEXT_INPUT, { prompt: "two" });
+      await vi.waitUntil(async () => (await progress(handle.sessionId)) === "resume two own-1", WAIT);
+      await handle.cancel({ hard: true });
+    },
+  );
 
   test("a conversation that nobody continues completes with its last result", async () => {
     const { runtime, agent } = world.open(await world.node(COUNT, { conversationTtlMs: 50 }));
@@ -310,8 +320,11 @@ describe("a conversation", () => {
     });
   });
 
-  test("a turn that was cut off by a crash is not repeated: the executor is started with mode resume", async () => {
-    const script = `
+  test(
+    "a turn that was cut off by a crash is not repeated: the executor is started with mode resume",
+    ofCampaign,
+    async () => {
+      const script = `
       if (inv.mode === "start") {
         await call("POST", "/bind", { session_id: inv.session_id, executor_session_id: "own-7" });
         writeFileSync("bound", ""); setInterval(() => {}, 1000);
@@ -319,21 +332,22 @@ describe("a conversation", () => {
         const { body } = await call("GET", "/sessions/" + inv.session_id + "/affinity");
         await event("result", { result_text: inv.prompt, result_data: body.affinity.executor_session_id });
       }`;
-    const profile = await world.node(script);
-    const first = world.open(profile);
-    const { sessionId } = await first.runtime.start(first.agent, "delete the file");
-    await vi.waitUntil(() => existsSync(join(world.folder, "bound")), WAIT);
-    vanishRuntime(first.runtime);
-    await releaseClaim(world.storage, sessionId);
-    const second = world.open(profile);
-    await second.runtime.recover();
-    const result = (await second.runtime.handle(sessionId).result()) as { result_text: string };
-    expect(result).toMatchObject({ result_data: "own-7" });
-    expect(result.result_text).toMatch(
-      /^Your previous run was cut off.*The request was:\n\ndelete the file$/s,
-    );
-    expect(processesIn(world.folder)).toEqual([]);
-  });
+      const profile = await world.node(script);
+      const first = world.open(profile);
+      const { sessionId } = await first.runtime.start(first.agent, "delete the file");
+      await vi.waitUntil(() => existsSync(join(world.folder, "bound")), WAIT);
+      vanishRuntime(first.runtime);
+      await releaseClaim(world.storage, sessionId);
+      const second = world.open(profile);
+      await second.runtime.recover();
+      const result = (await second.runtime.handle(sessionId).result()) as { result_text: string };
+      expect(result).toMatchObject({ result_data: "own-7" });
+      expect(result.result_text).toMatch(
+        /^Your previous run was cut off.*The request was:\n\ndelete the file$/s,
+      );
+      expect(processesIn(world.folder)).toEqual([]);
+    },
+  );
 });
 
 // Only /proc shows the environment of other processes.
@@ -388,19 +402,25 @@ describe("a persistent executor", () => {
     await vi.waitUntil(async () => /^resume \d+ two$/.test((await progress(handle.sessionId)) ?? ""), WAIT);
   });
 
-  test.each([
-    ["ends in the middle of a message", `printf '{"type":"turn_comp'; exit 0`, "its last message has no end"],
-    ["ends before the turn is complete", "exit 0", "ended before it completed its turn"],
-    ["closes its output", "exec >&-; sleep 1000", "closed its standard output"],
-    [
-      "writes a message without an end",
-      "tr '\\0' x < /dev/zero | head -c 3000000; sleep 1000",
-      "longer than a megabyte",
-    ],
-    ["reports an error", `echo '{"type":"turn_complete","error":"quota"}'; sleep 1000`, "quota"],
-    ["completes without a result", `echo '{"type":"turn_complete"}'; sleep 1000`, "without a result"],
-    ["never completes", "sleep 1000", "longer than 2000 ms"],
-  ])("a turn fails when the process %s", async (_what, script, text) => {
+  test.each(
+    sampled([
+      [
+        "ends in the middle of a message",
+        `printf '{"type":"turn_comp'; exit 0`,
+        "its last message has no end",
+      ],
+      ["ends before the turn is complete", "exit 0", "ended before it completed its turn"],
+      ["closes its output", "exec >&-; sleep 1000", "closed its standard output"],
+      [
+        "writes a message without an end",
+        "tr '\\0' x < /dev/zero | head -c 3000000; sleep 1000",
+        "longer than a megabyte",
+      ],
+      ["reports an error", `echo '{"type":"turn_complete","error":"quota"}'; sleep 1000`, "quota"],
+      ["completes without a result", `echo '{"type":"turn_complete"}'; sleep 1000`, "without a result"],
+      ["never completes", "sleep 1000", "longer than 2000 ms"],
+    ]),
+  )("a turn fails when the process %s", async (_what, script, text) => {
     const profile = await world.shell(`test "$1" = --schema && exit 1\nread line\n${script}`, {
       lifecycle: "persistent",
       timeoutMs: text.includes("2000") ? 2_000 : 60_000,

@@ -3,6 +3,7 @@
 
 import { CanaryScan, startScriptedModelServer, turns, type ScriptedModelServer } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { openWorld, type World } from "../testing/executor-world.ts";
 
@@ -37,26 +38,36 @@ const environment = (changes: Record<string, string> = {}) => ({
   environment: { ...process.env, ANTHROPIC_BASE_URL: server.url, ...changes },
 });
 
-test("the gateway adds the key of a provider that the profile names, and the executor has only an address", async () => {
-  vi.stubEnv("TEAM_KEY", scan.secret); // The runtime's source of secrets.
-  const profile = await world.node(ASK, { providers: { anthropic: "TEAM_KEY" } });
-  const { runtime, agent } = world.open(profile, environment());
-  const endWatch = scan.watch();
-  const handle = await runtime.start(agent, "work");
-  const { result_text: text, result_data: base } = (await handle.result()) as Record<string, string>;
-  endWatch();
-  expect(text).toMatch(/^200 .*hello from the model/s);
-  expect(base).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/providers\/anthropic$/);
-  expect(server.requests[0]?.headers["x-api-key"]).toBe(scan.secret);
-  scan.search("the result", text!);
-  scan.search("the journal", JSON.stringify(await world.storage.reader.journal(handle.sessionId, 0, 1_000)));
-  scan.searchFolder(world.folder); // With what the executor has seen.
-  expect([scan.found, scan.looked > 4]).toEqual([[], true]);
-});
+test(
+  "the gateway adds the key of a provider that the profile names, and the executor has only an address",
+  ofCampaign,
+  async () => {
+    vi.stubEnv("TEAM_KEY", scan.secret); // The runtime's source of secrets.
+    const profile = await world.node(ASK, { providers: { anthropic: "TEAM_KEY" } });
+    const { runtime, agent } = world.open(profile, environment());
+    const endWatch = scan.watch();
+    const handle = await runtime.start(agent, "work");
+    const { result_text: text, result_data: base } = (await handle.result()) as Record<string, string>;
+    endWatch();
+    expect(text).toMatch(/^200 .*hello from the model/s);
+    expect(base).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/providers\/anthropic$/);
+    expect(server.requests[0]?.headers["x-api-key"]).toBe(scan.secret);
+    scan.search("the result", text!);
+    scan.search(
+      "the journal",
+      JSON.stringify(await world.storage.reader.journal(handle.sessionId, 0, 1_000)),
+    );
+    scan.searchFolder(world.folder); // With what the executor has seen.
+    expect([scan.found, scan.looked > 4]).toEqual([[], true]);
+  },
+);
 
-test("the key is added only for the run and while it lasts: what an ended run knew reaches no provider", async () => {
-  vi.stubEnv("TEAM_KEY", scan.secret);
-  const script = `
+test(
+  "the key is added only for the run and while it lasts: what an ended run knew reaches no provider",
+  ofCampaign,
+  async () => {
+    vi.stubEnv("TEAM_KEY", scan.secret);
+    const script = `
     const { ANTHROPIC_BASE_URL: base, ANTHROPIC_API_KEY: token } = process.env;
     const ask = (base, token) => fetch(base + "/v1/messages", {
       method: "POST",
@@ -68,18 +79,19 @@ test("the key is added only for the run and while it lasts: what an ended run kn
     if (earlier) statuses.push(await ask(base, earlier.token), await ask(earlier.base, earlier.token));
     writeFileSync("earlier", JSON.stringify({ base, token }));
     await event("result", { result_data: statuses });`;
-  const { runtime, agent } = world.open(
-    await world.node(script, { providers: { anthropic: "TEAM_KEY" } }),
-    environment(),
-  );
-  expect(await (await runtime.start(agent, "first")).result()).toMatchObject({ result_data: [200] });
-  expect(await (await runtime.start(agent, "second")).result()).toMatchObject({
-    result_data: [200, 401, "unreachable"],
-  });
-  expect(server.requests).toHaveLength(2);
-});
+    const { runtime, agent } = world.open(
+      await world.node(script, { providers: { anthropic: "TEAM_KEY" } }),
+      environment(),
+    );
+    expect(await (await runtime.start(agent, "first")).result()).toMatchObject({ result_data: [200] });
+    expect(await (await runtime.start(agent, "second")).result()).toMatchObject({
+      result_data: [200, 401, "unreachable"],
+    });
+    expect(server.requests).toHaveLength(2);
+  },
+);
 
-test("an executor whose profile names no provider has no route to one", async () => {
+test("an executor whose profile names no provider has no route to one", ofCampaign, async () => {
   vi.stubEnv("TEAM_KEY", scan.secret);
   const profile = await world.node(`
     const answer = await fetch(process.env.AGENT_ORCHESTRATOR_API_URL + "/providers/anthropic/v1/messages", { method: "POST", body: "{}" });

@@ -3,6 +3,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 
 import { findExecutor, type ExecutorProfile } from "../executors/profile.ts";
 import { openWorld, type Opened, type World } from "../testing/executor-world.ts";
@@ -109,7 +110,7 @@ describe("with names in the policy", () => {
     expect(await outcomeOf(opened, input)).toContain("policy_denied");
   });
 
-  test("the executor that comes with Holdfast needs no other place", async () => {
+  test("the executor that comes with Holdfast needs no other place", ofCampaign, async () => {
     const profile = { ...findExecutor(project, "test-executor"), conversationTtlMs: 0 };
     expect(await outcomeOf(open(profile), "echo")).toContain('"result_text":"echo"');
   });

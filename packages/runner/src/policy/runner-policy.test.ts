@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { openWorld, type World } from "../testing/executor-world.ts";
 import {
   checkRunnerPolicy,
@@ -129,7 +130,7 @@ describe("a run that demands what the policy forbids is refused at the runner", 
     expect(await ended({ roots: [root] }, inside)).toMatchObject({ result_data: { cwd: root } });
   });
 
-  test("an executor has a proxy only where the policy allows a host", async () => {
+  test("an executor has a proxy only where the policy allows a host", ofCampaign, async () => {
     expect(await ended({})).toMatchObject({ result_data: { proxy: null } });
     expect(await ended({ network: { allow: ["example.org"] } })).toMatchObject({
       result_data: { proxy: expect.stringMatching(/^http:\/\/run:\[secret\]@127/) },

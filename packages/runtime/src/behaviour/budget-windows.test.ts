@@ -4,6 +4,7 @@
 import { isLastEvent, type Budget, type ChildEvent } from "@holdfast/core";
 import { TestClock, turns, until } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, defineTask, local, type TaskContext } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, vanishRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
@@ -149,7 +150,7 @@ test("grantWindow refuses what is no window, and what this budget has none of", 
   });
 });
 
-test("a person who pauses such a session continues it, nothing else", async () => {
+test("a person who pauses such a session continues it, nothing else", ofCampaign, async () => {
   const { runtime, clock } = open();
   const { agent, ran } = inSequence(3);
   const handle = await runtime.start(agent, undefined, { sessionId: "s", budget: perDay });

@@ -3,6 +3,7 @@
 
 import { countingRandom, gate, storageWith, TestClock, turns } from "@holdfast/testkit/test-runtime";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { defineAgent, type Agent } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
@@ -38,18 +39,22 @@ function twice(): { readonly agent: Agent; readonly calls: Map<string, number> }
 const SETTLED_TURNS = 60;
 
 describe("a bound on warm sessions", () => {
-  test("a runtime with default options keeps 200 of 1,200 sessions that wait, and each gets its signal", async () => {
-    const { runtime } = open();
-    const { agent } = twice();
-    const handles = await Promise.all(Array.from({ length: 1_200 }, () => runtime.start(agent)));
-    await turns(SETTLED_TURNS);
-    expect(runtime.live).toBe(200);
-    const results = Promise.all(handles.map((handle) => handle.result()));
-    await Promise.all(handles.map((handle, i) => handle.signal("go", i)));
-    await Promise.all(handles.map((handle, i) => handle.signal("go", i + 1)));
-    expect(await results).toEqual(handles.map((_, i) => [i, i + 1]));
-    expect(runtime.live).toBe(0);
-  });
+  test(
+    "a runtime with default options keeps 200 of 1,200 sessions that wait, and each gets its signal",
+    ofCampaign,
+    async () => {
+      const { runtime } = open();
+      const { agent } = twice();
+      const handles = await Promise.all(Array.from({ length: 1_200 }, () => runtime.start(agent)));
+      await turns(SETTLED_TURNS);
+      expect(runtime.live).toBe(200);
+      const results = Promise.all(handles.map((handle) => handle.result()));
+      await Promise.all(handles.map((handle, i) => handle.signal("go", i)));
+      await Promise.all(handles.map((handle, i) => handle.signal("go", i + 1)));
+      expect(await results).toEqual(handles.map((_, i) => [i, i + 1]));
+      expect(runtime.live).toBe(0);
+    },
+  );
 
   test("the session that was used least recently is evicted first", async () => {
     const { runtime } = open({ warmSessions: 2 });

@@ -4,11 +4,12 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { runSql, sharedServerUrl } from "@holdfast/storage/postgres-testing";
 import { expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { runNemesis } from "./nemesis.ts";
 
 test(
   "H1, O1, H7, L7: the coordinator is killed and a runner ended under sessions of every kind, and no promise is broken",
-  { timeout: 60_000 },
+  { ...ofCampaign, timeout: 60_000 },
   async () => {
     const report = await runNemesis({
       seed: 1,

@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { isCampaign, sampled } from "@holdfast/testkit/campaign";
 import { decide } from "../../model-loop/permission/permissions.ts";
 import type { Tool } from "../../model-loop/tools/tool.ts";
 import type { AgentRecord, PermissionDecision } from "../agent-record.ts";
 import { loadAgentFile } from "../load-agent-file.ts";
 
-/** The random inputs of a test. The samples campaign tries more (`HOLDFAST_CAMPAIGN`). */
-const RUNS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 150 : 500;
+/** The random inputs of a test. The tests campaign tries more (`HOLDFAST_CAMPAIGN`). */
+const RUNS = isCampaign ? 500 : 150;
 
 const folder = mkdtempSync(join(tmpdir(), "holdfast-opencode-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -103,35 +104,34 @@ const pathOf = (key: string): Example => [
 ];
 const noFolder = (key: string): Example => [{ [key]: { "*": "ask", "*/**": "allow" } }, "a"];
 
-test.each([
-  ["a command", "bash", ["shell"], commandPatterns, lines, [COMMAND, TWO]],
-  ["a path that is read", "read", ["read_file"], pathPatterns, paths, [pathOf("read"), noFolder("read")]],
-  [
-    "a path that is changed",
-    "edit",
-    ["edit_file", "write_file"],
-    pathPatterns,
-    paths,
-    [pathOf("edit"), noFolder("edit")],
-  ],
-] as const)(
-  "E8: %s is permitted only where OpenCode permits it",
-  (_what, key, tools, patterns, subjects, examples) => {
-    fc.assert(
-      fc.property(permissions(key, patterns), subjects, (permission, subject) => {
-        const record = mapped(permission);
-        if (record === null) return;
-        const parts = key === "bash" ? subject.split(" && ") : [subject];
-        const [wanted = "allow"] = parts
-          .map((part) => theirs(permission, key, part))
-          .toSorted((a, b) => STRICTNESS[b] - STRICTNESS[a]);
-        for (const tool of tools) {
-          const got = ours(record, tool, subject);
-          const says = `${tool} ${subject}: ${got}, and OpenCode says ${wanted}`;
-          expect(STRICTNESS[got], says).toBeGreaterThanOrEqual(STRICTNESS[wanted]);
-        }
-      }),
-      { numRuns: RUNS, examples: [...examples] },
-    );
-  },
-);
+test.each(
+  sampled([
+    ["a command", "bash", ["shell"], commandPatterns, lines, [COMMAND, TWO]],
+    ["a path that is read", "read", ["read_file"], pathPatterns, paths, [pathOf("read"), noFolder("read")]],
+    [
+      "a path that is changed",
+      "edit",
+      ["edit_file", "write_file"],
+      pathPatterns,
+      paths,
+      [pathOf("edit"), noFolder("edit")],
+    ],
+  ] as const),
+)("E8: %s is permitted only where OpenCode permits it", (_what, key, tools, patterns, subjects, examples) => {
+  fc.assert(
+    fc.property(permissions(key, patterns), subjects, (permission, subject) => {
+      const record = mapped(permission);
+      if (record === null) return;
+      const parts = key === "bash" ? subject.split(" && ") : [subject];
+      const [wanted = "allow"] = parts
+        .map((part) => theirs(permission, key, part))
+        .toSorted((a, b) => STRICTNESS[b] - STRICTNESS[a]);
+      for (const tool of tools) {
+        const got = ours(record, tool, subject);
+        const says = `${tool} ${subject}: ${got}, and OpenCode says ${wanted}`;
+        expect(STRICTNESS[got], says).toBeGreaterThanOrEqual(STRICTNESS[wanted]);
+      }
+    }),
+    { numRuns: RUNS, examples: [...examples] },
+  );
+});

@@ -1,13 +1,14 @@
 // A usage limit of an external agent's account, or a missing sign-in, pauses a session, and its work continues afterwards.
 
 import { afterEach, expect, test } from "vitest";
+import { sampled } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
 
-test.each<FakeName>(["claude-code", "codex", "pi"])(
+test.each<FakeName>(sampled(["claude-code", "codex", "pi"]))(
   "a usage limit of %s is paused(quota) with its reset, and the turn continues after it",
   async (name) => {
     session = new ExternalSession(name);
@@ -30,17 +31,16 @@ test("a limit is waited for without a person where the input asks for that", asy
   expect(quota?.resumesAt).toBeGreaterThanOrEqual(quota!.resetsAt!);
 });
 
-test.each<[FakeName, RegExp]>([
-  ["claude-code", /\/login/],
-  ["codex", /codex login/],
-  ["pi", /pi/],
-])(
-  "a %s that nobody is signed in to is paused(auth_required), with the way to sign in",
-  async (name, way) => {
-    session = new ExternalSession(name);
-    const { status, pauseReason, error } = await session.converse("logged-out");
-    expect({ status, pauseReason }).toEqual({ status: "paused", pauseReason: "auth_required" });
-    expect(error?.fix).toMatch(way);
-    expect((await session.unpause()).status).toBe("waiting");
-  },
-);
+test.each<[FakeName, RegExp]>(
+  sampled([
+    ["claude-code", /\/login/],
+    ["codex", /codex login/],
+    ["pi", /pi/],
+  ]),
+)("a %s that nobody is signed in to is paused(auth_required), with the way to sign in", async (name, way) => {
+  session = new ExternalSession(name);
+  const { status, pauseReason, error } = await session.converse("logged-out");
+  expect({ status, pauseReason }).toEqual({ status: "paused", pauseReason: "auth_required" });
+  expect(error?.fix).toMatch(way);
+  expect((await session.unpause()).status).toBe("waiting");
+});

@@ -4,13 +4,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { ofCampaign, sampled } from "@holdfast/testkit/campaign";
 
 import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
 
 let session: ExternalSession;
 afterEach(() => session.dispose());
 
-test.each<FakeName>(["claude-code", "codex", "pi"])(
+test.each<FakeName>(sampled(["claude-code", "codex", "pi"]))(
   "a session file of %s that is missing is put back, and the session continues",
   async (name) => {
     session = new ExternalSession(name);
@@ -25,14 +26,18 @@ test.each<FakeName>(["claude-code", "codex", "pi"])(
   },
 );
 
-test("a change by a person is told to the agent, and the session continues without a question", async () => {
-  session = new ExternalSession("claude-code");
-  execFileSync("git", ["init", "--quiet"], { cwd: session.folder });
-  await session.converse("write:a.txt");
-  writeFileSync(join(session.folder, "a.txt"), "by a person");
-  expect((await session.say("hello")).status).toBe("waiting");
-  expect(session.prompts()).toMatch(/Since your last turn this has changed[^"]*files were changed: a\.txt/);
-});
+test(
+  "a change by a person is told to the agent, and the session continues without a question",
+  ofCampaign,
+  async () => {
+    session = new ExternalSession("claude-code");
+    execFileSync("git", ["init", "--quiet"], { cwd: session.folder });
+    await session.converse("write:a.txt");
+    writeFileSync(join(session.folder, "a.txt"), "by a person");
+    expect((await session.say("hello")).status).toBe("waiting");
+    expect(session.prompts()).toMatch(/Since your last turn this has changed[^"]*files were changed: a\.txt/);
+  },
+);
 
 describe("a loss", () => {
   /** A session whose file was cut, and whose uncommitted work is gone. */
@@ -58,18 +63,22 @@ describe("a loss", () => {
     expect(session.prompts()).toMatch(/This is gone since your last turn[^]*a\.txt/);
   });
 
-  test("`afresh` opens a new session, which is told what was recorded and what is gone", async () => {
-    await lossy();
-    const before = session.files();
-    expect((await session.answer("afresh")).status).toBe("waiting");
-    const [made, ...others] = session.files().filter((path) => !before.includes(path));
-    expect(others).toEqual([]);
-    expect(readFileSync(made!, "utf8")).toMatch(
-      /session that is lost[^]*a\.txt[^]*wrote a\.txt[^]*write:b\.txt/,
-    );
-  });
+  test(
+    "`afresh` opens a new session, which is told what was recorded and what is gone",
+    ofCampaign,
+    async () => {
+      await lossy();
+      const before = session.files();
+      expect((await session.answer("afresh")).status).toBe("waiting");
+      const [made, ...others] = session.files().filter((path) => !before.includes(path));
+      expect(others).toEqual([]);
+      expect(readFileSync(made!, "utf8")).toMatch(
+        /session that is lost[^]*a\.txt[^]*wrote a\.txt[^]*write:b\.txt/,
+      );
+    },
+  );
 
-  test("`stop` ends the session with restore_incomplete", async () => {
+  test("`stop` ends the session with restore_incomplete", ofCampaign, async () => {
     await lossy();
     const { status, error } = await session.answer("stop");
     expect(status).toBe("failed");

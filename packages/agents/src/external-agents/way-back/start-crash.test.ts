@@ -5,12 +5,13 @@
 import { defineAgent } from "@holdfast/runtime";
 import { crashEverywhere } from "@holdfast/testkit";
 import { expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 
 import { externalAgent } from "../external-agent.ts";
 import type { ExternalAgentProtocol, ExternalTurn } from "../external-agent-protocol.ts";
 import { RemoteTurn } from "../remote/remote-turn.ts";
 
-const EVERY = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 5 : 1;
+const EVERY = isCampaign ? 1 : 5;
 const CALL = { agent_name: "worker", parameters: { prompt: "work" } };
 
 /** A program that starts the worker in each turn, and answers with its result. */

@@ -5,6 +5,7 @@ import { decodeJson, HoldfastError, type AgentTracer } from "@holdfast/core";
 import { createRuntime, MemoryStorage, type Runtime } from "@holdfast/runtime";
 import { crashEverywhere } from "@holdfast/testkit";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 
 import type { AgentRecord } from "../../agent-files/agent-record.ts";
 import type { ModelRequest } from "../../models/model-provider.ts";
@@ -155,19 +156,22 @@ test("the plan, the steps and the written files are in each request after a boun
 });
 
 /** A campaign crashes at every point of a longer session. */
-const CRASHES =
-  process.env["HOLDFAST_CAMPAIGN"] === undefined ? { parts: 9, every: 23 } : { parts: 24, every: 1 };
+const CRASHES = isCampaign ? { parts: 24, every: 1 } : { parts: 9, every: 23 };
 
-test("a crash at any point of a session with boundaries changes nothing", { timeout: 900_000 }, async () => {
-  const model = reader(CRASHES.parts);
-  const report = await crashEverywhere(
-    { name: "boundaries", agent: loopOf(model).agent(RECORD), input: REQUEST },
-    undefined,
-    { every: CRASHES.every },
-  );
-  expect(report.failures).toEqual([]);
-  expect(report.outcome).toMatchObject({ status: "completed" });
-});
+test(
+  "a crash at any point of a session with boundaries changes nothing",
+  { ...ofCampaign, timeout: 900_000 },
+  async () => {
+    const model = reader(CRASHES.parts);
+    const report = await crashEverywhere(
+      { name: "boundaries", agent: loopOf(model).agent(RECORD), input: REQUEST },
+      undefined,
+      { every: CRASHES.every },
+    );
+    expect(report.failures).toEqual([]);
+    expect(report.outcome).toMatchObject({ status: "completed" });
+  },
+);
 
 test("results can be read again whole after many boundaries, by the ids of their calls", async () => {
   let listed: string[] = [];

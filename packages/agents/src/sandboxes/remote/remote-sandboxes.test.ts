@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 
 import { bubblewrapSandbox } from "../bubblewrap-sandbox.ts";
 import type { SandboxBackend } from "../sandbox-backend.ts";
@@ -45,8 +46,7 @@ const e2bAt = ({ url }: Pick<FakeService, "url">, key = ofE2b.key): SandboxBacke
   });
 
 sandboxConformance({ unavailable, sees: ofDaytona.sees, backend: daytonaAt(ofDaytona) });
-if (process.env["HOLDFAST_CAMPAIGN"] !== undefined)
-  sandboxConformance({ unavailable, sees: ofE2b.sees, backend: e2bAt(ofE2b) });
+if (isCampaign) sandboxConformance({ unavailable, sees: ofE2b.sees, backend: e2bAt(ofE2b) });
 
 let root: string;
 beforeEach(() => {

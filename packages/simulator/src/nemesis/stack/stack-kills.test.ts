@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { runStackKills } from "./stack-kills.ts";
 
 const SOURCES_BIN = fileURLToPath(new URL("../../../../../node_modules/.bin", import.meta.url));
@@ -11,7 +12,7 @@ const LAUNCHER = join(process.env["HOLDFAST_TEST_COMMAND_FOLDER"] ?? SOURCES_BIN
 
 test(
   "H1, H7, P1, P2, X7, X15: runner, coordinator and supervisor are killed under sessions of every kind, and no promise is broken",
-  { timeout: 120_000 },
+  { ...ofCampaign, timeout: 120_000 },
   async () => {
     const report = await runStackKills({
       seed: 1,

@@ -6,11 +6,11 @@
 import type { AgentStorage } from "@holdfast/core";
 import { crashEverywhere, crashScenarios, type CrashSubject } from "@holdfast/testkit";
 import { describe, expect, test } from "vitest";
+import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { EmptiedSchema } from "../testing/emptied.ts";
 import { runSql, sharedServerUrl } from "../testing/shared-server.ts";
 
 const ALWAYS: ReadonlySet<string> = new Set(["a fan-out that joins", "a graceful cancel of a tree"]);
-const isCampaign = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 const scenarios = crashScenarios.filter(({ name }) => isCampaign || ALWAYS.has(name));
 
 function postgresSubject(): CrashSubject {
@@ -40,7 +40,7 @@ function postgresSubject(): CrashSubject {
 }
 
 describe("H9: a crash at any point, and a resume, is the same as no crash (PostgreSQL)", () => {
-  test.each(scenarios)("$name", { timeout: 300_000 }, async (scenario) => {
+  test.each(scenarios)("$name", { ...ofCampaign, timeout: 300_000 }, async (scenario) => {
     const report = await crashEverywhere(scenario, postgresSubject());
     expect(report.failures).toEqual([]);
     expect(report.commits).toBeGreaterThan(1);

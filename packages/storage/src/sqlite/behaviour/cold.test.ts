@@ -1,3 +1,4 @@
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";
 import { openForWriting } from "../file/database.ts";
 import { SqliteStorage } from "../engine/sqlite-storage.ts";
@@ -8,25 +9,24 @@ import { newFolder } from "../testing/folder.ts";
 //
 // `npm test` runs the parts whose changes depend on stored rows. The conformance campaign runs all parts
 // (`HOLDFAST_CAMPAIGN`).
-const READING_ROWS =
-  process.env["HOLDFAST_CAMPAIGN"] === undefined
-    ? ([
-        "transitions",
-        "claims",
-        "signals",
-        "cancelling and ending",
-        "parents and children",
-        "budgets",
-        "windows",
-        "what is due",
-        "any sequence",
-      ] as const)
-    : undefined;
+const READING_ROWS = isCampaign
+  ? undefined
+  : ([
+      "transitions",
+      "claims",
+      "signals",
+      "cancelling and ending",
+      "parents and children",
+      "budgets",
+      "windows",
+      "what is due",
+      "any sequence",
+    ] as const);
 
 const subject: StorageSubject = {
   name: "sqlite that keeps no unclaimed session at hand",
   follows: true,
-  sequences: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 60 : 300,
+  sequences: isCampaign ? 300 : 30,
   open: async () => {
     const path = `${newFolder()}/test.db`;
     return new SqliteStorage({ driver: openForWriting(path, true), path, headsMax: 0 });

@@ -3,11 +3,12 @@
 
 import { describeFailure, isFleet, simulate } from "@holdfast/simulator";
 import { expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { openDriver } from "../file/driver.ts";
 import { migrate } from "../file/migrations.ts";
 import { SqliteStorage } from "../engine/sqlite-storage.ts";
 
-const SEEDS = process.env["HOLDFAST_CAMPAIGN"] === undefined ? 10 : 300;
+const SEEDS = isCampaign ? 300 : 10;
 
 function openStorage(): SqliteStorage {
   const path = ":memory:";

@@ -4,17 +4,22 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { newFolder } from "../testing/folder.ts";
 import { PROCESS_FILE } from "../testing/spawn.ts";
 
 const GROUPS = 8;
 
-test("SYNC: between a commit's last write to the log and its acknowledgement the log is synced", (t) => {
-  if (!canTrace()) t.skip("strace is missing, or this system does not let it trace");
-  expect(findUnsynced(trace("commit"))).toEqual([]);
-});
+test(
+  "SYNC: between a commit's last write to the log and its acknowledgement the log is synced",
+  ofCampaign,
+  (t) => {
+    if (!canTrace()) t.skip("strace is missing, or this system does not let it trace");
+    expect(findUnsynced(trace("commit"))).toEqual([]);
+  },
+);
 
-test("SYNC: the same watch sees that synchronous=OFF acknowledges unsynced commits", (t) => {
+test("SYNC: the same watch sees that synchronous=OFF acknowledges unsynced commits", ofCampaign, (t) => {
   if (!canTrace()) t.skip("strace is missing, or this system does not let it trace");
   const unsynced = findUnsynced(trace("unsynced"));
   expect(unsynced.length).toBeGreaterThan(GROUPS / 2);

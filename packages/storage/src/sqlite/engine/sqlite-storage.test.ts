@@ -1,7 +1,8 @@
-// Every part of the suite. `npm test` plays fewer random sequences than the samples campaign does (`HOLDFAST_CAMPAIGN`).
+// Every part of the suite. `npm test` plays fewer random sequences than the tests campaign does (`HOLDFAST_CAMPAIGN`).
 
 import { storageConformance } from "@holdfast/testkit/storage-conformance";
 import { expect, test } from "vitest";
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { openForWriting } from "../file/database.ts";
 import { openSqliteReader, openSqliteStorage } from "../index.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
@@ -10,7 +11,7 @@ import { newFolder } from "../testing/folder.ts";
 storageConformance({
   name: "sqlite",
   follows: true,
-  sequences: process.env["HOLDFAST_CAMPAIGN"] === undefined ? 100 : 300,
+  sequences: isCampaign ? 300 : 40,
   open: () => open(`${newFolder()}/test.db`),
   reopen: async (storage) => {
     const { path } = storage as SqliteStorage;

@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Arrival, Change, CreateSession } from "@holdfast/core";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { ofCampaign } from "@holdfast/testkit/campaign";
 import { connectToOwner } from "../socket/client.ts";
 import { connectSqliteStorage, openSqliteReader, openSqliteStorage, withSqliteStorage } from "../index.ts";
 import { isOurFolder, makeSocketFolder, resolvePaths } from "./paths.ts";
@@ -34,20 +35,24 @@ async function ownerOf(path: string) {
 }
 
 describe("one owner", () => {
-  test("O13: a second process is refused with the pid of the owner; afterwards it may own the file", async () => {
-    const path = `${newFolder()}/test.db`;
-    const child = startProcess("hold", path);
-    await child.said(1);
-    const message = expect.stringContaining(`process ${child.pid} `);
-    await expect(openSqliteStorage({ path })).rejects.toMatchObject({
-      name: "ConflictError",
-      code: "locked",
-      at: path,
-      message,
-    });
-    await child.finish();
-    await (await openSqliteStorage({ path })).close();
-  });
+  test(
+    "O13: a second process is refused with the pid of the owner; afterwards it may own the file",
+    ofCampaign,
+    async () => {
+      const path = `${newFolder()}/test.db`;
+      const child = startProcess("hold", path);
+      await child.said(1);
+      const message = expect.stringContaining(`process ${child.pid} `);
+      await expect(openSqliteStorage({ path })).rejects.toMatchObject({
+        name: "ConflictError",
+        code: "locked",
+        at: path,
+        message,
+      });
+      await child.finish();
+      await (await openSqliteStorage({ path })).close();
+    },
+  );
 
   test("a reader reads beside a live owner, and sees what was committed since it was opened", async () => {
     const path = `${newFolder()}/test.db`;
@@ -146,7 +151,7 @@ describe("a lock that is gone while its owner lives makes no second owner", () =
     await (await openSqliteStorage({ path })).close();
   });
 
-  test("O13: its owner is killed, and the next one comes at once", async () => {
+  test("O13: its owner is killed, and the next one comes at once", ofCampaign, async () => {
     const path = `${newFolder()}/test.db`;
     for (let i = 0; i < 3; i++) {
       const child = startProcess("hold", path);
@@ -257,17 +262,21 @@ describe("through the owner", () => {
     expect(again).toEqual([{ status: "duplicate" }]);
   });
 
-  test("a request that is too long is refused before it is sent, and the next one works", async () => {
-    const path = `${newFolder()}/test.db`;
-    await ownerOf(path);
-    const client = (await connectSqliteStorage({ path }))!;
-    const input = `"${"ü".repeat(34 * 1024 * 1024)}"`;
-    await expect(client.commit([{ ...creating, input }], 1)).rejects.toMatchObject({
-      code: "limit_exceeded",
-    });
-    expect(await client.commit([creating], 1)).toEqual([{ status: "created" }]);
-    await client.close();
-  });
+  test(
+    "a request that is too long is refused before it is sent, and the next one works",
+    ofCampaign,
+    async () => {
+      const path = `${newFolder()}/test.db`;
+      await ownerOf(path);
+      const client = (await connectSqliteStorage({ path }))!;
+      const input = `"${"ü".repeat(34 * 1024 * 1024)}"`;
+      await expect(client.commit([{ ...creating, input }], 1)).rejects.toMatchObject({
+        code: "limit_exceeded",
+      });
+      expect(await client.commit([creating], 1)).toEqual([{ status: "created" }]);
+      await client.close();
+    },
+  );
 
   test("a database deep in the file system is reached all the same", async () => {
     const path = `${newFolder()}/${"deep/".repeat(24)}test.db`;
@@ -330,27 +339,31 @@ describe("withSqliteStorage", () => {
     expect(results.every(([result]) => result?.status === "stored")).toBe(true);
   });
 
-  test("it waits while owners take turns, and not for one owner that cannot be reached", async () => {
-    const path = `${newFolder()}/test.db`;
-    await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating], 1));
-    const { lock, owner } = resolvePaths(path, false);
-    const holder = new DatabaseSync(lock);
-    onTestFinished(() => {
-      if (holder.isOpen) holder.close();
-    });
-    holder.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
-    const turn = (since: number) => writeFileSync(owner, JSON.stringify({ pid: 1, since }));
-    turn(0);
-    await expect(withSqliteStorage({ path }, async () => 1)).rejects.toMatchObject({ code: "locked" });
-    let turns = 0;
-    const turning = setInterval(() => turn(++turns), 200);
-    const patient = withSqliteStorage({ path }, async () => 2);
-    await vi.waitFor(() => expect(turns).toBeGreaterThan(12), { timeout: 10_000 });
-    clearInterval(turning);
-    rmSync(owner);
-    holder.close();
-    expect(await patient).toBe(2);
-  });
+  test(
+    "it waits while owners take turns, and not for one owner that cannot be reached",
+    ofCampaign,
+    async () => {
+      const path = `${newFolder()}/test.db`;
+      await withSqliteStorage({ path }, ({ storage }) => storage.commit([creating], 1));
+      const { lock, owner } = resolvePaths(path, false);
+      const holder = new DatabaseSync(lock);
+      onTestFinished(() => {
+        if (holder.isOpen) holder.close();
+      });
+      holder.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+      const turn = (since: number) => writeFileSync(owner, JSON.stringify({ pid: 1, since }));
+      turn(0);
+      await expect(withSqliteStorage({ path }, async () => 1)).rejects.toMatchObject({ code: "locked" });
+      let turns = 0;
+      const turning = setInterval(() => turn(++turns), 200);
+      const patient = withSqliteStorage({ path }, async () => 2);
+      await vi.waitFor(() => expect(turns).toBeGreaterThan(12), { timeout: 10_000 });
+      clearInterval(turning);
+      rmSync(owner);
+      holder.close();
+      expect(await patient).toBe(2);
+    },
+  );
 
   test("it makes no database where one must be", async () => {
     const path = `${newFolder()}/test.db`;

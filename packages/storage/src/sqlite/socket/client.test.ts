@@ -1,3 +1,4 @@
+import { isCampaign } from "@holdfast/testkit/campaign";
 import { storageConformance, type StorageSubject } from "@holdfast/testkit/storage-conformance";
 import { connectSqliteStorage, openSqliteStorage } from "../index.ts";
 import { newFolder } from "../testing/folder.ts";
@@ -5,21 +6,10 @@ import { newFolder } from "../testing/folder.ts";
 // The same promises over the owner's socket. There is nothing to reopen: what is kept is the owner's affair.
 //
 // The owner's storage passes the whole suite itself. In `npm test` the socket runs the parts with every kind of message, and in the
-// samples campaign all parts (`HOLDFAST_CAMPAIGN`).
-const OVER_SOCKET =
-  process.env["HOLDFAST_CAMPAIGN"] === undefined
-    ? ([
-        "batches",
-        "creation",
-        "groups",
-        "claims",
-        "signals",
-        "schedules",
-        "what is due",
-        "what is kept",
-        "reading",
-      ] as const)
-    : undefined;
+// tests campaign all parts (`HOLDFAST_CAMPAIGN`).
+const OVER_SOCKET = isCampaign
+  ? undefined
+  : (["batches", "creation", "groups", "claims", "signals", "schedules", "what is due", "reading"] as const);
 
 const subject: StorageSubject = {
   name: "sqlite over the owner's socket",
