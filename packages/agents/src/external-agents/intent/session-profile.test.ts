@@ -3,8 +3,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 
-import { ExternalSession, type FakeName } from "../testing/external-session.ts";
-import type { AgentProfile } from "../agent-files/agent-record.ts";
+import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { AgentProfile } from "../../agent-files/agent-record.ts";
 import { takeProfile } from "./session-profile.ts";
 
 let session: ExternalSession;
