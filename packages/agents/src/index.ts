@@ -116,7 +116,7 @@ export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./externa
 export { PI } from "./external-agents/pi/pi-agent.ts";
 export { type WantedProgram } from "./external-agents/program/find-program.ts";
 export { ClaudeCode, type ClaudeCodeOptions } from "./external-agents/claude-code/claude-code.ts";
-export { takeProfile } from "./external-agents/session-profile.ts";
+export { takeProfile } from "./external-agents/intent/session-profile.ts";
 export { externalAgent, type ExternalAgentOptions } from "./external-agents/external-agent.ts";
 export {
   type Delivery,

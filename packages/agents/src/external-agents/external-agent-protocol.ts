@@ -45,7 +45,7 @@ export interface ExternalIntent {
   readonly agentSessionId: string;
   /** Absolute, without symbolic links. */
   readonly folder: string;
-  /** The absolute path of the agent's program. */
+  /** The absolute path of the agent's program, as `locate` found it on the machine of the turn. */
   readonly program: string;
   /** The version of the program when the session started. */
   readonly version: string;
@@ -179,6 +179,12 @@ export interface ExternalAgentProtocol {
   capabilities(): ExternalAgentCapabilities;
   /** @throws HoldfastError when the program is missing or too old. */
   find(): Promise<{ readonly program: string; readonly version: string }>;
+  /**
+   * The program on this machine as an absolute path, or the address of a remote agent. Runs and asks nothing.
+   *
+   * @throws HoldfastError `program_missing`
+   */
+  locate(): string;
   /** Begins the first turn of a new session. Never rejects. */
   start(turn: ExternalTurn): Promise<ExternalAgent>;
   /** Begins the next turn of a session. Never rejects. */

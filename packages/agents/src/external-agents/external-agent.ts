@@ -3,7 +3,8 @@
 //   prepare ─► (turn of the program)* ─► answer ─► a conversation waits for the next request, another session ends
 //
 //   external-agent-1. The intent is in a checkpoint before a process is started, with an id for the program's own session. Later turns
-//       use the same intent, also in another folder or after a change of the settings.
+//       use the same intent, also in another folder or after a change of the settings. Another machine gives its own program and
+//       rights (`own-intent.ts`).
 //   external-agent-2. A turn that was cut off is followed by a turn that resumes the program's session. Its prompt names the calls that were
 //       cut off and says to verify before repeating. Nothing is repeated by Holdfast.
 //   external-agent-3. If the program does not know its session, the request is sent to a new one only where nothing was done. Otherwise a
@@ -74,7 +75,7 @@ export function externalAgent(
     },
   );
   const live: LiveTurns = new Map();
-  const task = turnTask({ protocol, live, startsAgents: agents.length > 0, mirrors });
+  const task = turnTask({ protocol, live, startsAgents: agents.length > 0, mirrors, permissionModes });
   const parts: ExternalParts = {
     protocol,
     task,

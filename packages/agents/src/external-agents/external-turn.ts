@@ -18,7 +18,8 @@ import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 import type { AgentProfile } from "../agent-files/agent-record.ts";
-import { takeProfile } from "./session-profile.ts";
+import type { OwnRights } from "./intent/own-intent.ts";
+import { takeProfile } from "./intent/session-profile.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts {
@@ -206,12 +207,12 @@ export class ExternalAgentTurn {
   }
 
   async #finish(output: TurnOutput, given: Work): Promise<Turn> {
-    const { end, isOverBudget, isSuspended, reports, receipt, losses, limit } = output;
+    const { end, isOverBudget, isSuspended, reports, receipt, losses, rights, limit } = output;
     const work: Work = { ...given, receipt };
     const { entries } = work;
     while (entries.count < reports) entries.take(await this.#ctx.waitForSignal<StoredReport>(REPORT_SIGNAL));
     if (end.type !== "answered" && isSuspended) return this.#continueAfter(work, SUSPENDED, 0);
-    if (losses !== undefined) return this.#restore(work.intent, losses);
+    if (losses !== undefined) return this.#restore(withRights(work.intent, rights), losses);
     if (limit !== undefined) return this.#awaitLimit(limit, work);
     // The next task waits until the budget is raised.
     if (end.type !== "answered" && isOverBudget) return this.#continueAfter(work, OVER_BUDGET, 0);
@@ -351,7 +352,7 @@ export class ExternalAgentTurn {
     const asked = { name, lostId: this.#state.boundId ?? intent.agentSessionId, request, prompt, losses };
     const chosen = await askAboutLosses(this.#ctx, asked);
     this.#ctx.appendEntry({ role: "user", content: chosen.prompt });
-    const state: ExternalState = { ...this.#state, prompt: chosen.prompt, receipt: null };
+    const state: ExternalState = { ...this.#state, intent, prompt: chosen.prompt, receipt: null };
     if (chosen.mode === "resume") return { state };
     const fresh = { ...intent, agentSessionId: this.#ctx.randomUuid() };
     return { state: { ...state, mode: "start", boundId: null, intent: fresh } };
@@ -429,6 +430,13 @@ function answerText({ request: { tool, input }, refusal, input: edited }: LateAn
 
 function callText(name: string, input: OpenCall["input"]): string {
   return `${name} ${JSON.stringify(input).slice(0, CALL_CHARS)}`;
+}
+
+/** A session of an earlier version has losses of its receipt alone, without rights. */
+function withRights(intent: ExternalIntent, rights: OwnRights | undefined): ExternalIntent {
+  if (rights === undefined) return intent;
+  const { profile: _recorded, ...others } = intent;
+  return { ...others, ...rights };
 }
 
 function isLost(error: unknown): boolean {

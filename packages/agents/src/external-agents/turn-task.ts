@@ -7,6 +7,7 @@
 //   turn-task-5. A turn that has used up the budget of its session is ended. Silence is reported and never a failure.
 //   turn-task-8. All that an agent says has limits (`bounded-events.ts`).
 //   turn-task-7. A resume with a restore receipt begins when nothing is lost. A loss ends the task before a process starts.
+//   turn-task-9. The program and the rights of a turn are the choice of this machine and not of the record (`own-intent.ts`).
 //   turn-task-6. A turn that has used four fifths of the rest of its budget is told so once, where its agent takes a message.
 
 import { HoldfastError, toError, type TaskCost, type TokenUsage } from "@holdfast/core";
@@ -15,6 +16,7 @@ import { defineTask, type TaskContext } from "@holdfast/runtime";
 import { modelPrices } from "../models/prices.ts";
 import type {
   ExternalAgent,
+  ExternalAgentProtocol,
   ExternalEnd,
   ExternalEvent,
   ExternalIntent,
@@ -25,6 +27,7 @@ import { PendingCalls, type SessionCallEvent } from "./way-back/pending-calls.ts
 import { openWayBack, type CallResult } from "./way-back/way-back.ts";
 import { isQuestion, wayBackTools } from "./way-back/way-back-tools.ts";
 import { limitOf, type AgentLimit } from "./limits/agent-limit.ts";
+import { takeOwnIntent, type OwnPlace, type OwnRights } from "./intent/own-intent.ts";
 import { checkReceipt, takeReceipt, type ReceiptPlace } from "./receipt/read-receipt.ts";
 import { differencesText, type RestoreReceipt } from "./receipt/restore-receipt.ts";
 
@@ -63,6 +66,8 @@ export interface TurnOutput {
   readonly limit?: AgentLimit;
   /** turn-task-7. The turn did not begin. */
   readonly losses?: readonly string[];
+  /** turn-task-9. How a session with losses continues. */
+  readonly rights?: OwnRights;
 }
 
 const SILENCE_MS = 60_000;
@@ -128,7 +133,8 @@ export class LiveTurn {
 }
 
 /** The surroundings of the turns of one external agent. */
-interface TurnPlace extends ReceiptPlace {
+interface TurnPlace extends ReceiptPlace, OwnPlace {
+  readonly protocol: ExternalAgentProtocol;
   readonly live: LiveTurns;
   /** Whether the agent may start others. */
   readonly startsAgents: boolean;
@@ -161,14 +167,18 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   const { protocol, live, startsAgents } = place;
   // turn-task-3.
   await live.get(sessionId)?.agent.abort();
-  const { intent, boundId, mode } = request;
-  const tag = tagOf(intent);
+  const { boundId, mode } = request;
+  const tag = tagOf(request.intent);
   await protocol.endLost(tag);
-  const checked = await check(place, request);
-  if (checked.losses !== undefined)
+  const own = takeOwnIntent(place, request.intent); // turn-task-9.
+  const { intent } = own;
+  const checked = await check(place, { ...request, intent });
+  const losses = [...own.losses, ...(checked.losses ?? [])];
+  if (losses.length > 0)
     return {
       end: { type: "unknown_session" },
-      losses: checked.losses,
+      losses,
+      rights: own.rights,
       isOverBudget: false,
       isSuspended: false,
       reports: 0,
@@ -181,8 +191,8 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     wayBack.close();
     throw error;
   });
-  const own = new LiveTurn(agent, request.keepAliveMs, calls);
-  live.set(sessionId, own);
+  const turnAtWork = new LiveTurn(agent, request.keepAliveMs, calls);
+  live.set(sessionId, turnAtWork);
   const abort = (): void => void agent.abort();
   const reports = new Reports(task, abort);
   let bound = boundId;
@@ -201,14 +211,14 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   try {
     calls.subscribe((call) => {
       const event = { type: "session_call", ...call, used: fence.used } as const;
-      own.note(event);
+      turnAtWork.note(event);
       reports.add(event);
     });
     agent.subscribe((given) => {
       silence.refresh();
       const event = boundedEvent(given); // turn-task-8.
       if (typeof event === "string") return reports.refuse(event);
-      own.note(event);
+      turnAtWork.note(event);
       if (event.type === "session_started") bound = event.boundId ?? bound;
       if (event.type === "text_delta") return task.streamToken(event.text);
       if (event.type === "usage") {
@@ -224,7 +234,7 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
     const turnOutput = {
       end,
       isOverBudget: fence.isReached,
-      isSuspended: own.isSuspended,
+      isSuspended: turnAtWork.isSuspended,
       reports: count,
       ...(limit === undefined ? {} : { limit }),
     };
@@ -234,9 +244,9 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
   } finally {
     clearInterval(silence);
     signal.removeEventListener("abort", abort);
-    own.end();
+    turnAtWork.end();
     wayBack.close();
-    if (live.get(sessionId) === own) live.delete(sessionId);
+    if (live.get(sessionId) === turnAtWork) live.delete(sessionId);
   }
 }
 

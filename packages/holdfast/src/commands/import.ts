@@ -10,7 +10,7 @@ export const importSession: Command = {
     "The sessions are as they were when they were written, with their unread signals, and continue when they are resumed. All are " +
     "imported or none. A damaged file, or a session that already exists here, changes nothing; a file that was imported before is no " +
     "error. If both copies continue, their tasks run twice. Import only files that you trust: a session has the permissions that people " +
-    "gave it, and one of a coding agent names the program and the settings that resume it.",
+    "gave it.",
   options: {
     session: { help: "an id of your own, instead of the session's; not for a tree", value: "NEW" },
   },

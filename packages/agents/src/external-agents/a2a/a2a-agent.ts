@@ -68,6 +68,7 @@ export function a2aAgent(options: A2aAgentOptions): ExternalAgentProtocol {
         });
       }
     },
+    locate: () => url,
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
     resume: (turn) => Promise.resolve(turn.boundId === null ? unknownSession() : begin(turn)),
     ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),

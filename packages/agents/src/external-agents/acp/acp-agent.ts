@@ -41,7 +41,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../program/find-program.ts";
+import { findProgram, locateProgram } from "../program/find-program.ts";
 import { fieldsOf, isFields, parseFields, textOr, type Fields } from "../lines/fields.ts";
 import { ruledPath } from "../lines/ruled-path.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
@@ -89,6 +89,10 @@ export class AcpAgent implements ExternalAgentProtocol {
 
   find(): Promise<{ readonly program: string; readonly version: string }> {
     return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  }
+
+  locate(): string {
+    return locateProgram(this.#facts.program, this.#env(), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {

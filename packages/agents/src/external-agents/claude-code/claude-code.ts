@@ -46,7 +46,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../program/find-program.ts";
+import { findProgram, locateProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { WAY_BACK } from "../way-back/way-back-tools.ts";
 
@@ -96,6 +96,10 @@ export class ClaudeCode implements ExternalAgentProtocol {
 
   find(): Promise<{ readonly program: string; readonly version: string }> {
     return findProgram(PROGRAM, this.#supervisor, claudeEnvironment(this.#environment), this.#folder);
+  }
+
+  locate(): string {
+    return locateProgram(PROGRAM, claudeEnvironment(this.#environment), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {

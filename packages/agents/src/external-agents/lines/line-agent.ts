@@ -21,7 +21,7 @@ import type {
   PermissionRequest,
   RuledCall,
 } from "../external-agent-protocol.ts";
-import { findProgram, type WantedProgram } from "../program/find-program.ts";
+import { findProgram, locateProgram, type WantedProgram } from "../program/find-program.ts";
 import type { WayBack } from "../way-back/way-back.ts";
 import { tracedVariables } from "../receipt/traced-variables.ts";
 import { unknownSession } from "./unknown-session.ts";
@@ -82,6 +82,10 @@ export class LineAgent implements ExternalAgentProtocol {
 
   find(): Promise<{ readonly program: string; readonly version: string }> {
     return findProgram(this.#facts.program, this.#supervisor, this.#env(), this.#folder);
+  }
+
+  locate(): string {
+    return locateProgram(this.#facts.program, this.#env(), this.#folder);
   }
 
   start(turn: ExternalTurn): Promise<ExternalAgent> {

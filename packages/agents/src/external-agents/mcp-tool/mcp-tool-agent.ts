@@ -31,7 +31,7 @@ import type {
   ExternalEvent,
   ExternalTurn,
 } from "../external-agent-protocol.ts";
-import { findProgram } from "../program/find-program.ts";
+import { findProgram, locateProgram } from "../program/find-program.ts";
 import { fieldsOf, recordedResult, type Fields } from "../lines/fields.ts";
 import { unknownSession } from "../lines/unknown-session.ts";
 import { askSession, RemoteTurn, type RemoteTalk } from "../remote/remote-turn.ts";
@@ -64,12 +64,13 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
   const supervisor = new ProcessSupervisor({ environment, namespaces: "never" });
   const passed = Object.fromEntries([...variables, ...keys].map((one) => [one, environment[one]]));
   const env = scrubEnvironment(environment, passed, {});
+  const program = { name: command[0], title: name, install: "correct `command`" };
   const redactor = new Redactor(keys.flatMap((one) => environment[one] ?? []));
   const begin = (turn: ExternalTurn): ExternalAgent =>
     new RemoteTurn(async ({ emit, signal }) => {
       const redacted = (event: ExternalEvent): void => emit(redactor.value(event) as ExternalEvent);
       const argv = [turn.intent.program, ...command.slice(1)] as [string, ...string[]];
-      const program = { argv, env, cwd: turn.intent.folder, tag: turn.tag };
+      const started = { argv, env, cwd: turn.intent.folder, tag: turn.tag };
       const [{ McpConnection }, { StdioTransport }] = await Promise.all([
         import("../../mcp/client/connection.ts"),
         import("../../mcp/client/stdio-transport.ts"),
@@ -77,7 +78,7 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
       const connection = await McpConnection.open({
         name,
         callMs: CALL_MS,
-        open: () => new StdioTransport(supervisor, program),
+        open: () => new StdioTransport(supervisor, started),
       });
       try {
         return redactor.value(
@@ -95,8 +96,8 @@ export function mcpToolAgent(options: McpToolAgentOptions): ExternalAgentProtoco
       usage: "none",
       model: false,
     }),
-    find: () =>
-      findProgram({ name: command[0], title: name, install: "correct `command`" }, supervisor, env, folder),
+    find: () => findProgram(program, supervisor, env, folder),
+    locate: () => locateProgram(program, env, folder),
     start: (turn) => Promise.resolve(begin({ ...turn, boundId: null })),
     resume: (turn) =>
       Promise.resolve(turn.boundId === null || reply === undefined ? unknownSession() : begin(turn)),

@@ -1,4 +1,4 @@
-// Finds the program of an external agent on the PATH and asks for its version (`findProgram`).
+// Finds the program of an external agent on the PATH (`locateProgram`) and asks for its version (`findProgram`).
 
 import { resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
@@ -24,6 +24,26 @@ export interface WantedProgram {
 /** Some programs need seconds to start, and more on a busy machine. */
 const VERSION_MS = 60_000;
 
+/**
+ * The absolute path of the program. Runs nothing.
+ *
+ * @throws HoldfastError `program_missing`
+ */
+export function locateProgram(
+  { name, title, versionMin, install }: WantedProgram,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): string {
+  const program = name.includes("/")
+    ? executableAt(resolve(cwd, name))
+    : programOnPath(name, env["PATH"] ?? "");
+  if (program !== undefined) return program;
+  throw new HoldfastError("program_missing", `there is no program "${name}" (${title}) on the PATH`, {
+    expected: versionMin === undefined ? "an executable file" : `${title} ${versionMin} or later`,
+    fix: `install it: ${install}`,
+  });
+}
+
 /** @throws HoldfastError `program_missing`, `version_unsupported`, and the errors of the check. */
 export async function findProgram(
   wanted: WantedProgram,
@@ -33,18 +53,7 @@ export async function findProgram(
 ): Promise<{ readonly program: string; readonly version: string }> {
   const { versionMin, version: known = "unknown" } = wanted;
   await wanted.check?.();
-  const program = wanted.name.includes("/")
-    ? executableAt(resolve(cwd, wanted.name))
-    : programOnPath(wanted.name, env["PATH"] ?? "");
-  if (program === undefined)
-    throw new HoldfastError(
-      "program_missing",
-      `there is no program "${wanted.name}" (${wanted.title}) on the PATH`,
-      {
-        expected: versionMin === undefined ? "an executable file" : `${wanted.title} ${versionMin} or later`,
-        fix: `install it: ${wanted.install}`,
-      },
-    );
+  const program = locateProgram(wanted, env, cwd);
   if (versionMin === undefined) return { program, version: known };
   const asked = await supervisor.start({
     argv: [program, "--version"],

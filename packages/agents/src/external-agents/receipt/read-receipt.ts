@@ -18,7 +18,7 @@ import { parseStatus } from "../../tasks/git.ts";
 import { SHALLOW } from "../../workspace/git-options.ts";
 import { gitIn } from "../../worktrees/worktree-git.ts";
 import type { AgentTraces, ExternalAgentProtocol, ExternalIntent } from "../external-agent-protocol.ts";
-import { KEPT_SERVERS } from "../session-profile.ts";
+import { KEPT_FILE } from "../intent/session-profile.ts";
 import {
   compareReceipt,
   intendedParts,
@@ -100,11 +100,11 @@ export async function checkReceipt(
   return { differences: compareReceipt(receipt, found), putBack };
 }
 
-/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews MCP servers. */
+/** Removes the copies that no session has renewed for months. Each turn renews the copy of its session, and no turn renews the files of profiles. */
 async function prune(mirrors: string): Promise<void> {
   const oldest = Date.now() - MIRROR_DAYS * 24 * 3_600_000;
   const names = await readdir(mirrors).catch(() => []);
-  for (const name of names.filter((one) => !one.startsWith(KEPT_SERVERS))) {
+  for (const name of names.filter((one) => !KEPT_FILE.test(one))) {
     const path = join(mirrors, name);
     const facts = await stat(path).catch(() => undefined);
     if (facts !== undefined && facts.mtimeMs < oldest) await rm(path, { force: true });

@@ -19,6 +19,7 @@ const program: ExternalAgentProtocol = {
   name: "repeats",
   capabilities: () => ({ steer: "none", resume: "id", usage: "none", model: false }),
   find: () => Promise.resolve({ program: process.execPath, version: "1" }),
+  locate: () => process.execPath,
   start: (turn) => Promise.resolve(work(turn)),
   resume: (turn) => Promise.resolve(work(turn)),
   ruledCall: ({ tool }) => ({ tool, subjectKind: "text", subject: null }),

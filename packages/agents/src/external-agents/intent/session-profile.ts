@@ -2,18 +2,20 @@
 //
 //   session-profile-1. A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which may stand in no
 //       journal and no argument. They are kept in a file for this user alone, named by its content.
+//   session-profile-2. The settings are kept in the same way. A record that names settings or servers which this machine has not kept
+//       was not made here (`isKept`).
 
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import { createPrivate, makePrivateFolder } from "@holdfast/runtime/internal";
 
-import type { AgentProfile, PermissionRule } from "../agent-files/agent-record.ts";
-import type { ExternalAgentProtocol, IntendedProfile } from "./external-agent-protocol.ts";
+import type { AgentProfile, PermissionRule } from "../../agent-files/agent-record.ts";
+import type { ExternalAgentProtocol, IntendedProfile } from "../external-agent-protocol.ts";
 
-/** The beginning of the names of files with MCP servers. */
-export const KEPT_SERVERS = "servers-";
+/** Files of profiles. No session renews them. */
+export const KEPT_FILE = /^(servers|settings)-[\da-f]{32}\.json$/;
 
 export interface TakenProfile {
   readonly intended: IntendedProfile;
@@ -52,8 +54,11 @@ export function takeProfile(
   return {
     intended: {
       name,
-      settings: settings === undefined ? null : JSON.stringify(settings),
-      mcpFile: mcpServers === undefined ? null : keepServers(mcpServers, folder),
+      settings: settings === undefined ? null : keepSettings(settings, folder),
+      mcpFile:
+        mcpServers === undefined
+          ? null
+          : keep("servers", `${JSON.stringify({ mcpServers }, null, 2)}\n`, folder),
     },
     model,
     permissionMode,
@@ -61,19 +66,38 @@ export function takeProfile(
   };
 }
 
-/** session-profile-1. */
-function keepServers(mcpServers: Readonly<Record<string, unknown>>, folder: string | undefined): string {
+/** session-profile-2. */
+export function isKept({ settings, mcpFile }: IntendedProfile, folder: string | undefined): boolean {
+  if (settings === null && mcpFile === null) return true;
+  if (folder === undefined) return false;
+  if (settings !== null && !existsSync(pathOf("settings", settings, folder))) return false;
+  if (mcpFile === null) return true;
+  if (dirname(mcpFile) !== folder || !existsSync(mcpFile)) return false;
+  return pathOf("servers", readFileSync(mcpFile, "utf8"), folder) === mcpFile;
+}
+
+/** session-profile-2. */
+function keepSettings(settings: Readonly<Record<string, unknown>>, folder: string | undefined): string {
+  const text = JSON.stringify(settings);
+  keep("settings", text, folder);
+  return text;
+}
+
+/** session-profile-1. @returns the path of the file. */
+function keep(kind: KeptKind, text: string, folder: string | undefined): string {
   if (folder === undefined)
-    throw new HoldfastError("config_invalid", "there is no folder to keep the MCP servers of a profile in", {
+    throw new HoldfastError("config_invalid", `there is no folder to keep the ${kind} of a profile in`, {
       expected: "the option `mirrors` of this agent",
-      fix: "give the option, or take `mcpServers` out of the profile",
+      fix: "give the option, or take the field out of the profile",
     });
-  const text = `${JSON.stringify({ mcpServers }, null, 2)}\n`;
-  const path = join(
-    folder,
-    `${KEPT_SERVERS}${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`,
-  );
+  const path = pathOf(kind, text, folder);
   makePrivateFolder(folder);
   if (!existsSync(path)) createPrivate(path, text);
   return path;
+}
+
+type KeptKind = "servers" | "settings";
+
+function pathOf(kind: KeptKind, text: string, folder: string): string {
+  return join(folder, `${kind}-${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`);
 }

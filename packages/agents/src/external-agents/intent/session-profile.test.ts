@@ -4,8 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
 
-import { ExternalSession, type FakeName } from "../testing/external-session.ts";
-import type { AgentProfile } from "../agent-files/agent-record.ts";
+import { ExternalSession, type FakeName } from "../../testing/external-session.ts";
+import type { AgentProfile } from "../../agent-files/agent-record.ts";
 import { takeProfile } from "./session-profile.ts";
 
 let session: ExternalSession;
