@@ -300,7 +300,7 @@ test("doctor names the program with its version and abilities, and a missing one
   rmSync(project.path("bin/claude"));
   const missing = await project.finishHere(["doctor"], { PATH: project.path("bin") });
   expect(missing.code).toBe(0);
-  expect(missing.stdout).toContain("claude-code is not installed");
+  expect(missing.stdout).toContain("not installed: claude-code");
 });
 
 describe("a program that is not as expected", () => {
