@@ -348,7 +348,7 @@ test(
     rmSync(project.path("bin/claude"));
     const missing = await project.finishHere(["doctor"], { PATH: project.path("bin") });
     expect(missing.code).toBe(0);
-    expect(missing.stdout).toContain("claude-code is not installed");
+    expect(missing.stdout).toContain("not installed: claude-code");
   },
 );
 

@@ -71,7 +71,7 @@ async function examineNamed(args: Arguments, io: Io): Promise<number> {
 /** The installation, and the project's database if the settings say where it is. @returns the exit code. */
 async function examineAll(args: Arguments, io: Io): Promise<number> {
   const { findLocalDatabase } = await import("../place/project.ts");
-  const { checkLines, problemOf } = await import("../doctor/check.ts");
+  const { checkLines, joined, problemOf } = await import("../doctor/check.ts");
   const { examineInstallation } = await import("../doctor/installation.ts");
   const { examine, examinationText } = await import("../ask/examination.ts");
   let database: ReturnType<typeof findLocalDatabase> | undefined;
@@ -94,7 +94,12 @@ async function examineAll(args: Arguments, io: Io): Promise<number> {
   if (found !== undefined) lines.push("", ...examinationText(found, io.results));
   io.show(
     {
-      checks: checks.map(({ subject, status, found: what, fix }) => ({ subject, status, found: what, fix })),
+      checks: checks.map(({ subject, status, found: what, fix }) => ({
+        subject,
+        status,
+        found: joined(what),
+        fix: fix === undefined ? undefined : joined(fix),
+      })),
       ...found,
       exitCode,
     },

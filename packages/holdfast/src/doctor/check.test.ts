@@ -2,7 +2,8 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { HoldfastError } from "@holdfast/core";
-import { runChecks } from "./check.ts";
+import type { Look } from "../frame/command.ts";
+import { checkLines, runChecks } from "./check.ts";
 import { portOwner } from "./port-owner.ts";
 
 test("a check that never answers is a warning, one that throws is a problem, and the others stay", async () => {
@@ -27,6 +28,15 @@ test("a check that never answers is a warning, one that throws is a problem, and
     },
     { subject: "right", status: "ok", found: "it" },
   ]);
+});
+
+test("each of several texts has a line of its own, and a long one is not cut by those before it", () => {
+  const found = [`${"a".repeat(300)} (first)`, `${"b".repeat(300)} (second)`];
+  const same = (text: string): string => text;
+  const paint = { green: same, yellow: same, red: same };
+  const look = { paint, symbols: { done: "+", warn: "!", failed: "x" }, columns: 1_000 };
+  const lines = checkLines([{ subject: "programs", status: "ok", found }], look as unknown as Look);
+  expect(lines.slice(0, 2).map((line) => line.trim())).toEqual([`+ programs  ${found[0]}`, found[1]]);
 });
 
 // Elsewhere `lsof` names the process, and it need not be installed.

@@ -8,10 +8,13 @@ import { shownError } from "../frame/command-error.ts";
 import type { Look } from "../frame/command.ts";
 import { count, plainLine, table, wrapped } from "../frame/plain-text.ts";
 
+/** One text, or several that are shown one below the other. */
+type Texts = string | readonly string[];
+
 /** The result of a check. A warning leaves Holdfast usable, a problem does not. */
 export type Finding =
-  | { readonly status: "ok"; readonly found: string; readonly fix?: string }
-  | { readonly status: "warning"; readonly found: string; readonly fix: string }
+  | { readonly status: "ok"; readonly found: Texts; readonly fix?: Texts }
+  | { readonly status: "warning"; readonly found: Texts; readonly fix: Texts }
   | { readonly status: "problem"; readonly found: string; readonly fix: string; readonly exitCode: number };
 
 export type Check = Finding & { readonly subject: string };
@@ -65,8 +68,10 @@ export function checkLines(checks: readonly Check[], { paint, symbols, columns }
     problem: paint.red(symbols.failed),
   };
   const indent = Math.max(...checks.map(({ subject }) => subject.length)) + "✓   ".length;
-  const broken = (text: string): string[] =>
-    wrapped(plainLine(text, FOUND_CHARS), Math.max(WIDTH_MIN, columns - indent));
+  const broken = (texts: Texts): string[] =>
+    [texts]
+      .flat()
+      .flatMap((text) => wrapped(plainLine(text, FOUND_CHARS), Math.max(WIDTH_MIN, columns - indent)));
   const rows = checks.flatMap(({ subject, status, found, fix }) => {
     const [first = "", ...others] = broken(found);
     return [
@@ -81,6 +86,11 @@ export function checkLines(checks: readonly Check[], { paint, symbols, columns }
   const mark = marks[problems > 0 ? "problem" : warnings > 0 ? "warning" : "ok"];
   const numbers = [problems === 0 ? "no problem" : count(problems, "problem"), count(warnings, "warning")];
   return [...table(rows), "", `${mark} the installation has ${numbers.join(" and ")}`];
+}
+
+/** As one text, for programs. */
+export function joined(texts: Texts): string {
+  return typeof texts === "string" ? texts : texts.join("; ");
 }
 
 /** The first names of a list, and how many more there are. */
