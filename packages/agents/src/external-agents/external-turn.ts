@@ -80,10 +80,14 @@ export class ExternalAgentTurn {
 
   /** The session is cancelled, and its work at another place with it. */
   async #endRemote(): Promise<void> {
+    if (intent === null || protocol.endRemote === undefined) return;
+    // The id of the remote work may be in a report that was not taken yet.
+    for (const { payload } of this.#ctx.drainSignals<StoredReport>(REPORT_SIGNAL))
+      this.#entries?.take(payload);
     const { protocol } = this.#parts;
     const { intent } = this.#state;
     const boundId = this.#entries?.boundId ?? this.#state.boundId;
-    if (intent === null || protocol.endRemote === undefined || boundId === null) return;
+    if (boundId === null) return;
     const session = { intent, boundId };
     await this.#ctx
       .cleanup((ctx) => ctx.run("end_remote", () => protocol.endRemote?.(session)))
