@@ -43,7 +43,9 @@ export const PROGRAM_FIELDS = {
 export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
 
 /** profile-programs-1. The fields that stand beside them. */
-const BESIDE = ["description", ...Object.keys(PROGRAM_FIELDS)];
+const BESIDE = ["description", "agents", ...Object.keys(PROGRAM_FIELDS)];
+/** The programs that get the tools by which an agent starts others. */
+const STARTING = ["custom", "harness"];
 
 /** Whether the fields of a profile make it an agent of its own. */
 export function isProgram(fields: object): boolean {
@@ -55,7 +57,8 @@ export function whyNotBeside(field: string, fields: Readonly<Record<string, unkn
   if (!isProgram(fields))
     return field === "description" ? "only for a profile with a2a, mcp or custom" : undefined;
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
-  const [first] = programsOf(fields);
+  const [first = ""] = programsOf(fields);
+  if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;
   return field === "description" || field === first ? undefined : `not beside ${first}`;
 }
 

@@ -38,7 +38,7 @@ export interface ProfileFile {
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const RULE = /^([\w*-]+)(?:\(([^]+)\))?$/;
 /** profiles-1. */
-const OF_THE_USER = ["allowedTools", "settings", "mcpServers", ...Object.keys(PROGRAM_FIELDS)];
+const OF_THE_USER = ["allowedTools", "settings", "mcpServers", "agents", ...Object.keys(PROGRAM_FIELDS)];
 const HARMLESS_MODES = ["default", "plan"];
 
 const text = z.string().trim().min(1).max(200);
@@ -49,6 +49,7 @@ const PROFILE = z.strictObject({
   allowedTools: z.array(z.string().regex(RULE, "expected TOOL or TOOL(PATTERN)")).max(200).optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
   mcpServers: z.record(z.string().regex(NAME), z.record(z.string(), z.unknown())).optional(),
+  agents: z.array(z.string().regex(NAME, "expected the name of an agent")).min(1).max(50).optional(),
   description: text.optional(),
   ...PROGRAM_FIELDS,
 });
@@ -111,7 +112,7 @@ function usable(name: string, places: AgentPlaces): NamedProfile {
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
     expected:
-      "agent, model, permissionMode, allowedTools, settings and mcpServers, each once or not at all; or one of a2a, mcp and custom, with a description",
+      "agent, model, permissionMode, allowedTools, settings, mcpServers and agents, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }

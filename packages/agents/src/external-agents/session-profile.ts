@@ -22,14 +22,18 @@ export interface TakenProfile {
   readonly rules: readonly PermissionRule[];
 }
 
-/** @throws HoldfastError `config_invalid` for a field that the program does not take. */
+/**
+ * @param startable the agents that a profile may permit to start.
+ * @throws HoldfastError `config_invalid` for a field that the program does not take, or an agent that is not there.
+ */
 export function takeProfile(
   profile: AgentProfile,
   protocol: Pick<ExternalAgentProtocol, "name" | "capabilities">,
   permissionModes: readonly string[],
   folder: string | undefined,
+  startable: readonly string[],
 ): TakenProfile {
-  const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers } = profile;
+  const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers, agents } = profile;
   const { model: takesModel, profileFields = [] } = protocol.capabilities();
   const refuse = (got: string, expected: string): HoldfastError =>
     new HoldfastError("config_invalid", `the profile "${name}" cannot be used with ${protocol.name}`, {
@@ -46,6 +50,9 @@ export function takeProfile(
   for (const field of ["settings", "mcpServers"] as const)
     if (profile[field] !== undefined && !profileFields.includes(field))
       throw refuse(field, `no ${field}, which ${protocol.name} does not take from a profile`);
+  const missing = agents?.find((one) => !startable.includes(one));
+  if (missing !== undefined)
+    throw refuse(`agents: ${missing}`, "names of external agents, which `holdfast doctor` lists");
   // An argument is readable by every process of the machine.
   if (settings !== undefined && "env" in settings)
     throw refuse("settings.env", "no variables in the settings");
@@ -54,6 +61,7 @@ export function takeProfile(
       name,
       settings: settings === undefined ? null : JSON.stringify(settings),
       mcpFile: mcpServers === undefined ? null : keepServers(mcpServers, folder),
+      ...(agents === undefined ? {} : { agents }),
     },
     model,
     permissionMode,
