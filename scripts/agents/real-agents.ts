@@ -1,8 +1,8 @@
 // The programs that `npm run agents` installs and runs (`REAL_AGENTS`): packages, settings that point them at a model server, adapters.
 
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, LineAgent, PI } from "@holdfast/agents";
+import { delimiter, join } from "node:path";
+import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, harnessAgent, LineAgent, PI } from "@holdfast/agents";
 import type { ExternalAgentProtocol } from "@holdfast/agents";
 import type { ScriptedModelServer } from "@holdfast/testkit";
 
@@ -86,6 +86,25 @@ wire_api = "responses"
     version: "1.18.33",
     install: ["opencode-ai@1.18.33"],
     model: null,
+  {
+    name: "harness-pi",
+    version: "1.0.123",
+    install: ["@ai-sdk/harness-pi@1.0.123", "zod@4.6.7"],
+    model: "claude-sonnet-4-5",
+    settings: (_home, { url }) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: KEY }),
+    adapter(environment, folder) {
+      // The module finds the packages that are installed above it.
+      const [bin = ""] = (environment["PATH"] ?? "").split(delimiter);
+      const module = join(bin, "../../harness.mjs");
+      writeFileSync(
+        module,
+        'import { createPi } from "@ai-sdk/harness-pi";\nexport default createPi({ auth: "anthropic" });\n',
+      );
+      const variables = ["ANTHROPIC_BASE_URL"];
+      const keys = ["ANTHROPIC_API_KEY"];
+      return harnessAgent({ name: "harness-pi", module, variables, keys, environment, folder });
+    },
+  },
     settings(home, { openaiBaseUrl }) {
       const file = join(home, "opencode.json");
       const options = { baseURL: openaiBaseUrl, apiKey: KEY };

@@ -1,4 +1,4 @@
-// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, or a program.
+// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, a program, or a harness.
 //
 //   profile-programs-1. A profile has at most one of them, and then no field that belongs to the program of another agent.
 
@@ -38,6 +38,14 @@ export const PROGRAM_FIELDS = {
       keys: variables,
     })
     .optional(),
+  harness: z
+    .strictObject({
+      /** The path of a module, from the folder of the profiles. */
+      module: text,
+      variables,
+      keys: variables,
+    })
+    .optional(),
 };
 
 export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
@@ -55,7 +63,7 @@ export function isProgram(fields: object): boolean {
 /** profile-programs-1. @returns why a field cannot stand in a profile that is an agent of its own. */
 export function whyNotBeside(field: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   if (!isProgram(fields))
-    return field === "description" ? "only for a profile with a2a, mcp or custom" : undefined;
+    return field === "description" ? "only for a profile with a2a, mcp, custom or harness" : undefined;
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
   const [first = ""] = programsOf(fields);
   if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;

@@ -1,5 +1,5 @@
 // Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
-// A profile with `a2a`, `mcp` or `custom` is an agent of its own (`findProfileAgent`).
+// A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findProfileAgent`).
 //
 //   profiles-1. A profile of a project counts only where the user trusts the project, and can only restrict. The fields that permit
 //       something or start a program are refused in it.
@@ -84,7 +84,7 @@ export function findProfile(name: string, places: AgentPlaces): NamedProfile {
   const profile = usable(name, places);
   if (!isProgram(profile)) return profile;
   throw new HoldfastError("config_invalid", `the profile "${name}" is an agent of its own`, {
-    expected: "a profile without a2a, mcp and custom",
+    expected: "a profile without a2a, mcp, custom and harness",
     fix: `start a session of it: \`holdfast run ${name} "…"\``,
   });
 }
