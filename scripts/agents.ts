@@ -58,7 +58,7 @@ async function observe(agent: RealAgent): Promise<Column> {
   for (const { text, observed } of BEHAVIOURS) {
     const cell = await RealSubject.make(agent, bin, home)
       .then(async (subject) => {
-        version = subject.version;
+        if (subject.version !== "unknown") version = subject.version;
         try {
           return await observed(subject);
         } finally {

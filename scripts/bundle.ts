@@ -30,8 +30,13 @@ export const PUBLISHED_FOLDERS = ["bin", "proto", "included-executors", "built-p
 /** Modules that are found by their path and not by an import, so that they stay files of their own. */
 const FOUND_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   holdfast: ["main"], // By `bin/holdfast.mjs`.
-  // By `new Worker`, and by Pi, which loads it as an extension.
-  "@holdfast/agents": ["sandboxes/virtual-thread", "web/markdown-thread", "external-agents/pi/pi-gate"],
+  // By `new Worker`, and by Pi, which loads it as an extension, and the program of a harness.
+  "@holdfast/agents": [
+    "sandboxes/virtual-thread",
+    "web/markdown-thread",
+    "external-agents/pi/pi-gate",
+    "external-agents/harness/harness-program",
+  ],
   "@holdfast/runtime": ["isolation/watchdog-thread"],
 };
 

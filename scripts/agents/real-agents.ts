@@ -1,8 +1,8 @@
 // The programs that `npm run agents` installs and runs (`REAL_AGENTS`): packages, settings that point them at a model server, adapters.
 
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, LineAgent, PI } from "@holdfast/agents";
+import { delimiter, join } from "node:path";
+import { ACP_AGENTS, AcpAgent, ClaudeCode, CODEX, harnessAgent, LineAgent, PI } from "@holdfast/agents";
 import type { ExternalAgentProtocol } from "@holdfast/agents";
 import type { ScriptedModelServer } from "@holdfast/testkit";
 
@@ -13,6 +13,8 @@ export interface RealAgent {
   /** The arguments of `npm install`. */
   readonly install: readonly string[];
   readonly model: string | null;
+  /** Whether its sessions continue after a crash at any moment, so that a campaign kills them. */
+  readonly resumes?: boolean;
   /** Writes the settings of the program. @returns its environment. */
   settings(home: string, server: ScriptedModelServer, geminiUrl: string): Readonly<Record<string, string>>;
   adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
@@ -26,6 +28,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "2.1.329",
     install: ["@anthropic-ai/claude-code@2.1.329"],
     model: "claude-sonnet-4-5",
+    resumes: true,
     settings: (home, { url }) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: KEY,
@@ -39,6 +42,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "0.169.0",
     install: ["@openai/codex@0.169.0"],
     model: null,
+    resumes: true,
     settings(home, { openaiBaseUrl }) {
       const folder = join(home, ".codex");
       mkdirSync(folder, { recursive: true });
@@ -68,6 +72,7 @@ wire_api = "responses"
     version: "0.87.1",
     install: ["@earendil-works/pi-coding-agent@0.87.1"],
     model: "scripted/scripted-model",
+    resumes: true,
     settings(home, { url }) {
       const folder = join(home, ".pi");
       mkdirSync(folder, { recursive: true });
@@ -80,6 +85,25 @@ wire_api = "responses"
       return { PI_CODING_AGENT_DIR: folder, PI_OFFLINE: "1" };
     },
     adapter: (environment, folder) => new LineAgent({ facts: PI, environment, folder }),
+  },
+  {
+    name: "harness-pi",
+    version: "1.0.123",
+    install: ["@ai-sdk/harness-pi@1.0.123", "zod@4.6.7"],
+    model: "claude-sonnet-4-5",
+    settings: (_home, { url }) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: KEY }),
+    adapter(environment, folder) {
+      // The module finds the packages that are installed above it.
+      const [bin = ""] = (environment["PATH"] ?? "").split(delimiter);
+      const module = join(bin, "../../harness.mjs");
+      writeFileSync(
+        module,
+        'import { createPi } from "@ai-sdk/harness-pi";\nexport default createPi({ auth: "anthropic" });\n',
+      );
+      const variables = ["ANTHROPIC_BASE_URL"];
+      const keys = ["ANTHROPIC_API_KEY"];
+      return harnessAgent({ name: "harness-pi", module, variables, keys, environment, folder });
+    },
   },
   {
     name: "opencode",

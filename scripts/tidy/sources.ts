@@ -13,6 +13,10 @@ const MAY_USE_THE_WORLD: readonly { readonly files: RegExp; readonly why: string
     files: /^packages\/agents\/src\/external-agents\/pi\/pi-gate\.ts$/,
     why: "Pi gives its extensions no arguments",
   },
+  {
+    files: /^packages\/agents\/src\/external-agents\/harness\/harness-program\.ts$/,
+    why: "a program of its own",
+  },
   { files: /^packages\/holdfast\/src\//, why: "the command, which composes" },
   {
     files: /^packages\/runtime\/src\/node\/node-ports\.ts$/,

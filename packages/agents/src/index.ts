@@ -111,6 +111,7 @@ export { a2aAgent, type A2aAgentOptions } from "./external-agents/a2a/a2a-agent.
 export { mcpToolAgent, type McpToolAgentOptions } from "./external-agents/mcp-tool/mcp-tool-agent.ts";
 export { profileAgent } from "./external-agents/profile-agent.ts";
 export { recordText } from "./external-agents/record-text.ts";
+export { harnessAgent, type HarnessAgentOptions } from "./external-agents/harness/harness-agent.ts";
 export { customAgent, type CustomAgentOptions } from "./external-agents/custom/custom-agent.ts";
 export { LineAgent, type LineAgentFacts, type LineAgentOptions } from "./external-agents/lines/line-agent.ts";
 export { PI } from "./external-agents/pi/pi-agent.ts";

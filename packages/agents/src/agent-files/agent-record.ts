@@ -173,4 +173,6 @@ export interface AgentProfile {
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
   /** MCP servers by name, in the program's own form. */
   readonly mcpServers?: Readonly<Record<string, unknown>> | undefined;
+  /** The external agents that its sessions may start. */
+  readonly agents?: readonly string[] | undefined;
 }

@@ -1,4 +1,4 @@
-// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, or a program.
+// The part of a profile that makes it an agent of its own (`ProfileProgram`): a remote agent, a tool, a program, or a harness.
 //
 //   profile-programs-1. A profile has at most one of them, and then no field that belongs to the program of another agent.
 
@@ -38,12 +38,22 @@ export const PROGRAM_FIELDS = {
       keys: variables,
     })
     .optional(),
+  harness: z
+    .strictObject({
+      /** The path of a module, from the folder of the profiles. */
+      module: text,
+      variables,
+      keys: variables,
+    })
+    .optional(),
 };
 
 export type ProfileProgram = z.output<z.ZodObject<typeof PROGRAM_FIELDS>>;
 
 /** profile-programs-1. The fields that stand beside them. */
-const BESIDE = ["description", ...Object.keys(PROGRAM_FIELDS)];
+const BESIDE = ["description", "agents", ...Object.keys(PROGRAM_FIELDS)];
+/** The programs that get the tools by which an agent starts others. */
+const STARTING = ["custom", "harness"];
 
 /** Whether the fields of a profile make it an agent of its own. */
 export function isProgram(fields: object): boolean {
@@ -53,9 +63,10 @@ export function isProgram(fields: object): boolean {
 /** profile-programs-1. @returns why a field cannot stand in a profile that is an agent of its own. */
 export function whyNotBeside(field: string, fields: Readonly<Record<string, unknown>>): string | undefined {
   if (!isProgram(fields))
-    return field === "description" ? "only for a profile with a2a, mcp or custom" : undefined;
+    return field === "description" ? "only for a profile with a2a, mcp, custom or harness" : undefined;
   if (!BESIDE.includes(field)) return "not in a profile that is an agent of its own";
-  const [first] = programsOf(fields);
+  const [first = ""] = programsOf(fields);
+  if (field === "agents") return STARTING.includes(first) ? undefined : `not beside ${first}`;
   return field === "description" || field === first ? undefined : `not beside ${first}`;
 }
 

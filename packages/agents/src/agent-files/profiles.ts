@@ -1,5 +1,5 @@
 // Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
-// A profile with `a2a`, `mcp` or `custom` is an agent of its own (`findProfileAgent`).
+// A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findProfileAgent`).
 //
 //   profiles-1. A profile of a project counts only where the user trusts the project, and can only restrict. The fields that permit
 //       something or start a program are refused in it.
@@ -38,7 +38,7 @@ export interface ProfileFile {
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 const RULE = /^([\w*-]+)(?:\(([^]+)\))?$/;
 /** profiles-1. */
-const OF_THE_USER = ["allowedTools", "settings", "mcpServers", ...Object.keys(PROGRAM_FIELDS)];
+const OF_THE_USER = ["allowedTools", "settings", "mcpServers", "agents", ...Object.keys(PROGRAM_FIELDS)];
 const HARMLESS_MODES = ["default", "plan"];
 
 const text = z.string().trim().min(1).max(200);
@@ -49,6 +49,7 @@ const PROFILE = z.strictObject({
   allowedTools: z.array(z.string().regex(RULE, "expected TOOL or TOOL(PATTERN)")).max(200).optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
   mcpServers: z.record(z.string().regex(NAME), z.record(z.string(), z.unknown())).optional(),
+  agents: z.array(z.string().regex(NAME, "expected the name of an agent")).min(1).max(50).optional(),
   description: text.optional(),
   ...PROGRAM_FIELDS,
 });
@@ -83,7 +84,7 @@ export function findProfile(name: string, places: AgentPlaces): NamedProfile {
   const profile = usable(name, places);
   if (!isProgram(profile)) return profile;
   throw new HoldfastError("config_invalid", `the profile "${name}" is an agent of its own`, {
-    expected: "a profile without a2a, mcp and custom",
+    expected: "a profile without a2a, mcp, custom and harness",
     fix: `start a session of it: \`holdfast run ${name} "…"\``,
   });
 }
@@ -111,7 +112,7 @@ function usable(name: string, places: AgentPlaces): NamedProfile {
     at: path,
     got: refused.map((one) => `${one.field}: ${one.text}`).join("; ") || "another form",
     expected:
-      "agent, model, permissionMode, allowedTools, settings and mcpServers, each once or not at all; or one of a2a, mcp and custom, with a description",
+      "agent, model, permissionMode, allowedTools, settings, mcpServers and agents, each once or not at all; or one of a2a, mcp, custom and harness, with a description",
     fix: "correct the file; `holdfast agents check` reports on each field",
   });
 }

@@ -147,6 +147,18 @@ test("a cancelled session cancels its task", async () => {
   expect(count("tasks/cancel")).toBe(1);
 });
 
+test("a session that is cancelled while no process runs it cancels its task on its next drive", async () => {
+  const first = open("count");
+  await runtime.start(first.agent, "hi", { sessionId: "task-1" });
+  await polled(1);
+  await runtime.close();
+  await servers.close();
+  open("count");
+  await runtime.cancel("task-1");
+  await expect((await runtime.resume("task-1")).result()).rejects.toThrow();
+  expect(count("tasks/cancel")).toBe(1);
+});
+
 test.each([
   ["count", 1, /there is no such task\. The call was sent, and nobody knows whether it took effect/],
   ["greet", 3, /there is no such task/],

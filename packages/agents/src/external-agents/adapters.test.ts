@@ -20,6 +20,7 @@ import { ACP_AGENTS } from "./acp/acp-quirks.ts";
 import { ClaudeCode } from "./claude-code/claude-code.ts";
 import { CODEX } from "./codex/codex-agent.ts";
 import { customAgent } from "./custom/custom-agent.ts";
+import { harnessAgent } from "./harness/harness-agent.ts";
 import { LineAgent } from "./lines/line-agent.ts";
 import { mcpToolAgent } from "./mcp-tool/mcp-tool-agent.ts";
 import { PI } from "./pi/pi-agent.ts";
@@ -99,6 +100,19 @@ externalAgentConformance({
       command: ["lines"],
       resumes: true,
       environment: installed(home, "lines", "fake-lines.mjs"),
+      folder: home,
+      stopLimits,
+    }),
+  ...faulty,
+});
+
+externalAgentConformance({
+  make: (home) =>
+    harnessAgent({
+      name: "harness",
+      module: fileURLToPath(new URL("../testing/fake-harness.mjs", import.meta.url)),
+      environment: { ...process.env, HOME: home },
+      variables: ["NODE_COMPILE_CACHE"],
       folder: home,
       stopLimits,
     }),

@@ -62,6 +62,8 @@ export interface IntendedProfile {
   readonly settings: string | null;
   /** The file with the MCP servers of the profile, for this user alone; `null` for none. */
   readonly mcpFile: string | null;
+  /** The agents that its session may start. Absent for none. */
+  readonly agents?: readonly string[];
 }
 
 /** One turn: the intent, and the prompt that begins it. */

@@ -18,12 +18,13 @@ import type { StandardSchemaV1 } from "@holdfast/core";
 import { defineAgent, type Agent, type TaskContext } from "@holdfast/runtime";
 import { z } from "zod";
 
-import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
+import type { ExternalAgentProtocol, ExternalIntent } from "./external-agent-protocol.ts";
 import type { ProjectRules } from "../model-loop/permission/ask-permission.ts";
 import { FIRST_STATE, type ExternalState } from "./external-state.ts";
 import { ExternalAgentTurn, type ExternalParts } from "./external-turn.ts";
 import { limitTask } from "./limits/limit-task.ts";
 import { summaryTask } from "./receipt/lost-session.ts";
+import { takeProfile } from "./intent/session-profile.ts";
 import type { AgentProfile } from "../agent-files/agent-record.ts";
 import { turnTask, type LiveTurns } from "./turn-task.ts";
 
@@ -39,6 +40,8 @@ export interface ExternalAgentOptions {
   readonly projectRules?: ProjectRules;
   /** The agents that its sessions may start as children, by tools of the session. Without it they start no others. */
   readonly agents?: readonly Agent[];
+  /** Whether a session may start only those of `agents` that its profile names. */
+  readonly startsByProfile?: boolean;
   /** Finds a profile by its name. Without it no session may ask for one. */
   readonly profile?: (name: string) => AgentProfile;
   /** The folder for copies of the program's own session files. Without it there are no copies. */
@@ -54,7 +57,16 @@ const MODEL = /^[A-Za-z0-9][\w.:/@[\]-]{0,199}$/;
 
 export function externalAgent(
   protocol: ExternalAgentProtocol,
-  { folder, permissionModes, projectRules, place, agents = [], mirrors, profile }: ExternalAgentOptions,
+  {
+    folder,
+    permissionModes,
+    projectRules,
+    place,
+    agents = [],
+    startsByProfile = false,
+    mirrors,
+    profile,
+  }: ExternalAgentOptions,
 ): Agent<unknown, string> {
   const text = z.string().trim().min(1);
   const options = {
@@ -75,7 +87,10 @@ export function externalAgent(
     },
   );
   const live: LiveTurns = new Map();
-  const task = turnTask({ protocol, live, startsAgents: agents.length > 0, mirrors, permissionModes });
+  const startable = ({ profile: taken }: ExternalIntent): readonly Agent[] =>
+    startsByProfile ? agents.filter(({ name }) => taken?.agents?.includes(name) === true) : agents;
+  const startsAgents = (intent: ExternalIntent): boolean => startable(intent).length > 0;
+  const task = turnTask({ protocol, live, startsAgents, mirrors, permissionModes });
   const parts: ExternalParts = {
     protocol,
     task,
@@ -84,10 +99,13 @@ export function externalAgent(
     permissionMode: permissionModes[0],
     projectRules,
     place,
-    agents,
-    permissionModes,
-    profile,
-    mirrors,
+    startable,
+    takeProfile:
+      profile &&
+      ((name) => {
+        const names = agents.map((agent) => agent.name);
+        return takeProfile(profile(name), protocol, permissionModes, mirrors, names);
+      }),
   };
   return defineAgent<unknown, string, ExternalState>({
     name: protocol.name,

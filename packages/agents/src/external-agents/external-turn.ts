@@ -17,19 +17,17 @@ import { INTERRUPT, Messages, News, nextRequest, readInput, STEER } from "./turn
 import { lateText, WayBackCalls } from "./way-back/way-back-calls.ts";
 import { isQuestion } from "./way-back/way-back-tools.ts";
 import { afterCutOff, type RestoreReceipt } from "./receipt/restore-receipt.ts";
-import type { AgentProfile } from "../agent-files/agent-record.ts";
 import type { OwnRights } from "./intent/own-intent.ts";
-import { takeProfile } from "./intent/session-profile.ts";
+import type { TakenProfile } from "./intent/session-profile.ts";
 import { REPORT_SIGNAL, type StoredReport, type turnTask, type TurnOutput } from "./turn-task.ts";
 
 export interface ExternalParts extends QuestionParts {
   readonly task: ReturnType<typeof turnTask>;
   readonly folder: string;
   readonly permissionMode: string;
-  readonly agents: readonly Agent[];
-  readonly permissionModes: readonly string[];
-  readonly profile: ((name: string) => AgentProfile) | undefined;
-  readonly mirrors: string | undefined;
+  /** The agents that a session may start. */
+  readonly startable: (intent: ExternalIntent) => readonly Agent[];
+  readonly takeProfile: ((name: string) => TakenProfile) | undefined;
   readonly place: ((task: TaskContext, inWorktree: boolean) => Promise<string>) | undefined;
 }
 
@@ -83,8 +81,12 @@ export class ExternalAgentTurn {
   async #endRemote(): Promise<void> {
     const { protocol } = this.#parts;
     const { intent } = this.#state;
+    if (intent === null || protocol.endRemote === undefined) return;
+    // The id of the remote work may be in a report that was not taken yet.
+    for (const { payload } of this.#ctx.drainSignals<StoredReport>(REPORT_SIGNAL))
+      this.#entries?.take(payload);
     const boundId = this.#entries?.boundId ?? this.#state.boundId;
-    if (intent === null || protocol.endRemote === undefined || boundId === null) return;
+    if (boundId === null) return;
     const session = { intent, boundId };
     await this.#ctx
       .cleanup((ctx) => ctx.run("end_remote", () => protocol.endRemote?.(session)))
@@ -108,8 +110,7 @@ export class ExternalAgentTurn {
 
   /** external-agent-1. */
   async #prepare(): Promise<Turn> {
-    const { protocol, folder, permissionMode, permissionModes, projectRules, place, profile, mirrors } =
-      this.#parts;
+    const { protocol, folder, permissionMode, projectRules, place, takeProfile: take } = this.#parts;
     const input = readInput(this.#ctx.input);
     const { rules, taken, ...found } = await this.#ctx.run(
       "prepare",
@@ -117,9 +118,7 @@ export class ExternalAgentTurn {
         ...(await protocol.find()),
         folder: realpathSync((await place?.(task, input.worktree === true)) ?? folder),
         rules: projectRules?.read() ?? [],
-        ...(input.profile === undefined || profile === undefined
-          ? {}
-          : { taken: takeProfile(profile(input.profile), protocol, permissionModes, mirrors) }),
+        ...(input.profile === undefined || take === undefined ? {} : { taken: take(input.profile) }),
       }),
       { retry: PREPARE_RETRY },
     );
@@ -160,7 +159,8 @@ export class ExternalAgentTurn {
     const { tokens, costMicroUsd } = ctx.remainingBudget();
     const limits = { tokensLeft: tokens ?? null, costMicroUsdLeft: costMicroUsd ?? null };
     const questions = new PermissionQuestions(ctx, this.#parts, { ...this.#state, folder: intent.folder });
-    const calls = new WayBackCalls(ctx, this.#parts, this.#state.doneCalls ?? []);
+    const agents = this.#parts.startable(intent);
+    const calls = new WayBackCalls(ctx, { live: this.#parts.live, agents }, this.#state.doneCalls ?? []);
     const entries = new EventEntries(ctx, {
       permission: (event) => questions.take(event),
       call: (event) => calls.take(event),

@@ -1,11 +1,13 @@
 // The adapter for an agent that a profile of the user describes (`profileAgent`).
 
+import { join, resolve } from "node:path";
 import { HoldfastError } from "@holdfast/core";
 import type { Environment } from "@holdfast/runtime/internal";
 
 import { a2aAgent } from "./a2a/a2a-agent.ts";
 import { customAgent, type CustomAgentOptions } from "./custom/custom-agent.ts";
 import type { ExternalAgentProtocol } from "./external-agent-protocol.ts";
+import { harnessAgent, type HarnessAgentOptions } from "./harness/harness-agent.ts";
 import { mcpToolAgent, type McpToolAgentOptions } from "./mcp-tool/mcp-tool-agent.ts";
 
 /** The part of a profile that makes it an agent of its own. At most one of them is there. */
@@ -23,6 +25,7 @@ export interface DescribedAgent {
   readonly custom?:
     | Optional<Pick<CustomAgentOptions, "command" | "protocol" | "resumes" | "variables" | "keys">>
     | undefined;
+  readonly harness?: Optional<Pick<HarnessAgentOptions, "module" | "variables" | "keys">> | undefined;
 }
 
 /** A field that a file leaves out may be there without a value. */
@@ -32,7 +35,7 @@ type Optional<Fields> = {
 
 /** @throws HoldfastError `config_invalid` for a profile that is no agent of its own, or whose variable is not set. */
 export function profileAgent(
-  { name, a2a, mcp, custom }: DescribedAgent,
+  { name, a2a, mcp, custom, harness }: DescribedAgent,
   place: { readonly environment: Environment; readonly folder: string },
 ): ExternalAgentProtocol {
   if (a2a !== undefined) {
@@ -47,8 +50,13 @@ export function profileAgent(
     const { command, protocol, resumes, ...rest } = custom;
     return customAgent({ name, command, protocol, resumes, ...defined(rest), ...place });
   }
+  if (harness !== undefined) {
+    const { module, ...rest } = harness;
+    const profiles = join(place.environment["HOME"] ?? "/", ".holdfast", "profiles");
+    return harnessAgent({ name, module: resolve(profiles, module), ...defined(rest), ...place });
+  }
   throw new HoldfastError("config_invalid", `the profile "${name}" is no agent of its own`, {
-    expected: "one of a2a, mcp and custom",
+    expected: "one of a2a, mcp, custom and harness",
     fix: "run the agent that the profile is for, with `--profile`",
   });
 }

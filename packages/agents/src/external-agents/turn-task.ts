@@ -136,8 +136,8 @@ export class LiveTurn {
 interface TurnPlace extends ReceiptPlace, OwnPlace {
   readonly protocol: ExternalAgentProtocol;
   readonly live: LiveTurns;
-  /** Whether the agent may start others. */
-  readonly startsAgents: boolean;
+  /** Whether the agent may start others in this session. */
+  readonly startsAgents: (intent: ExternalIntent) => boolean;
 }
 
 /** @param place `mirrors` is the folder for copies of session files. */
@@ -184,7 +184,10 @@ async function carryOut(place: TurnPlace, request: TurnRequest, task: TaskContex
       reports: 0,
     };
   const calls = new PendingCalls();
-  const wayBack = await openWayBack((call, gone) => calls.carryOut(call, gone), wayBackTools(startsAgents));
+  const wayBack = await openWayBack(
+    (call, gone) => calls.carryOut(call, gone),
+    wayBackTools(startsAgents(intent)),
+  );
   const turn = { intent, boundId, prompt: checked.prompt, tag, wayBack };
   const begun = mode === "start" ? protocol.start(turn) : protocol.resume(turn);
   const agent = await begun.catch((error: unknown) => {

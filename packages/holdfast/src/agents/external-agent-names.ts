@@ -31,7 +31,7 @@ export function isIncluded(name: string): name is (typeof EXTERNAL_AGENT_NAMES)[
 function isOfProfile(name: string, home: string | undefined): boolean {
   if (home === undefined || !NAME.test(name)) return false;
   try {
-    return /^(a2a|mcp|custom)[ \t]*:/m.test(
+    return /^(a2a|mcp|custom|harness)[ \t]*:/m.test(
       readFileSync(join(home, ".holdfast", "profiles", `${name}.yaml`), "utf8"),
     );
   } catch {

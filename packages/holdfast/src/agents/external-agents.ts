@@ -14,6 +14,7 @@ import {
   PI,
   profileAgent,
   readProfileAgents,
+  readProfiles,
   takeProfile,
   type AgentPlaces,
   type ExternalAgentProtocol,
@@ -52,27 +53,54 @@ export function externalAgentOf(name: string, io: AgentSearch): Agent {
   const protocol = protocolOf(name, io);
   const key = `${name} ${io.cwd} ${io.servesOthers === true}`;
   const places = agentPlaces(io);
-  const agent =
-    known.get(key) ??
-    externalAgent(protocol, {
-      folder: io.cwd,
-      permissionModes: modesOf(name),
-      projectRules: projectRulesOf(places),
-      profile: (profile) => findProfile(profile, places),
-      mirrors: mirrorsOf(places),
-      place: async (task, inWorktree) => {
-        const workspace = inWorktree ? "worktree" : "shared";
-        return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
-      },
-    });
-  known.set(key, agent);
+  const made = known.get(key);
+  if (made !== undefined) return made;
+  const { agents: own } = readProfileAgents(places).find((file) => file.name === name)?.profile ?? {};
+  const agents: Agent[] = [];
+  const agent = externalAgent(protocol, {
+    folder: io.cwd,
+    permissionModes: modesOf(name),
+    projectRules: projectRulesOf(places),
+    profile: (profile) => findProfile(profile, places),
+    mirrors: mirrorsOf(places),
+    agents,
+    startsByProfile: own === undefined,
+    place: async (task, inWorktree) => {
+      const workspace = inWorktree ? "worktree" : "shared";
+      return (await sessionFolder({ workspace }, io.cwd, places, task)).path;
+    },
+  });
+  known.set(key, agent); // Agents may start each other.
+  for (const started of own ?? startedByProfiles(name, places)) agents.push(...startableOf(started, io));
   return agent;
+}
+
+/** The names of the agents that a profile of the user lets sessions of this agent start. */
+function startedByProfiles(name: string, places: AgentPlaces): ReadonlySet<string> {
+  return new Set(
+    readProfiles(places).flatMap(({ profile }) =>
+      profile?.agent === undefined || profile.agent === name ? (profile?.agents ?? []) : [],
+    ),
+  );
+}
+
+/** An agent that cannot be made is refused where a session asks for it. */
+function startableOf(name: string, io: AgentSearch): readonly Agent[] {
+  if (!externalNames(io).includes(name)) return [];
+  try {
+    return [externalAgentOf(name, io)];
+  } catch (error) {
+    if (!HoldfastError.is(error)) throw error;
+    return [];
+  }
 }
 
 /** @throws HoldfastError for a profile that cannot be used with this agent. Its session reads the profile once more. */
 export function checkProfile(profile: string, agent: string, io: Pick<Io, "cwd" | "env">): void {
   const places = agentPlaces(io);
-  takeProfile(findProfile(profile, places), protocolOf(agent, io), modesOf(agent), mirrorsOf(places));
+  const startable = [...startedByProfiles(agent, places)].filter((name) => startableOf(name, io).length > 0);
+  const found = findProfile(profile, places);
+  takeProfile(found, protocolOf(agent, io), modesOf(agent), mirrorsOf(places), startable);
 }
 
 function modesOf(name: string): readonly [string, ...string[]] {

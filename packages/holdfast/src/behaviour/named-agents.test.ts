@@ -118,3 +118,14 @@ test(
     expect((await run("agents", "list")).stdout).toMatch(/wide +refused +external/);
   },
 );
+
+test("a cancel of a session that no process runs cancels its remote task", async () => {
+  const first = project.startHere(["run", "translator", "question", "--session", "s"], env);
+  await inboxSays("translator asks: Which colour?");
+  first.kill("SIGKILL");
+  await first.finished;
+  const { code, stderr } = await project.finishHere(["cancel", "s"], env);
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain("session s is cancelled");
+  expect(remote.states()).toEqual(["TASK_STATE_CANCELED"]);
+});

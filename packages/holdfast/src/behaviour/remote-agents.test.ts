@@ -83,6 +83,18 @@ test(
   },
 );
 
+test("a session that is cancelled after kill -9 cancels its remote task on its next drive", async () => {
+  const first = project.startHere(["run", "remote.ts", "hang", "--session", "s"]);
+  await first.says("▸");
+  await delay(500); // The id of the task is stored with the next report.
+  first.kill("SIGKILL");
+  await first.finished;
+  expect((await run("cancel", "s")).stderr).toContain("no process runs it");
+  await run("resume", "s");
+  expect((await project.shown("s")).status).toBe("cancelled");
+  expect(remote.states()).toEqual(["TASK_STATE_CANCELED"]);
+});
+
 test("a question of an MCP server during its call is one of the session", ofCampaign, async () => {
   const source = fileURLToPath(new URL("../../../agents/src/testing/fake-mcp-agent.mjs", import.meta.url));
   writeFileSync(project.path("agent"), `#!/bin/sh\nexec "${process.execPath}" "${source}"\n`);

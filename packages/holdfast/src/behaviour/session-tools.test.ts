@@ -1,7 +1,7 @@
 // The tools by which external agents reach their sessions, by the real command. The programs are fakes, which start the MCP server that they were
 // given.
 
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ofCampaign } from "@holdfast/testkit/campaign";
@@ -132,4 +132,17 @@ export default externalAgent(program, { folder, permissionModes: ["default"] });
   expect(stdout).toBe("I know.\n");
   const said = JSON.stringify((await project.shown("s")).entries);
   expect(said).toContain("Its result: No. The reason: not today");
+});
+
+test("a profile of the user lets a session start the agents that it names, and no others", async () => {
+  mkdirSync(project.path(".holdfast/profiles"), { recursive: true });
+  writeFileSync(project.path(".holdfast/profiles/lead.yaml"), "agents: [pi]\n", { mode: 0o600 });
+  const words = "session:start_agent_session:codex session:start_agent_session:pi";
+  const { code, stderr } = await project.finishHere(["run", "claude-code", words, "--profile", "lead"]);
+  expect(code, stderr).toBe(0);
+  expect(project.lines("session-results")).toEqual([
+    'There is no agent "codex" that you may start.',
+    "Done: write:b.txt",
+  ]);
+  expect(project.lines("b.txt")).toEqual(["x"]);
 });

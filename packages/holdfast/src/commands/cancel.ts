@@ -8,7 +8,7 @@ export const cancel: Command = {
   usage: "cancel ID [--hard] [--reason TEXT]",
   description:
     "The agent is notified and may clean up for ten seconds; after a cancel it cannot complete any more. With --hard the session " +
-    "ends at once and the agent is not notified. A cancel covers the tree: all sessions below the session are cancelled with it.",
+    "ends at once and the agent is not notified. An external agent that no process runs is ended by this command. A cancel covers the tree: all sessions below the session are cancelled with it.",
   options: {
     hard: { help: "end it at once" },
     reason: { help: "why; it is recorded", value: "TEXT" },
@@ -26,7 +26,8 @@ export const cancel: Command = {
     const { withSession } = await import("../place/find-session.ts");
     const { requestsOver } = await import("@holdfast/runtime/internal");
     const { isIdle } = await import("../ask/send-signal.ts");
-    return withSession(findDatabase(args, io), id, async (session, access) => {
+    const database = findDatabase(args, io);
+    const cancelled = await withSession(database, id, async (session, access) => {
       const { sessionId } = session;
       const { storage } = access;
       const receipt = await requestsOver(storage).cancel(sessionId, {
@@ -34,26 +35,31 @@ export const cancel: Command = {
         ...(reason === undefined ? {} : { reason }),
       });
       const status = (await storage.reader.session(sessionId))?.status ?? session.status;
-      const resume =
-        isEnded(status) || !(await isIdle(access, [sessionId])) ? undefined : io.call(`resume ${sessionId}`);
-      io.result(
-        {
-          sessionId,
-          status: receipt.status,
-          sessionStatus: status,
-          ...(resume === undefined ? {} : { resume }),
-        },
-        "",
-      );
-      // Success: what was asked for is so already, and a script that repeats it must not fail.
-      if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
-      else if (isEnded(status))
-        io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
-      else
-        io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
-      if (resume !== undefined)
-        io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
-      return 0;
+      const idle = !isEnded(status) && (await isIdle(access, [sessionId]));
+      return { session, receipt, status, isIdle: idle };
     });
+    const { session, receipt } = cancelled;
+    const { sessionId } = session;
+    const { cleanUp } = await import("../run/clean-up.ts");
+    const isCleanedUp = cancelled.isIdle && (await cleanUp(session, database, args, io));
+    const status = isCleanedUp ? "cancelled" : cancelled.status;
+    const resume = cancelled.isIdle && !isCleanedUp ? io.call(`resume ${sessionId}`) : undefined;
+    io.result(
+      {
+        sessionId,
+        status: receipt.status,
+        sessionStatus: status,
+        ...(resume === undefined ? {} : { resume }),
+      },
+      "",
+    );
+    // Success: what was asked for is so already, and a script that repeats it must not fail.
+    if (receipt.status === "already_ended") io.note(`session ${sessionId} had already ended (${status})`);
+    else if (isEnded(status))
+      io.note(`session ${sessionId} is ${status}${session.children > 0 ? ", and all below it" : ""}`);
+    else io.note(`session ${sessionId} was asked to end${session.children > 0 ? ", and all below it" : ""}`);
+    if (resume !== undefined)
+      io.note(`no process runs it; its agent may clean up with: ${resume}   (or end it with --hard)`);
+    return 0;
   },
 };

@@ -5,8 +5,8 @@
 //   a2a-agent-2. A question of the agent (`INPUT_REQUIRED`) is a durable question of the session, and its answer continues the same task.
 //   a2a-agent-3. The id of a message is made of the session and the text. A server that knows ids takes a repeated message once.
 //   a2a-agent-4. The key is sent to the origin of the card alone, over HTTPS or loopback. No redirect is followed.
-//   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer. A session that is cancelled also cancels that one,
-//       where a process of ours works on it.
+//   a2a-agent-5. An aborted turn cancels its task, except one that waits for an answer. A session that is cancelled also cancels that one.
+//       Where no process worked on it, its next drive within the time of the cancel does that.
 
 import { createHash, randomUUID } from "node:crypto";
 import { HoldfastError, toError } from "@holdfast/core";

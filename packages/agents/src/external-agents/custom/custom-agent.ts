@@ -57,7 +57,10 @@ export function customAgent(options: CustomAgentOptions): ExternalAgentProtocol 
   });
 }
 
-function customCall({ tool, input }: Pick<PermissionRequest, "tool" | "input">, folder: string): RuledCall {
+export function customCall(
+  { tool, input }: Pick<PermissionRequest, "tool" | "input">,
+  folder: string,
+): RuledCall {
   const { command, path } = input;
   if (typeof command === "string") return { tool, subjectKind: "command", subject: command };
   if (typeof path !== "string") return { tool, subjectKind: "text", subject: null };

@@ -37,7 +37,7 @@ describe("a session whose record was made elsewhere", () => {
     await session.converse("hello", { profile: "p" });
     expect(optionsOf(session)).toEqual(expect.arrayContaining(["--settings"]));
     const mirrors = join(session.home, "mirrors");
-    for (const name of readdirSync(mirrors).filter((one) => one.startsWith("settings-")))
+    for (const name of readdirSync(mirrors).filter((one) => one.startsWith("profile-")))
       rmSync(join(mirrors, name));
     expect((await session.say("hello")).status).toBe("input_required");
     expect(session.lines("claude.log")).toHaveLength(1);

@@ -44,9 +44,10 @@ test.each<[FakeName, Omit<AgentProfile, "name">, RegExp]>([
   ["claude-code", { rules: [], agent: "codex" }, /agent: codex/],
   ["claude-code", { rules: [], permissionMode: "bypassPermissions" }, /bypassPermissions/],
   ["claude-code", { rules: [], settings: { env: { A: "b" } } }, /settings\.env/],
+  ["claude-code", { rules: [], agents: ["codex", "other"] }, /agents: other/],
 ])("a profile that %s cannot take is refused: %j", (name, profile, got) => {
   session = new ExternalSession(name);
   const take = (): unknown =>
-    takeProfile({ ...profile, name: "p" }, session.protocol, ["default"], undefined);
+    takeProfile({ ...profile, name: "p" }, session.protocol, ["default"], undefined, ["codex"]);
   expect(take).toThrow(expect.objectContaining({ code: "config_invalid", got: expect.stringMatching(got) }));
 });

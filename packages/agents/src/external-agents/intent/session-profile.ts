@@ -2,8 +2,8 @@
 //
 //   session-profile-1. A later change of the profile changes no session that has begun. Its MCP servers may hold keys, which may stand in no
 //       journal and no argument. They are kept in a file for this user alone, named by its content.
-//   session-profile-2. The settings are kept in the same way. A record that names settings or servers which this machine has not kept
-//       was not made here (`isKept`).
+//   session-profile-2. The settings and the agents of a profile are kept in the same way. A record that names others, or other servers,
+//       was not made on this machine (`isKept`).
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import type { AgentProfile, PermissionRule } from "../../agent-files/agent-recor
 import type { ExternalAgentProtocol, IntendedProfile } from "../external-agent-protocol.ts";
 
 /** Files of profiles. No session renews them. */
-export const KEPT_FILE = /^(servers|settings)-[\da-f]{32}\.json$/;
+export const KEPT_FILE = /^(servers|profile)-[\da-f]{32}\.json$/;
 
 export interface TakenProfile {
   readonly intended: IntendedProfile;
@@ -24,14 +24,18 @@ export interface TakenProfile {
   readonly rules: readonly PermissionRule[];
 }
 
-/** @throws HoldfastError `config_invalid` for a field that the program does not take. */
+/**
+ * @param startable the agents that a profile may permit to start.
+ * @throws HoldfastError `config_invalid` for a field that the program does not take, or an agent that is not there.
+ */
 export function takeProfile(
   profile: AgentProfile,
   protocol: Pick<ExternalAgentProtocol, "name" | "capabilities">,
   permissionModes: readonly string[],
   folder: string | undefined,
+  startable: readonly string[],
 ): TakenProfile {
-  const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers } = profile;
+  const { name, agent, model = null, permissionMode = null, rules, settings, mcpServers, agents } = profile;
   const { model: takesModel, profileFields = [] } = protocol.capabilities();
   const refuse = (got: string, expected: string): HoldfastError =>
     new HoldfastError("config_invalid", `the profile "${name}" cannot be used with ${protocol.name}`, {
@@ -48,17 +52,26 @@ export function takeProfile(
   for (const field of ["settings", "mcpServers"] as const)
     if (profile[field] !== undefined && !profileFields.includes(field))
       throw refuse(field, `no ${field}, which ${protocol.name} does not take from a profile`);
+  const missing = agents?.find((one) => !startable.includes(one));
+  if (missing !== undefined)
+    throw refuse(`agents: ${missing}`, "names of external agents, which `holdfast doctor` lists");
   // An argument is readable by every process of the machine.
   if (settings !== undefined && "env" in settings)
     throw refuse("settings.env", "no variables in the settings");
+  const kept: KeptFields = {
+    settings: settings === undefined ? null : JSON.stringify(settings),
+    ...(agents === undefined ? {} : { agents }),
+  };
+  if (needsKeeping(kept)) keep("profile", textOf(kept), folder);
   return {
     intended: {
       name,
-      settings: settings === undefined ? null : keepSettings(settings, folder),
+      settings: kept.settings,
       mcpFile:
         mcpServers === undefined
           ? null
           : keep("servers", `${JSON.stringify({ mcpServers }, null, 2)}\n`, folder),
+      ...(agents === undefined ? {} : { agents }),
     },
     model,
     permissionMode,
@@ -67,20 +80,25 @@ export function takeProfile(
 }
 
 /** session-profile-2. */
-export function isKept({ settings, mcpFile }: IntendedProfile, folder: string | undefined): boolean {
-  if (settings === null && mcpFile === null) return true;
+export function isKept(profile: IntendedProfile, folder: string | undefined): boolean {
+  const { mcpFile } = profile;
+  if (!needsKeeping(profile) && mcpFile === null) return true;
   if (folder === undefined) return false;
-  if (settings !== null && !existsSync(pathOf("settings", settings, folder))) return false;
+  if (needsKeeping(profile) && !existsSync(pathOf("profile", textOf(profile), folder))) return false;
   if (mcpFile === null) return true;
   if (dirname(mcpFile) !== folder || !existsSync(mcpFile)) return false;
   return pathOf("servers", readFileSync(mcpFile, "utf8"), folder) === mcpFile;
 }
 
-/** session-profile-2. */
-function keepSettings(settings: Readonly<Record<string, unknown>>, folder: string | undefined): string {
-  const text = JSON.stringify(settings);
-  keep("settings", text, folder);
-  return text;
+type KeptFields = Pick<IntendedProfile, "settings" | "agents">;
+
+/** Whether the profile gives its session something that no other session of the machine has. */
+function needsKeeping({ settings, agents }: KeptFields): boolean {
+  return settings !== null || agents !== undefined;
+}
+
+function textOf({ settings, agents = [] }: KeptFields): string {
+  return JSON.stringify({ settings, agents });
 }
 
 /** session-profile-1. @returns the path of the file. */
@@ -96,7 +114,7 @@ function keep(kind: KeptKind, text: string, folder: string | undefined): string 
   return path;
 }
 
-type KeptKind = "servers" | "settings";
+type KeptKind = "servers" | "profile";
 
 function pathOf(kind: KeptKind, text: string, folder: string): string {
   return join(folder, `${kind}-${createHash("sha256").update(text).digest("hex").slice(0, 32)}.json`);

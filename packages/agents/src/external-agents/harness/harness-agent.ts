@@ -1,0 +1,79 @@
+// The adapter for harnesses of the AI SDK, such as `@ai-sdk/harness-pi` (`harnessAgent`). A program of ours runs the harness for one turn and
+// speaks Holdfast's JSON lines (`harness-program.ts`). The packages of the harness are the user's: a module of theirs imports them.
+
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { HoldfastError } from "@holdfast/core";
+import { makePrivateFolder, type Environment } from "@holdfast/runtime/internal";
+
+import { hostEnvironment } from "../../workspace/host-environment.ts";
+import { customCall } from "../custom/custom-agent.ts";
+import { CustomDialogue } from "../custom/custom-dialogue.ts";
+import type { ExternalAgentProtocol } from "../external-agent-protocol.ts";
+import { LineAgent } from "../lines/line-agent.ts";
+import type { StopLimits } from "../lines/line-turn.ts";
+
+export interface HarnessAgentOptions {
+  readonly name: string;
+  /** The module whose default export is the harness, such as `createPi()`. A relative path is taken from `folder`. */
+  readonly module: string;
+  /** The folder for the states of its sessions; `.holdfast/harness-sessions` of the home folder by default. */
+  readonly states?: string;
+  /** Variables that the harness gets of the user's environment, besides those of every process. */
+  readonly variables?: readonly string[];
+  /** The names of variables whose values are keys. They are passed on, and replaced in everything that is recorded. */
+  readonly keys?: readonly string[];
+  /** The environment of this process by default. */
+  readonly environment?: Environment;
+  readonly folder: string;
+  readonly stopLimits?: StopLimits;
+}
+
+export function harnessAgent(options: HarnessAgentOptions): ExternalAgentProtocol {
+  const { name, module, variables = [], keys = [], environment = hostEnvironment, ...place } = options;
+  const path = resolve(options.folder, module);
+  const { states: folder = join(environment["HOME"] ?? "/", ".holdfast", "harness-sessions") } = options;
+  return new LineAgent({
+    facts: {
+      name,
+      program: {
+        name: process.execPath,
+        title: name,
+        install: "correct `module` of the agent",
+        check: async () => {
+          checkModule(name, path);
+          makePrivateFolder(folder);
+        },
+      },
+      capabilities: { steer: "inject", resume: "id", usage: "message", model: true, pricePrefix: "" },
+      argumentsOf: () => ["--no-warnings", programPath(), path, folder],
+      variables: [...variables, ...keys],
+      keys,
+      settings: {},
+      toolVariables: ({ tools }) => ({ HOLDFAST_SESSION_TOOLS: JSON.stringify(tools) }),
+      takesOurId: true,
+      files: (_environment, id) => ({ sessions: { folder, ending: `${id}.json` }, mcpFiles: [] }),
+      dialogue: (turn) => new CustomDialogue(turn),
+      ruledCall: customCall,
+    },
+    environment,
+    ...place,
+  });
+}
+
+/** The module is loaded in the process of a turn alone. */
+function checkModule(name: string, path: string): void {
+  if (existsSync(path)) return;
+  throw new HoldfastError("program_missing", `the harness of the agent ${name} has no module`, {
+    at: path,
+    expected: 'a file such as `import { createPi } from "@ai-sdk/harness-pi"; export default createPi();`',
+    fix: "write the file beside the installed packages of the harness, or correct its path",
+  });
+}
+
+/** A file beside this one, in a checkout and in a bundle. */
+function programPath(): string {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return fileURLToPath(new URL(`./harness-program.${extension}`, import.meta.url));
+}
