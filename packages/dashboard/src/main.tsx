@@ -19,7 +19,7 @@ import { Empty, Problem } from "./parts/parts.tsx";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
-import { ChangesContext, LIVE } from "./parts/use-changes.ts";
+import { ChangesContext } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
 import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
 import { useNotifications } from "./screens/inbox/notifications.tsx";
@@ -42,7 +42,6 @@ function useInbox() {
   return useQuery({
     queryKey: ["inbox", isLocal],
     queryFn: () => reader.read((session) => whyText(session, isLocal), isLocal),
-    meta: LIVE,
     enabled: about !== undefined,
   });
 }
@@ -152,12 +151,17 @@ function Screens() {
   useEffect(() => {
     const next = new ServerChanges();
     setChanges(next);
-    next.onChange(() =>
-      queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
-    );
+    next.onChange({
+      read: () =>
+        queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
+    });
+    next.onChange({
+      read: () => queries.refetchQueries({ type: "active", queryKey: ["inbox"] }),
+      show: (sessions) => !sessions.some((session) => inbox.concerns(session)),
+    });
     next.begin();
     return () => next.end();
-  }, []);
+  }, [inbox]);
   return (
     <ChangesContext value={changes}>
       <InboxContext value={inbox}>
