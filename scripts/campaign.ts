@@ -96,7 +96,7 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
-const PAGE_TESTS = ["page", "page-session", "page-system", "page-update"].map(
+const PAGE_TESTS = ["page", "page-session", "page-system", "page-bad-input", "page-update"].map(
   (name) => `packages/holdfast/src/behaviour/${name}.test.ts`,
 );
 

@@ -7,7 +7,7 @@ import { Link } from "@tanstack/react-router";
 import { call } from "../../api/client.ts";
 import type { About, Schedule, Session } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Button, Command, Empty, Problem, ScreenBody, SureButton, useNow } from "../../parts/parts.tsx";
+import { Button, Command, Empty, Problem, ScreenBody, ScrollBox, SureButton, useNow } from "../../parts/parts.tsx";
 import { ago, dateText, json, shown, until } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
 import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
@@ -137,9 +137,9 @@ function ScheduleCard(props: {
       {input === undefined ? null : (
         <details className="mt-2">
           <summary className="text-soft">{start === undefined ? "Payload" : "Input"}</summary>
-          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+          <ScrollBox label={`${start === undefined ? "Payload" : "Input"} of ${shown(scheduleId)}`}>
             <LongText text={json(input)} />
-          </div>
+          </ScrollBox>
         </details>
       )}
       <div className="mt-3 flex flex-wrap items-center gap-2">
