@@ -19,6 +19,7 @@
 //                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
 //   -- external-kills --kills N
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
+//   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -69,6 +70,7 @@ const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
+const pageMinutes = readWhole("minutes", values.minutes ?? "60");
 const restarts = readWhole("restarts", values.restarts ?? "200");
 const runs = readWhole("runs", values.runs ?? "10000");
 const sessions = readWhole("sessions", values.sessions ?? "300");
@@ -96,9 +98,14 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
-const PAGE_TESTS = ["page", "page-session", "page-system", "page-bad-input", "page-update"].map(
-  (name) => `packages/holdfast/src/behaviour/${name}.test.ts`,
-);
+const PAGE_TESTS = [
+  "page",
+  "page-session",
+  "page-system",
+  "page-bad-input",
+  "page-update",
+  "page-memory",
+].map((name) => `packages/holdfast/src/behaviour/${name}.test.ts`);
 
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
@@ -271,16 +278,18 @@ function runTests(
   return { passed: status === 0, what };
 }
 
-/** The screens, and how soon the page shows a change. */
+/** The screens, how soon the page shows a change, and its memory. */
 function runPage(): Outcome {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-page-figures-"));
   const file = join(folder, "figures");
   const { passed, what } = runTests(
     "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
     PAGE_TESTS,
-    { HOLDFAST_PAGE_FIGURES: file },
+    { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES: String(pageMinutes) },
   );
-  const figures = existsSync(file) ? readFileSync(file, "utf8").trim() : "no update was measured";
+  const figures = existsSync(file)
+    ? readFileSync(file, "utf8").trim().replaceAll("\n", "; ")
+    : "no update was measured";
   rmSync(folder, { recursive: true });
   return { passed, what: `${what}; ${figures}` };
 }
