@@ -70,7 +70,6 @@ const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
 const minutes = readWhole("minutes", values.minutes ?? "30");
-const pageMinutes = readWhole("minutes", values.minutes ?? "60");
 const restarts = readWhole("restarts", values.restarts ?? "200");
 const runs = readWhole("runs", values.runs ?? "10000");
 const sessions = readWhole("sessions", values.sessions ?? "300");
@@ -285,7 +284,7 @@ function runPage(): Outcome {
   const { passed, what } = runTests(
     "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
     PAGE_TESTS,
-    { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES: String(pageMinutes) },
+    { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES: values.minutes ?? "60" },
   );
   const figures = existsSync(file)
     ? readFileSync(file, "utf8").trim().replaceAll("\n", "; ")

@@ -16,7 +16,7 @@ import { ServerChanges } from "./api/server-changes.ts";
 import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
-import { reloadWhenReplaced } from "./parts/replaced-page.ts";
+import { reloadWhenReplaced } from "./api/replaced-page.ts";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";

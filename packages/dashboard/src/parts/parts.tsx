@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { PlainError } from "@holdfast/proto/view";
 import { ApiError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
-import { isReplaced } from "./replaced-page.ts";
+import { isReplaced } from "../api/replaced-page.ts";
 import { shown, statusText } from "./text.ts";
 
 const COLOURS: Readonly<Record<Session["status"], string>> = {

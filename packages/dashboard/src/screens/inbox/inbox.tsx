@@ -152,7 +152,7 @@ export function InboxScreen({
   );
 }
 
-/** An unpaused session waits for nobody, so its item is gone. What it still needs is said here. */
+/** An unpaused session waits for nobody, so its item is gone. This line says what it still needs. */
 function Unpaused(props: { readonly sessionIds: readonly string[]; readonly onClose: () => void }) {
   const { sessionIds, onClose } = props;
   const isLocal = useAbout()?.isLocal ?? false;
