@@ -226,6 +226,8 @@ export interface NamedSecret {
   readonly place: "keychain" | "file";
   /** Whether its value is the one that is used. */
   readonly used: boolean;
+  /** When a process of this user last took it. */
+  readonly usedAt?: number;
 }
 
 export function isEnded({ status }: Pick<Session, "status">): boolean {

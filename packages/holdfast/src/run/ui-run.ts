@@ -70,15 +70,10 @@ async function agentFiles(io: Io): Promise<object> {
   return { ...agentReport(io), servers: await serverReport(io) };
 }
 
-/** The names of this user's secrets with their places, as `holdfast secret list` shows them. No value is read. */
+/** The names of this user's secrets, as `holdfast secret list` shows them. No value is read. */
 async function secretNames(io: Io): Promise<object> {
-  const { openSecretPlaces } = await import("../secrets/supplied-secrets.ts");
-  const places = await openSecretPlaces(io);
-  return {
-    secrets: places
-      .stored()
-      .map(({ name, place }) => ({ name, place, used: places.placeOf(name) === place })),
-  };
+  const { namedSecrets } = await import("../secrets/supplied-secrets.ts");
+  return { secrets: await namedSecrets(io) };
 }
 
 function show(url: string, place: string, io: Io): void {
