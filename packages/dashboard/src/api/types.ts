@@ -170,7 +170,9 @@ export interface Schedule {
     readonly budget?: object;
   };
   readonly signal?: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
-  readonly nextAt: number;
+  /** Absent while it is paused. */
+  readonly nextAt?: number;
+  readonly isPaused?: boolean;
   readonly lastAt?: number;
   readonly owner?: string;
 }

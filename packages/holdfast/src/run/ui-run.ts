@@ -8,6 +8,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createPage, serveSessions } from "@holdfast/coordinator";
 import { toError, UsageError } from "@holdfast/core";
 import { systemClock, systemRandom } from "@holdfast/runtime";
+import { readCron } from "@holdfast/runtime/internal";
 import { plainLine } from "../frame/plain-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { findDatabase } from "../place/project.ts";
@@ -41,6 +42,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     clock: systemClock,
     random: systemRandom(),
     page,
+    readCron,
     authenticate: (given) =>
       Promise.resolve(
         isSame(given, token)
