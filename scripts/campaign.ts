@@ -97,14 +97,9 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
-const PAGE_TESTS = [
-  "page",
-  "page-session",
-  "page-system",
-  "page-bad-input",
-  "page-update",
-  "page-memory",
-].map((name) => `packages/holdfast/src/behaviour/${name}.test.ts`);
+const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
+  (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
+);
 
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
