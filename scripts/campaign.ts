@@ -19,6 +19,7 @@
 //                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
 //   -- external-kills --kills N
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
+//   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -94,8 +95,8 @@ if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== u
   askedFor.add("simulation");
 
 const POSTGRES_TESTS = "packages/storage/src/postgres";
-const PAGE_TESTS = ["page", "page-session", "page-system", "page-update"].map(
-  (name) => `packages/holdfast/src/behaviour/${name}.test.ts`,
+const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
+  (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
 );
 
 const CAMPAIGNS: readonly Campaign[] = [
@@ -268,16 +269,18 @@ function runTests(
   return { passed: status === 0, what };
 }
 
-/** The screens, and how soon the page shows a change. */
+/** The screens, how soon the page shows a change, and its memory. */
 function runPage(): Outcome {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-page-figures-"));
   const file = join(folder, "figures");
   const { passed, what } = runTests(
     "the page in a real browser: local sessions, a coordinator's users, costs, fleet, schedules, audit, search, keyboard, accessibility in light, dark and at a phone's width",
     PAGE_TESTS,
-    { HOLDFAST_PAGE_FIGURES: file },
+    { HOLDFAST_PAGE_FIGURES: file, HOLDFAST_PAGE_MINUTES: values.minutes ?? "60" },
   );
-  const figures = existsSync(file) ? readFileSync(file, "utf8").trim() : "no update was measured";
+  const figures = existsSync(file)
+    ? readFileSync(file, "utf8").trim().replaceAll("\n", "; ")
+    : "no update was measured";
   rmSync(folder, { recursive: true });
   return { passed, what: `${what}; ${figures}` };
 }

@@ -23,7 +23,7 @@ const ROOMS: Readonly<Record<string, Layers>> = {
     ["asks"],
     ["kernel"],
   ],
-  dashboard: [["api"], ["parts"], ["screens"]],
+  dashboard: [["api", "code"], ["parts"], ["screens"]],
   proto: [["gen", "view"], ["line.ts"], ["services.ts"]],
   runtime: [
     ["secrets"],

@@ -15,6 +15,7 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { ALONE_LOSSES_MAX } from "./dispatch/rules.ts";
 import { Unmatched } from "./dispatch/unmatched.ts";
 import { auditService } from "./services/audit-service.ts";
+import type { CronTimes } from "./store/schedule-firing.ts";
 import { scheduleService } from "./services/schedule-service.ts";
 import type { ServiceHost } from "./services/service-host.ts";
 import { sessionService } from "./services/session-service.ts";
@@ -30,6 +31,8 @@ export interface SessionsServerOptions {
   readonly random: Random;
   readonly authenticate: Authenticate;
   readonly page: Page;
+  /** The times of a cron line in a zone, for schedules whose pause ends. @throws UsageError */
+  readonly readCron: (line: string, timeZone: string) => CronTimes;
   /** Called with failures. Must not throw. */
   readonly log: (message: string, error?: unknown) => void;
 }
@@ -43,11 +46,6 @@ export interface SessionsServer {
 
 /** Nobody claims here (sessions-server-1). */
 const LEASE_MS = 15_000;
-
-/** Schedules are listed and removed here, and never stored (sessions-server-1). */
-function neverFires(): never {
-  throw new Error("no schedule is stored here");
-}
 
 export function serveSessions(options: SessionsServerOptions): SessionsServer {
   const { random, authenticate, page, log } = options;
@@ -81,7 +79,7 @@ export function serveSessions(options: SessionsServerOptions): SessionsServer {
     renewMs: LEASE_MS,
   };
   const { start: _start, import: _import, ...sessions } = sessionService(host);
-  const { put: _put, ...schedules } = scheduleService(host, neverFires);
+  const { put: _put, ...schedules } = scheduleService(host, options.readCron);
   const api = serveApi({
     services: { sessions, schedules, audit: auditService(host) },
     authenticate,

@@ -153,6 +153,7 @@ export {
 } from "./ports/signal-source.ts";
 export { type ClaimResult, type HeldClaim } from "./session/claim-results.ts";
 export {
+  NEVER,
   type PutSchedule,
   type RemoveSchedule,
   type Schedule,

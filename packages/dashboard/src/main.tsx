@@ -16,10 +16,11 @@ import { ServerChanges } from "./api/server-changes.ts";
 import { InboxReader } from "./api/open-items.ts";
 import type { About } from "./api/types.ts";
 import { Empty, Problem } from "./parts/parts.tsx";
+import { reloadWhenReplaced } from "./api/replaced-page.ts";
 import { Shell } from "./parts/shell.tsx";
 import { readTextSearch } from "./parts/text-search.ts";
 import { whyText } from "./parts/text.ts";
-import { ChangesContext, LIVE } from "./parts/use-changes.ts";
+import { ChangesContext } from "./parts/use-changes.ts";
 import { useAbout } from "./parts/use-session.ts";
 import { InboxScreen, readInboxSearch } from "./screens/inbox/inbox.tsx";
 import { useNotifications } from "./screens/inbox/notifications.tsx";
@@ -42,7 +43,6 @@ function useInbox() {
   return useQuery({
     queryKey: ["inbox", isLocal],
     queryFn: () => reader.read((session) => whyText(session, isLocal), isLocal),
-    meta: LIVE,
     enabled: about !== undefined,
   });
 }
@@ -152,12 +152,17 @@ function Screens() {
   useEffect(() => {
     const next = new ServerChanges();
     setChanges(next);
-    next.onChange(() =>
-      queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
-    );
+    next.onChange({
+      read: () =>
+        queries.refetchQueries({ type: "active", predicate: ({ meta }) => meta?.["isLive"] === true }),
+    });
+    next.onChange({
+      read: () => queries.refetchQueries({ type: "active", queryKey: ["inbox"] }),
+      show: (sessions) => !sessions.some((session) => inbox.concerns(session)),
+    });
     next.begin();
     return () => next.end();
-  }, []);
+  }, [inbox]);
   return (
     <ChangesContext value={changes}>
       <InboxContext value={inbox}>
@@ -167,6 +172,7 @@ function Screens() {
   );
 }
 
+reloadWhenReplaced();
 const firstCode = takeCode();
 
 function App() {

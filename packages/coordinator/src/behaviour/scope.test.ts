@@ -85,6 +85,7 @@ describe("X13: users", () => {
     await clock.advance(2_000);
     const [fired] = await fleet.storage.reader.sessions({ limit: 1 });
     expect(fired).toMatchObject({ placement: { owner: "ada" }, input: '{"n":1}' });
+    expect((await eve.post("/v1/schedules/nightly/pause")).status).toBe(404);
     expect((await ada.call("DELETE", "/v1/schedules/nightly")).status).toBe(200);
   });
 

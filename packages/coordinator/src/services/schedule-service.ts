@@ -9,7 +9,7 @@ import type { PutScheduleRequest, ScheduleSchema, ScheduleService } from "@holdf
 import type { Caller } from "../call/caller.ts";
 import { bytesOf, textOf } from "../call/json-field.ts";
 import type { CronTimes } from "../store/schedule-firing.ts";
-import { auditOf, callOf } from "../call/call.ts";
+import { auditOf, callOf, type Call } from "../call/call.ts";
 import { refuseWrongInput } from "../input/refuse-wrong-input.ts";
 import { audited, unexpected, type ServiceHost } from "./service-host.ts";
 import { taskAgent } from "../store/registry.ts";
@@ -26,6 +26,23 @@ export function scheduleService(
     (await storage.reader.schedules()).find(
       (schedule) => schedule.scheduleId === scheduleId && isOwn(caller, schedule),
     );
+  const setPaused = async (
+    scheduleId: string,
+    isPaused: boolean,
+    call: Call,
+  ): Promise<MessageInitShape<typeof ScheduleSchema>> => {
+    const known = await find(call.caller, scheduleId);
+    if (known === undefined) throw scheduleNotFound(scheduleId);
+    if ((known.isPaused ?? false) === isPaused) return scheduleMessage(known);
+    const nextAt = isPaused ? known.nextAt : readCron(known.cron, known.timeZone).after(clock.now());
+    const result = await audited(
+      host,
+      { type: "put_schedule", schedule: { ...known, nextAt, isPaused } },
+      auditOf(call, `schedule.${isPaused ? "pause" : "unpause"}`, `schedule:${scheduleId}`),
+    );
+    if (result.status !== "done") throw unexpected("pausing a schedule", result);
+    return scheduleMessage(result.schedule ?? known);
+  };
   return {
     async put(request, context) {
       const call = callOf(context);
@@ -67,6 +84,9 @@ export function scheduleService(
       const schedules = await storage.reader.schedules();
       return { schedules: schedules.filter((schedule) => isOwn(caller, schedule)).map(scheduleMessage) };
     },
+
+    pause: ({ scheduleId }, context) => setPaused(scheduleId, true, callOf(context)),
+    unpause: ({ scheduleId }, context) => setPaused(scheduleId, false, callOf(context)),
 
     async remove({ scheduleId }, context) {
       const call = callOf(context);
@@ -130,7 +150,7 @@ function isOwn(caller: Caller, { owner }: Schedule): boolean {
 }
 
 function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSchema> {
-  const { scheduleId, cron, timeZone, action, nextAt, lastAt, createdAt, owner } = schedule;
+  const { scheduleId, cron, timeZone, action, nextAt, isPaused = false, lastAt, createdAt, owner } = schedule;
   return {
     scheduleId,
     cron,
@@ -153,7 +173,8 @@ function scheduleMessage(schedule: Schedule): MessageInitShape<typeof ScheduleSc
             ...(action.payload === undefined ? {} : { payload: bytesOf(action.payload) }),
           },
         }),
-    nextAt: time(nextAt),
+    ...(isPaused ? {} : { nextAt: time(nextAt) }),
+    isPaused,
     ...(lastAt === undefined ? {} : { lastAt: time(lastAt) }),
     createdAt: time(createdAt),
     ...(owner === undefined ? {} : { owner }),

@@ -10,12 +10,15 @@
 //       never ends here. A session that is still moving may stay.
 
 import type { HandlerContext } from "@connectrpc/connect";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { isEnded, resumesAt, UsageError, type Session } from "@holdfast/core";
+import type { WatchAllResponseSchema } from "@holdfast/proto";
 import { bytesOfValue } from "../call/json-field.ts";
 import { AllChanges } from "../store/all-changes.ts";
 import { News } from "../store/notices.ts";
 import { callOf, type Call } from "../call/call.ts";
 import { sessionMoved, type ServiceHost } from "./service-host.ts";
+import { listedMessage } from "./session-lister.ts";
 import type { SessionMessage } from "./session-message.ts";
 import { ownSession } from "./session-scope.ts";
 
@@ -29,6 +32,9 @@ const PAGE_GROWTH = 4;
  * The most bytes of a page beyond its first record: a reader that does not read keeps the page in memory.
  */
 const PAGE_BYTES = 256 * 1024;
+
+/** The most bytes of a session's input, output and progress with which a change shows it. */
+const SHOWN_BYTES = 8 * 1024;
 
 /** An item of the stream: a record of the journal as JSON, or the session's new state. */
 interface Seen {
@@ -140,24 +146,34 @@ function refuseMoved({ move }: Session): void {
 }
 
 /** Streams for any number of callers. Each has one item at once, and one after changes of sessions that the caller may see. */
-export function allWatcher({ storage, clock }: ServiceHost) {
-  const changes = new AllChanges(storage, clock);
-  return (_: object, context: HandlerContext) => watchAll(changes, callOf(context));
+export function allWatcher(host: ServiceHost) {
+  const changes = new AllChanges(host.storage, host.clock);
+  return (_: object, context: HandlerContext) => watchAll(host, changes, callOf(context));
 }
 
-async function* watchAll(changes: AllChanges, { caller, signal }: Call): AsyncGenerator<object> {
+async function* watchAll(
+  host: ServiceHost,
+  changes: AllChanges,
+  { caller, signal }: Call,
+): AsyncGenerator<MessageInitShape<typeof WatchAllResponseSchema>> {
   const reader = changes.read(caller.kind === "user" ? caller.name : undefined);
   signal.addEventListener("abort", reader.wake, { once: true });
   try {
     for (;;) {
-      await reader.next();
+      const { sessions, hasOthers } = await reader.next();
       if (signal.aborted) return;
-      yield {};
+      const messages = sessions.map((session) => listedMessage(host, session));
+      const small = messages.filter((message) => bytesIn(message) <= SHOWN_BYTES);
+      yield { sessions: small, hasOthers: hasOthers || small.length < messages.length };
     }
   } finally {
     signal.removeEventListener("abort", reader.wake);
     reader.end();
   }
+}
+
+function bytesIn({ input, output, progress }: SessionMessage): number {
+  return [input, output, progress].reduce((sum, value) => sum + (value?.length ?? 0), 0);
 }
 
 /**

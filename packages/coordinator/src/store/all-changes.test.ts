@@ -53,6 +53,40 @@ test("a change wakes every reader at once, and changes that come soon after it w
   expect([first.count, second.count]).toEqual([3, 3]);
 });
 
+test("more readers gather changes for longer", async () => {
+  const readers = Array.from({ length: 50 }, () => counting());
+  await turns(1);
+  notify!(of("ada"));
+  await turns(1);
+  notify!(of("ada"));
+  await clock.advance(50);
+  await turns(1);
+  expect(readers[0]!.count).toBe(2);
+  await clock.advance(20);
+  await turns(1);
+  expect(readers[0]!.count).toBe(3);
+});
+
+test("a reader gets the newest state of a few sessions, and learns of further ones only that they are there", async () => {
+  const reader = changes.read(undefined);
+  const session = (number: number, turn = 0): Session =>
+    ({ sessionId: `ses-${number}`, turn }) as unknown as Session;
+  expect(await reader.next()).toEqual({ sessions: [], hasOthers: true });
+  for (const number of [1, 2, 3, 4]) notify!(session(number));
+  notify!(session(2, 7));
+  expect(await reader.next()).toEqual({
+    sessions: [session(1), session(2, 7), session(3), session(4)],
+    hasOthers: false,
+  });
+  for (const number of [1, 2, 3, 4, 5]) notify!(session(number));
+  await clock.advance(50);
+  const { sessions, hasOthers } = await reader.next();
+  expect([sessions.length, hasOthers]).toEqual([4, true]);
+  notify!(undefined);
+  await clock.advance(50);
+  expect(await reader.next()).toEqual({ sessions: [], hasOthers: true });
+});
+
 test("a reader for one owner is not woken by sessions of others", async () => {
   const [ada, admin] = [counting("ada"), counting()];
   await turns(1);

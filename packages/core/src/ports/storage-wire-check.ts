@@ -319,6 +319,7 @@ const isSchedule = hasShape({
     signal: hasShape({ sessionId: isText, name: isText, payload: optional(isJson) }),
   }),
   nextAt: isTime,
+  isPaused: optional((value) => typeof value === "boolean"),
   lastAt: optional(isTime),
   unread: optional(isText),
   createdAt: isTime,

@@ -155,7 +155,8 @@ import type {
  * Schedules
  *
  *   ST34. A schedule fires once for each of its times: the effect and the next time are one transaction, and
- *         a second attempt is `fenced`. A put does not change what has fired (`session/schedules.ts`).
+ *         a second attempt is `fenced`. A put does not change what has fired (`session/schedules.ts`). A paused
+ *         schedule is never due, and a put that does not end its pause keeps it.
  *
  * Documents and audit
  *

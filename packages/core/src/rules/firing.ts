@@ -1,7 +1,7 @@
 // `effectOfFiring`, `replaceSchedule`, `decideFire`: the rules for schedules.
 
 import { JOURNAL_FORMAT } from "../journal/record.ts";
-import type { Schedule } from "../session/schedules.ts";
+import { NEVER, type Schedule } from "../session/schedules.ts";
 import type { ChangeResult, CreateSession, FireSchedule, SendSignal } from "../session/changes.ts";
 import { findEffectProblem } from "./batches.ts";
 import { BEHAVIOUR_FLAGS, type AgentRef } from "../session/session.ts";
@@ -43,17 +43,24 @@ export async function effectOfFiring(
  * schedule before it fired.
  */
 export function replaceSchedule(known: Schedule | undefined, put: Schedule): Schedule {
-  if (known === undefined) return put;
+  if (known === undefined) return pausedOrNot(put, put.isPaused === true, put.nextAt);
   const { lastAt = put.lastAt, unread = put.unread, createdAt } = known;
   const isSame = known.cron === put.cron && known.timeZone === put.timeZone;
+  const wasPaused = known.isPaused === true;
+  // mutant: schedule-put-restarts
+  const nextAt = isSame && !wasPaused ? known.nextAt : put.nextAt;
   return {
-    ...put,
-    // mutant: schedule-put-restarts
-    nextAt: isSame ? known.nextAt : put.nextAt,
+    ...pausedOrNot(put, put.isPaused ?? wasPaused, nextAt),
     ...(lastAt === undefined ? {} : { lastAt }),
     ...(unread === undefined ? {} : { unread }),
     createdAt,
   };
+}
+
+/** A paused schedule is never due. It continues with the first time after its pause. */
+function pausedOrNot(put: Schedule, isPaused: boolean, nextAt: number): Schedule {
+  const { isPaused: _, ...schedule } = put;
+  return isPaused ? { ...schedule, nextAt: NEVER, isPaused } : { ...schedule, nextAt };
 }
 
 /** Whether a schedule fires, and the stored schedule then (ST34). The caller applies the effect. */

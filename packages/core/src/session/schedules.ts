@@ -5,6 +5,9 @@ import type { JsonText } from "../json/json.ts";
 import type { Budget } from "../budget/budget.ts";
 import type { AgentRef, Placement } from "./session.ts";
 
+/** The next time of a paused schedule: the last moment that a date can have. Epoch milliseconds. */
+export const NEVER = 8.64e15;
+
 /** A schedule as it is stored. Times in epoch milliseconds. */
 export interface Schedule {
   readonly scheduleId: string;
@@ -15,8 +18,10 @@ export interface Schedule {
   /** IANA name. */
   readonly timeZone: string;
   readonly action: ScheduledAction;
-  /** The next time at which it fires. */
+  /** The next time at which it fires; `NEVER` while it is paused. */
   readonly nextAt: number;
+  /** Whether it is paused. A put with `false` ends the pause, and a put without the field keeps it. */
+  readonly isPaused?: boolean;
   readonly lastAt?: number;
   /** The signal that it sent last. It sends no signal while this one is unread. */
   readonly unread?: string;
@@ -42,7 +47,7 @@ export type ScheduledAction =
 
 /**
  * Store a schedule in place of the schedule with this id (ST34). Its next time stays if cron and time zone
- * stay, and its last time and unread signal always stay.
+ * stay, and its last time and unread signal always stay. Its pause stays unless the put ends it.
  */
 export interface PutSchedule {
   readonly type: "put_schedule";

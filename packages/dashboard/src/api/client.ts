@@ -4,6 +4,8 @@
 //   client-2. A stream is open only while the page is visible. A browser has six connections to a server over HTTP/1.1, and streams of
 //       hidden pages would keep them from the visible one.
 
+import type { Session } from "./types.ts";
+
 /** Anything that was thrown as an error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error("something that is no error was thrown");
@@ -95,13 +97,22 @@ export function watchSession(sessionId: string, stream: Stream<SessionEvent>): P
   return readStream(`/v1/sessions/${encodeURIComponent(sessionId)}/watch`, stream);
 }
 
+/** Changes on the server. */
+export interface Change {
+  readonly sessions: readonly Session[];
+  /** Whether there may be other changes. */
+  readonly hasOthers: boolean;
+}
+
 /**
  * One event at once and after each reconnection, and one whenever something has changed (`GET /v1/changes`). Ends on abort.
  *
  * @throws ApiError when the server refuses the stream.
  */
-export function watchChanges(stream: Stream<unknown>): Promise<void> {
-  return readStream("/v1/changes", stream);
+export function watchChanges(stream: Stream<Change>): Promise<void> {
+  const onEvent = ({ sessions = [], hasOthers = true }: Partial<Change>): void =>
+    stream.onEvent({ sessions, hasOthers });
+  return readStream<Partial<Change>>("/v1/changes", { ...stream, onEvent });
 }
 
 /** client-2. */

@@ -31,7 +31,7 @@ function server(sessions: readonly Session[], cut: readonly string[] = []) {
   };
   const reader = new InboxReader(<T>(_method: string, path: string) => Promise.resolve(answer(path) as T));
   const read = () => reader.read(() => "", false);
-  return { state, read };
+  return { state, read, reader };
 }
 
 test("the inbox names each status of which it has not read all sessions", async () => {
@@ -47,4 +47,16 @@ test("a question is read once, and again when the database was replaced by a cop
   state.question = { prompt: "May I?", details: { tool: "shell", input: "rm -rf /" } };
   state.sessions = [{ ...asking, updatedAt: 2 }];
   expect((await read()).items[0]!.action).toBe("rm -rf /");
+});
+
+test("the inbox reads again for a session that waits for a person or did so, and for no other", async () => {
+  const { state, read, reader } = server([asking]);
+  expect(reader.concerns({ ...asking, sessionId: "s9", status: "working" })).toBe(true); // It was not read yet.
+  await read();
+  expect(reader.concerns({ ...asking, sessionId: "s9", status: "working" })).toBe(false);
+  expect(reader.concerns({ ...asking, sessionId: "s9", status: "paused" })).toBe(true);
+  expect(reader.concerns({ ...asking, status: "working" })).toBe(true);
+  state.sessions = [];
+  await read();
+  expect(reader.concerns({ ...asking, status: "working" })).toBe(false);
 });

@@ -39,12 +39,23 @@ export class InboxReader {
   readonly #questions = new Map<string, Promise<AskedQuestion | undefined>>();
   readonly #parents = new Map<string, Promise<readonly string[]>>();
 
+  /** The sessions with open items, as the last read has found them; `undefined` while a read is under way. */
+  #open: ReadonlySet<string> | undefined;
+  #reads = 0;
+
   /** @param request asks the server. */
   constructor(request: typeof call = call) {
     this.#call = request;
   }
 
+  /** Whether a change of this session may change the items. */
+  concerns({ sessionId, status }: Session): boolean {
+    return this.#open === undefined || this.#open.has(sessionId) || STATUSES.some((each) => each === status);
+  }
+
   async read(why: (session: Session) => string, isLocal: boolean): Promise<Inbox> {
+    this.#open = undefined;
+    const ownRead = ++this.#reads;
     const pages = await Promise.all(
       STATUSES.map((status) => this.#call<SessionPage>("GET", listPath({ status, limit: SESSIONS_MAX }))),
     );
@@ -58,6 +69,7 @@ export class InboxReader {
         for (const [at, session] of queue) found[at] = await this.#itemsOf(session, why, isLocal);
       }),
     );
+    if (ownRead === this.#reads) this.#open = new Set(sessions.map(({ sessionId }) => sessionId));
     return {
       items: inInboxOrder(found.flat()) as readonly OpenItem[],
       cut: STATUSES.filter((_, at) => pages[at]!.nextCursor !== undefined),

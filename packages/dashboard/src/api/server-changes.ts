@@ -1,17 +1,29 @@
-// `ServerChanges`: tells screens to read again what they show, because something has changed on the server.
+// `ServerChanges`: tells screens what has changed on the server, so that they show it or read it again.
 //
 //   server-changes-1. A change is read at once. While changes go on, a screen rests between reads for a multiple of a read's time.
 //       Neither the page nor the server stalls.
 //   server-changes-2. A change that comes while a screen reads or rests is read afterwards.
 //   server-changes-3. When the stream breaks, screens read too, and so they find the error and show it.
 //   server-changes-4. A hidden page has no stream. It reads every `HIDDEN_MS`, because its title shows the number of open questions.
+//   server-changes-5. A few changed sessions come with the change. A screen that can show them without a read does so at once, and
+//       reads only after `CHECK_MS`.
 
-import { ApiError, watchChanges } from "./client.ts";
+import { ApiError, watchChanges, type Change } from "./client.ts";
 
 const HIDDEN_MS = 15_000;
 const REFUSED_MS = 5_000;
-const REST_MS = 50;
-const REST = 3;
+const REST_MS = 16;
+const REST = 2;
+const CHECK_MS = 2_000;
+
+const UNKNOWN: Change = { sessions: [], hasOthers: true };
+
+/** A screen's side. Neither function may throw. */
+export interface ChangeListener {
+  read(): Promise<unknown>;
+  /** Shows changed sessions. @returns whether the screen is as after a read. */
+  show?(sessions: Change["sessions"]): boolean;
+}
 
 export class ServerChanges {
   readonly #screens = new Set<Screen>();
@@ -21,7 +33,7 @@ export class ServerChanges {
     const { signal } = this.#abort;
     void this.#watch();
     const timer = setInterval(() => {
-      if (document.hidden) this.#changed(); // server-changes-4.
+      if (document.hidden) this.#changed(UNKNOWN); // server-changes-4.
     }, HIDDEN_MS);
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
   }
@@ -30,9 +42,9 @@ export class ServerChanges {
     this.#abort.abort();
   }
 
-  /** @param read must not throw. @returns the unsubscriber. */
-  onChange(read: () => Promise<unknown>): () => void {
-    const screen = new Screen(read);
+  /** @returns the unsubscriber. */
+  onChange(listener: ChangeListener): () => void {
+    const screen = new Screen(listener);
     this.#screens.add(screen);
     return () => {
       screen.end();
@@ -46,9 +58,9 @@ export class ServerChanges {
       try {
         await watchChanges({
           signal,
-          onEvent: () => this.#changed(),
+          onEvent: (change) => this.#changed(change),
           onBreak: (error) => {
-            if (error !== undefined) this.#changed(); // server-changes-3.
+            if (error !== undefined) this.#changed(UNKNOWN); // server-changes-3.
           },
         });
       } catch (error) {
@@ -56,32 +68,42 @@ export class ServerChanges {
       }
       // A user has too many streams, or an older server has none.
       await new Promise((resolve) => setTimeout(resolve, REFUSED_MS));
-      this.#changed();
+      this.#changed(UNKNOWN);
     }
   }
 
-  #changed(): void {
-    for (const screen of this.#screens) screen.changed();
+  #changed(change: Change): void {
+    for (const screen of this.#screens) screen.changed(change);
   }
 }
 
 class Screen {
-  readonly #read: () => Promise<unknown>;
+  readonly #listener: ChangeListener;
   #isBehind = false;
   #isBusy = false;
   #isOver = false;
+  #check: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(read: () => Promise<unknown>) {
-    this.#read = read;
+  constructor(listener: ChangeListener) {
+    this.#listener = listener;
   }
 
-  changed(): void {
-    this.#isBehind = true;
-    if (!this.#isBusy) void this.#catchUp();
+  changed({ sessions, hasOthers }: Change): void {
+    const isShown = this.#listener.show?.(sessions) === true && !hasOthers;
+    if (isShown) this.#check ??= setTimeout(() => this.#readSoon(), CHECK_MS);
+    else this.#readSoon();
   }
 
   end(): void {
     this.#isOver = true;
+    clearTimeout(this.#check);
+  }
+
+  #readSoon(): void {
+    clearTimeout(this.#check);
+    this.#check = undefined;
+    this.#isBehind = true;
+    if (!this.#isBusy) void this.#catchUp();
   }
 
   async #catchUp(): Promise<void> {
@@ -89,7 +111,7 @@ class Screen {
     while (this.#isBehind && !this.#isOver) {
       this.#isBehind = false; // server-changes-2.
       const begunAt = performance.now();
-      await this.#read();
+      await this.#listener.read();
       const restMs = REST_MS + REST * (performance.now() - begunAt);
       await new Promise((resolve) => setTimeout(resolve, restMs)); // server-changes-1.
     }

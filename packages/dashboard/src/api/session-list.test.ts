@@ -120,3 +120,38 @@ test("session-list-4: a search goes on behind a part without a match, and asks a
   await list.loadMore();
   expect([asked.length, list.searched, list.hasMore]).toEqual([25, 50_000, false]);
 });
+
+test("a changed session is shown in its row without a read, and other changes ask for one", async () => {
+  const list = new SessionList(server(300).read, {});
+  await list.loadMore();
+  expect(list.show([session(250, "paused")])).toBe(true);
+  expect(list.rows[50]).toEqual(session(250, "paused"));
+  expect(list.show([session(250, "completed")])).toBe(false); // It may have been deleted.
+  expect(list.show([session(301)])).toBe(false);
+
+  const filtered = new SessionList(server(3).read, { status: "working" });
+  await filtered.loadMore();
+  expect(filtered.show([session(2)])).toBe(true);
+  expect(filtered.show([session(2, "paused")])).toBe(false);
+  const found = new SessionList(server(3).read, { text: "s" });
+  await found.loadMore();
+  expect(found.show([session(2)])).toBe(false);
+});
+
+test("a page that was asked for before a change does not undo what the change has shown", async () => {
+  const from = server(3);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const list = new SessionList(async (query) => {
+    const page = await from.read(query);
+    await promise;
+    return page;
+  }, {});
+  const reading = list.loadMore();
+  list.show([session(2, "paused")]);
+  resolve();
+  await reading;
+  expect(list.rows[1]).toEqual(session(2, "paused"));
+  from.set((rows) => rows.map((row) => (row.sessionId === "s2" ? session(2, "waiting") : row)));
+  await list.refresh(0, 3);
+  expect(list.rows[1]).toEqual(session(2, "waiting"));
+});

@@ -8,9 +8,11 @@
 //       database was replaced.
 //   session-list-4. No index serves a search, so the server answers for a part of the table at a time. One call asks at most `PARTS_MAX`
 //       times, and a person asks for more.
+//   session-list-5. A change shows its sessions at once. A page that was asked for before the change may be older, so sessions of the
+//       change replace its rows, too. A newer state comes with a later change.
 
 import { ApiError } from "./client.ts";
-import type { Session, SessionPage } from "./types.ts";
+import { isEnded, type Session, type SessionPage } from "./types.ts";
 
 export interface ListQuery {
   readonly status?: string;
@@ -48,6 +50,9 @@ export class SessionList {
   #next: string | undefined;
   #searched = 0;
   #isOnePage = true;
+  /** Reads under way, and the sessions that were shown meanwhile. */
+  #reads = 0;
+  readonly #shown = new Map<string, Session>();
 
   constructor(read: ReadPage, query: ListQuery) {
     this.#read = read;
@@ -159,8 +164,36 @@ export class SessionList {
     }
   }
 
-  #page(limit: number, cursor: string | undefined): Promise<SessionPage> {
-    return this.#read({ ...this.#query, limit, ...(cursor === undefined ? {} : { cursor }) });
+  /** Shows the newest states of sessions (session-list-5). @returns whether the list is as after a read. */
+  show(sessions: readonly Session[]): boolean {
+    const changed = new Map(sessions.map((session) => [session.sessionId, session]));
+    if (this.#reads > 0) for (const session of sessions) this.#shown.set(session.sessionId, session);
+    const known = new Set(this.#rows.map(({ sessionId }) => sessionId));
+    this.#set(this.#rows.map((row) => changed.get(row.sessionId) ?? row));
+    const { status } = this.#query;
+    return (
+      !isSearch(this.#query) &&
+      sessions.every(
+        (session) =>
+          known.has(session.sessionId) &&
+          (status === undefined || session.status === status) &&
+          // Such a session may just have been deleted.
+          !isEnded(session) &&
+          session.movedTo === undefined,
+      )
+    );
+  }
+
+  async #page(limit: number, cursor: string | undefined): Promise<SessionPage> {
+    this.#reads++;
+    try {
+      const page = await this.#read({ ...this.#query, limit, ...(cursor === undefined ? {} : { cursor }) });
+      const sessions = page.sessions.map((session) => this.#shown.get(session.sessionId) ?? session);
+      return { ...page, sessions };
+    } finally {
+      this.#reads--;
+      if (this.#reads === 0) this.#shown.clear();
+    }
   }
 
   #set(rows: readonly Session[]): void {

@@ -170,7 +170,9 @@ export interface Schedule {
     readonly budget?: object;
   };
   readonly signal?: { readonly sessionId: string; readonly name: string; readonly payload?: unknown };
-  readonly nextAt: number;
+  /** Absent while it is paused. */
+  readonly nextAt?: number;
+  readonly isPaused?: boolean;
   readonly lastAt?: number;
   readonly owner?: string;
 }
@@ -226,6 +228,8 @@ export interface NamedSecret {
   readonly place: "keychain" | "file";
   /** Whether its value is the one that is used. */
   readonly used: boolean;
+  /** When a process of this user last took it. */
+  readonly usedAt?: number;
 }
 
 export function isEnded({ status }: Pick<Session, "status">): boolean {

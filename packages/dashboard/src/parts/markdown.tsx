@@ -5,6 +5,7 @@
 
 import ReactMarkdown from "react-markdown";
 import gfm from "remark-gfm";
+import { CodeText } from "../code/code.tsx";
 import { shown } from "./text.ts";
 
 const SCHEMES = /^(https?:|mailto:)/i;
@@ -24,6 +25,18 @@ export default function Markdown({ text }: { readonly text: string }) {
                 {children}
               </a>
             ),
+          code: ({ className, children }) => {
+            const [, language] = /^language-(\S+)$/.exec(className ?? "") ?? [];
+            return (
+              <code>
+                {language === undefined || typeof children !== "string" ? (
+                  children
+                ) : (
+                  <CodeText language={language} text={children} />
+                )}
+              </code>
+            );
+          },
           img: ({ src, alt }) => (
             <span>
               [image{alt === undefined || alt === "" ? "" : `: ${alt}`}

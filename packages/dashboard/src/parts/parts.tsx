@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { PlainError } from "@holdfast/proto/view";
 import { ApiError, toError } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
+import { isReplaced } from "../api/replaced-page.ts";
 import { shown, statusText } from "./text.ts";
 
 const COLOURS: Readonly<Record<Session["status"], string>> = {
@@ -87,6 +88,16 @@ export function Button(props: {
 /** An error with its fix. */
 export function Problem({ error }: { readonly error: unknown }) {
   const text = toError(error).message;
+  if (isReplaced(error))
+    return (
+      <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
+        <p className="font-medium text-bad">The server has another version of this page</p>
+        <p className="text-soft">
+          A file of this screen is not there any more. Reload the page; if that does not help, restart the
+          server.
+        </p>
+      </div>
+    );
   const isAway = error instanceof TypeError;
   return (
     <div role="alert" className="rounded-md border border-bad bg-panel p-3 text-sm">
@@ -147,6 +158,20 @@ export function ScreenBody(props: { readonly title: string; readonly children: R
     <div className="h-full overflow-auto" tabIndex={0} role="region" aria-label={title}>
       <h1 className="sr-only">{title}</h1>
       <div className="mx-auto max-w-5xl space-y-4 p-3">{children}</div>
+    </div>
+  );
+}
+
+/** A long text inside of a card. It scrolls, also by keyboard. */
+export function ScrollBox({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    <div
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+      className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3"
+    >
+      {children}
     </div>
   );
 }

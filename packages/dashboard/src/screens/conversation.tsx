@@ -8,7 +8,7 @@ import { call } from "../api/client.ts";
 import type { LiveState } from "../api/live-session.ts";
 import { isEnded, type Entry, type Session } from "../api/types.ts";
 import { LongText } from "../parts/long-text.tsx";
-import { Button, Empty, Problem } from "../parts/parts.tsx";
+import { Button, Empty, Problem, ScrollBox } from "../parts/parts.tsx";
 import { brief, dateText, json, shown } from "../parts/text.ts";
 import { sessionPath, useRequest } from "../parts/use-session.ts";
 
@@ -91,9 +91,9 @@ function Message({ entry }: { readonly entry: Entry }) {
           </span>
           <span className="ml-2 text-soft">{brief((text ?? "").trimStart().split("\n")[0] ?? "", 100)}</span>
         </summary>
-        <div className="mt-2 max-h-96 overflow-auto">
+        <ScrollBox label="Result">
           <LongText text={text ?? json(content)} />
-        </div>
+        </ScrollBox>
       </details>
     );
   }
@@ -118,9 +118,9 @@ function Message({ entry }: { readonly entry: Entry }) {
             <span className="text-soft">calls</span> <span className="font-mono">{shown(String(name))}</span>
             <span className="ml-2 font-mono text-xs text-soft">{brief(JSON.stringify(input) ?? "", 90)}</span>
           </summary>
-          <div className="mt-1 max-h-96 overflow-auto">
+          <ScrollBox label={`Input of ${shown(String(name))}`}>
             <LongText text={json(input)} />
-          </div>
+          </ScrollBox>
         </details>
       ))}
     </article>

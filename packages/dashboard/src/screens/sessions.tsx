@@ -3,7 +3,7 @@
 import { usdText, STATUSES } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
+import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
 import { call } from "../api/client.ts";
 import { isSearch, listPath, SessionList, type ListQuery } from "../api/session-list.ts";
 import type { Session, SessionPage } from "../api/types.ts";
@@ -92,16 +92,19 @@ export function Sessions() {
 
   const range = useRef({ first, last });
   range.current = { first, last };
-  useChanges(async () => {
-    const from = isNarrowed ? 0 : Math.max(0, range.current.first - MARGIN);
-    try {
-      await list.refresh(from, range.current.last - from + MARGIN + 1);
-      if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
-      setError(undefined);
-      setRead(true);
-    } catch (thrown) {
-      setError(thrown);
-    }
+  useChanges({
+    show: (sessions) => list.show(sessions),
+    async read() {
+      const from = isNarrowed ? 0 : Math.max(0, range.current.first - MARGIN);
+      try {
+        await list.refresh(from, range.current.last - from + MARGIN + 1);
+        if (from > 0) await list.refresh(0, MARGIN); // New sessions come in above.
+        setError(undefined);
+        setRead(true);
+      } catch (thrown) {
+        setError(thrown);
+      }
+    },
   });
 
   const go = (by: number): void => {
@@ -229,7 +232,8 @@ export function Sessions() {
   );
 }
 
-function Row(props: {
+/** Rows of sessions that did not change are not rendered again. */
+const Row = memo(function Row(props: {
   readonly session: Session;
   readonly isSelected: boolean;
   readonly isLocal: boolean;
@@ -265,7 +269,7 @@ function Row(props: {
       </span>
     </Link>
   );
-}
+});
 
 /** A filter that is applied when its typing is done. */
 function FilterBox(props: {

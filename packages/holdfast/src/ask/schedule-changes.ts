@@ -1,4 +1,4 @@
-// `holdfast schedule add` and `remove`. Every problem of a schedule is reported when it is added, to the
+// `holdfast schedule add`, `remove`, `pause` and `unpause`. Every problem of a schedule is reported when it is added, to the
 // person who adds it, and not when it fires.
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
@@ -18,7 +18,7 @@ import { withReader, withSession, withStorage } from "../place/find-session.ts";
 import { readInput, readJson } from "../frame/input.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { plainLine, zonedTime } from "../frame/plain-text.ts";
-import { findDatabase, findStrictBounds } from "../place/project.ts";
+import { findDatabase, findStrictBounds, type Database } from "../place/project.ts";
 import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
 
 /** @param rest what follows `add`. @returns the exit code. */
@@ -54,24 +54,59 @@ export async function addSchedule(
 /** @returns the exit code. */
 export async function removeSchedule(scheduleId: string, args: Arguments, io: Io): Promise<number> {
   const database = findDatabase(args, io);
-  // Looked for first, so that a wrong id makes no database.
-  const isThere = await withReader(database, async (reader) =>
-    ((await reader?.schedules()) ?? []).some((schedule) => schedule.scheduleId === scheduleId),
-  );
+  const known = await findSchedule(database, scheduleId);
   const wasRemoved =
-    isThere &&
+    known !== undefined &&
     (await withStorage(database, ({ storage }) =>
       withRuntime({ storage }, (runtime) => runtime.unschedule(scheduleId)),
     ));
-  if (!wasRemoved) {
-    throw new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
-      at: database.path,
-      fix: `run \`${io.call("schedule list")}\` to see all schedules`,
-    });
-  }
+  if (!wasRemoved) throw noSchedule(scheduleId, database, io);
   io.result({ scheduleId, status: "removed" }, "");
   io.note(`schedule ${scheduleId} is removed; sessions that it started stay`);
   return 0;
+}
+
+/** @returns the exit code. */
+export async function pauseSchedule(
+  scheduleId: string,
+  isPaused: boolean,
+  args: Arguments,
+  io: Io,
+): Promise<number> {
+  const database = findDatabase(args, io);
+  const known = await findSchedule(database, scheduleId);
+  if (known === undefined) throw noSchedule(scheduleId, database, io);
+  const now = Date.now();
+  const nextAt = isPaused ? known.nextAt : readCron(known.cron, known.timeZone).after(now);
+  const schedule =
+    (known.isPaused ?? false) === isPaused
+      ? known
+      : await withStorage(database, async ({ storage }) => {
+          const put = { ...known, nextAt, isPaused };
+          const [result] = await storage.commit([{ type: "put_schedule", schedule: put }], now);
+          return result?.status === "done" ? (result.schedule ?? put) : put;
+        });
+  io.result(scheduleJson(schedule), "");
+  io.note(
+    isPaused
+      ? `schedule ${scheduleId} is paused; \`${io.call(`schedule unpause ${scheduleId}`)}\` ends the pause`
+      : `schedule ${scheduleId} is not paused, next at ${zonedTime(schedule.nextAt, schedule.timeZone)}`,
+  );
+  return 0;
+}
+
+/** It is looked for first, so that a wrong id makes no database. */
+function findSchedule(database: Database, scheduleId: string): Promise<Schedule | undefined> {
+  return withReader(database, async (reader) =>
+    ((await reader?.schedules()) ?? []).find((schedule) => schedule.scheduleId === scheduleId),
+  );
+}
+
+function noSchedule(scheduleId: string, database: Database, io: Io): HoldfastError {
+  return new HoldfastError("schedule_not_found", `there is no schedule ${plainLine(scheduleId, 120)}`, {
+    at: database.path,
+    fix: `run \`${io.call("schedule list")}\` to see all schedules`,
+  });
 }
 
 type Timing = Pick<ScheduleRequest, "id" | "cron" | "timeZone">;
@@ -172,7 +207,11 @@ export function refuseOtherFile(
 function reportPut(schedule: Schedule, io: Io): number {
   const { scheduleId, timeZone, nextAt } = schedule;
   io.result(scheduleJson(schedule), scheduleId);
-  io.note(`${whatItDoes(schedule)}, next at ${zonedTime(nextAt, timeZone)}`);
+  const next =
+    schedule.isPaused === true
+      ? `paused: \`${io.call(`schedule unpause ${scheduleId}`)}\` ends that`
+      : `next at ${zonedTime(nextAt, timeZone)}`;
+  io.note(`${whatItDoes(schedule)}, ${next}`);
   io.note(io.notes.paint.dim(`it fires while this runs: ${io.call("schedule run")}`));
   return 0;
 }

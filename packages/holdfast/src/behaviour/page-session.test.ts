@@ -115,6 +115,8 @@ testOfCampaign(
     git(path, "commit", "--quiet", "--all", "-m", "<b>bold</b> subject");
     appendFileSync(join(path, "value.txt"), "x".repeat(50_000));
     writeFileSync(join(path, "new file.txt"), "new\n");
+    writeFileSync(join(path, "code.ts"), 'const name = "<b>"; // ↑\n');
+    git(path, "add", "code.ts");
     const stand = await PageStand.open(browser, project);
     await stand.openLocal();
     const { page } = stand;
@@ -122,11 +124,13 @@ testOfCampaign(
     await stand.follow("sessions/here");
     await page.getByRole("tab", { name: "timeline" }).waitFor();
     await page.keyboard.press("w");
-    await page.getByText("1 changed, 1 untracked, 1 commit nowhere else").waitFor();
+    await page.getByText("2 changed, 1 untracked, 1 commit nowhere else").waitFor();
     await page.getByRole("region", { name: "Commits" }).getByText("<b>bold</b> subject").waitFor();
     await page.getByText("<script>window.attacked = 1</script> ⟨202E⟩gnp.exe").waitFor();
     await page.getByText("(50,000 characters)").waitFor();
-    await page.getByText("2 files differ from the base").waitFor();
+    await page.getByText("3 files differ from the base").waitFor();
+    await page.locator("td .code-keyword", { hasText: "const" }).waitFor();
+    await page.locator("td .code-string", { hasText: '"<b>"' }).waitFor();
     expect(await stand.violations()).toEqual([]);
     await page.setViewportSize({ width: 390, height: 780 });
     await page.emulateMedia({ colorScheme: "dark" });

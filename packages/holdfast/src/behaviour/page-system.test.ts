@@ -67,6 +67,11 @@ testOfCampaign("schedules are shown, done now and deleted by keyboard", async ()
   await page.locator("summary", { hasText: "Input" }).click();
   await stand.check("schedules");
 
+  await page.getByRole("button", { name: "Pause", exact: true }).press("Enter");
+  await page.getByText("never: it is paused").waitFor();
+  expect((await ask("schedules")).schedules).toMatchObject([{ isPaused: true }]);
+  await page.getByRole("button", { name: "Unpause" }).press("Enter");
+  await page.getByText(/^in /).waitFor();
   await page.getByRole("button", { name: "Start now" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText(/started as ses_/).waitFor();
@@ -87,6 +92,11 @@ testOfCampaign("schedules of a local database are shown, and deleted", async () 
   expect(added.code, added.stderr).toBe(0);
   await page.getByRole("article", { name: "nightly" }).waitFor();
   await stand.check("schedules-local");
+  await page.getByRole("button", { name: "Pause", exact: true }).press("Enter");
+  await page.getByText("never: it is paused").waitFor();
+  expect((await project.run("schedule", "list")).stdout).toContain("paused");
+  expect((await project.run("schedule", "unpause", "nightly")).code).toBe(0);
+  await page.getByRole("button", { name: "Pause", exact: true }).waitFor();
   await page.getByRole("button", { name: "Delete…" }).press("Enter");
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).press("Enter");
   await page.getByText("There is no schedule").waitFor();

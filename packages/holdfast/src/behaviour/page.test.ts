@@ -3,6 +3,7 @@
 // One test is in every run, and all are in the page campaign (`HOLDFAST_CAMPAIGN`).
 
 import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -13,6 +14,7 @@ import { Project } from "../testing/holdfast-process.ts";
 
 const FAMILY = new URL("../../../../examples/09-family/family.ts", import.meta.url).pathname;
 const AGENTS = new URL("../testing/page-agents.ts", import.meta.url).pathname;
+const PICTURES = process.env["HOLDFAST_PAGE_PICTURES"];
 const HOSTILE = new URL("../testing/hostile-agent.ts", import.meta.url).pathname;
 
 // Several processes beside the browser are too much for every run.
@@ -58,8 +60,9 @@ async function startUi(): Promise<string> {
   return (JSON.parse(ui.stdout) as { readonly url: string }).url;
 }
 
-/** The violations of WCAG A and AA that axe finds. */
+/** The violations of WCAG A and AA that axe finds. Leaves pictures, as `PageStand.check` does. */
 async function violations(): Promise<unknown[]> {
+  await takePictures();
   await page.evaluate(axe.source);
   const found = await page.evaluate<{
     readonly violations: readonly {
@@ -68,6 +71,24 @@ async function violations(): Promise<unknown[]> {
     }[];
   }>(`axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })`);
   return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+}
+
+let pictures = 0;
+
+async function takePictures(): Promise<void> {
+  if (PICTURES === undefined) return;
+  pictures++;
+  for (const [kind, colorScheme, width] of [
+    ["light", "light", 1200],
+    ["dark", "dark", 1200],
+    ["phone", "light", 390],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
+    await page.screenshot({ path: join(PICTURES, `page-${pictures}-${kind}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1200, height: 800 });
 }
 
 test("a person signs in, sees what waits, answers it by keyboard, and nothing hostile happens", async () => {

@@ -79,6 +79,15 @@ describe("holdfast schedule", () => {
     expect((await project.run("schedule", "list")).stdout).toMatch(
       /^morning +30 9 \* \* 1-5 +2\d{3}-\d\d-\d\d 09:30:00 Asia\/Tokyo/m,
     );
+    const { code, stderr } = await project.run("schedule", "pause", "morning");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("holdfast schedule unpause morning")]);
+    await project.run(
+      ...words(`schedule add @ --run echo.ts --input {"a":1} --tz Asia/Tokyo --id morning`, "30 9 * * 1-5"),
+    );
+    expect(await project.json("schedule", "list")).toMatchObject([{ isPaused: true }]);
+    expect((await project.run("schedule", "list")).stdout).toMatch(/morning +30 9 \* \* 1-5 +paused/);
+    expect(await project.json("schedule", "unpause", "morning")).toMatchObject({ nextAt: listed!.nextAt });
+    expect((await project.run("schedule", "pause", "none")).code).toBe(4);
     expect(await project.json("schedule", "remove", "morning")).toEqual({
       scheduleId: "morning",
       status: "removed",
@@ -137,7 +146,7 @@ describe("holdfast schedule", () => {
   });
 
   test.each([
-    [[], "add, list, remove or run?"],
+    [[], "add, list, pause, unpause, remove or run?"],
     [["frobnicate"], "no schedule frobnicate"],
     [["run", "now"], "one argument too many"],
     [["run", "--id", "a"], "no option --id"],

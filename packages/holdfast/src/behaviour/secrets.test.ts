@@ -75,8 +75,12 @@ describe("a secret reaches the task that declares it, and is seen nowhere", () =
     expect([set.code, set.stdout]).toEqual([0, "API_KEY is stored in the encrypted file\n"]);
     await project.start(["secret", "set", "OTHER_KEY"], { stdin: "another secret\n", env }).finished;
     const list = await project.start(["secret", "list"], { env }).finished;
-    expect(list.stdout).toMatch(/^NAME +FROM *\nAPI_KEY +encrypted file *\nOTHER_KEY +encrypted file *\n$/);
+    expect(list.stdout).toMatch(
+      /^NAME +FROM +LAST USE *\nAPI_KEY +encrypted file *\nOTHER_KEY +encrypted file *\n$/,
+    );
     expectUsedAndUnseen(await project.start(["run", "keys.ts"], { stdin: "", env }).finished);
+    const [used] = await project.json<{ readonly name: string; readonly usedAt: number }[]>("secret", "list");
+    expect([used!.name, Date.now() - used!.usedAt < 600_000]).toEqual(["API_KEY", true]);
     const deleted = await project.run("secret", "delete", "API_KEY");
     expect([deleted.code, deleted.stdout]).toEqual([0, "API_KEY is deleted from the encrypted file\n"]);
     const again = await project.run("secret", "delete", "API_KEY");

@@ -6,12 +6,13 @@ export const schedule: Command = {
   summary: "Start sessions, or send signals, at recurring times",
   usage:
     "schedule add CRON (--run FILE [--input JSON|@file|-] [--budget LIMITS] [--ttl TIME] [--strict-bounds] | --signal ID NAME [JSON]) [--tz ZONE] [--id ID] | " +
-    "schedule list | schedule remove ID | schedule run",
+    "schedule list | schedule pause ID | schedule unpause ID | schedule remove ID | schedule run",
   description:
     "CRON has five or six fields, in quotes: [second] minute hour day month weekday. The clock is that of ZONE, or of this machine: " +
     "a time that the clock skips is the first moment after the gap; a time that the clock shows twice is the first of the two. " +
     "Schedules fire while a `holdfast schedule run` is running: each time once, however many of them run. Times that pass while none " +
-    "is running fire once, as soon as one runs. `schedule run` runs the sessions that it starts or signals, continues other " +
+    "is running fire once, as soon as one runs. A paused schedule does not fire, and adding it again keeps it paused; times that pass " +
+    "during its pause do not fire. `schedule run` runs the sessions that it starts or signals, continues other " +
     "unfinished sessions of the same agents, and can be stopped or killed at any moment. Exit codes: 2 a line, zone or option is wrong, 3 the agent's file is wrong, 4 no such " +
     "schedule or session, 6 the session has ended, 10 storage, 130 stopped by Ctrl-C.",
   options: {
@@ -51,6 +52,7 @@ export const schedule: Command = {
     [`schedule add "*/5 * * * *" --signal desk tick '{"n": 1}'`, "signal a session every five minutes"],
     ["schedule run", "fire them, and run their agents, until Ctrl-C"],
     ["schedule list --json", "all schedules, the next to fire first"],
+    ["schedule pause nightly", "it does not fire until `schedule unpause nightly`"],
     ["schedule remove nightly", "sessions that it started stay"],
   ],
 
@@ -69,11 +71,24 @@ export const schedule: Command = {
           args,
           io,
         );
+      case "pause":
+      case "unpause":
+        return (await import("../ask/schedule-changes.ts")).pauseSchedule(
+          takeOnly(rest, "the schedule's id", schedule.usage),
+          action === "pause",
+          args,
+          io,
+        );
       case "run":
         takeNothing(rest, schedule.usage);
         return (await import("../run/schedule-run.ts")).runSchedules(args, io);
       default:
-        throw refuseAction("schedule", action, ["add", "list", "remove", "run"], schedule.usage);
+        throw refuseAction(
+          "schedule",
+          action,
+          ["add", "list", "pause", "unpause", "remove", "run"],
+          schedule.usage,
+        );
     }
   },
 };
@@ -81,6 +96,8 @@ export const schedule: Command = {
 const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
   add: ["run", "input", "budget", "ttl", "strict-bounds", "signal", "tz", "id"],
   list: [],
+  pause: [],
+  unpause: [],
   remove: [],
   run: ["trace"],
 };

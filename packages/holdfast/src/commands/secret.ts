@@ -68,20 +68,20 @@ async function setSecret(positionals: readonly string[], args: Arguments, io: Io
 }
 
 async function listSecrets(io: Io): Promise<number> {
-  const { openSecretPlaces } = await import("../secrets/supplied-secrets.ts");
-  const { table } = await import("../frame/plain-text.ts");
-  const places = await openSecretPlaces(io);
-  const listed = places
-    .stored()
-    .map(({ name, place }) => ({ name, place, used: places.placeOf(name) === place }));
-  const rows = listed.map(({ name, place, used }) => [
+  const { namedSecrets } = await import("../secrets/supplied-secrets.ts");
+  const { localTime, table } = await import("../frame/plain-text.ts");
+  const found = await namedSecrets(io);
+  const rows = found.map(({ name, place, used, supplier, usedAt }) => [
     name,
     PLACE_WORDS[place],
-    used ? "" : `not used: the ${PLACE_WORDS[places.placeOf(name) as keyof typeof PLACE_WORDS]} has it`,
+    usedAt === undefined ? "" : localTime(usedAt),
+    used || supplier === undefined ? "" : `not used: the ${PLACE_WORDS[supplier]} has it`,
   ]);
   io.show(
-    listed,
-    rows.length === 0 ? "no secrets are stored" : table([["NAME", "FROM", ""], ...rows]).join("\n"),
+    found,
+    rows.length === 0
+      ? "no secrets are stored"
+      : table([["NAME", "FROM", "LAST USE", ""], ...rows]).join("\n"),
   );
   return 0;
 }

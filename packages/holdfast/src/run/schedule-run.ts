@@ -154,7 +154,7 @@ function showSchedules(schedules: readonly Schedule[], io: Io): void {
   const what =
     next === undefined
       ? `no schedules yet: add one with ${io.call("schedule add")}, also while this command runs`
-      : `${count(schedules.length, "schedule")}; the next is ${next.scheduleId} at ${localTime(next.nextAt)}`;
+      : `${count(schedules.length, "schedule")}; ${next.isPaused === true ? "all are paused" : `the next is ${next.scheduleId} at ${localTime(next.nextAt)}`}`;
   io.note(`${what}. Ctrl-C stops`);
 }
 

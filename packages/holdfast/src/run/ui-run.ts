@@ -8,6 +8,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createPage, serveSessions } from "@holdfast/coordinator";
 import { toError, UsageError } from "@holdfast/core";
 import { systemClock, systemRandom } from "@holdfast/runtime";
+import { readCron } from "@holdfast/runtime/internal";
 import { plainLine } from "../frame/plain-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
 import { findDatabase } from "../place/project.ts";
@@ -41,6 +42,7 @@ export async function runUi(args: Arguments, io: Io): Promise<number> {
     clock: systemClock,
     random: systemRandom(),
     page,
+    readCron,
     authenticate: (given) =>
       Promise.resolve(
         isSame(given, token)
@@ -70,15 +72,10 @@ async function agentFiles(io: Io): Promise<object> {
   return { ...agentReport(io), servers: await serverReport(io) };
 }
 
-/** The names of this user's secrets with their places, as `holdfast secret list` shows them. No value is read. */
+/** The names of this user's secrets, as `holdfast secret list` shows them. No value is read. */
 async function secretNames(io: Io): Promise<object> {
-  const { openSecretPlaces } = await import("../secrets/supplied-secrets.ts");
-  const places = await openSecretPlaces(io);
-  return {
-    secrets: places
-      .stored()
-      .map(({ name, place }) => ({ name, place, used: places.placeOf(name) === place })),
-  };
+  const { namedSecrets } = await import("../secrets/supplied-secrets.ts");
+  return { secrets: await namedSecrets(io) };
 }
 
 function show(url: string, place: string, io: Io): void {

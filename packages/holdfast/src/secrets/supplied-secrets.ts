@@ -9,11 +9,23 @@ import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { HoldfastError, UsageError } from "@holdfast/core";
 import { isSecretName } from "@holdfast/runtime/internal";
-import { askMasked, openKeychain, SecretPlaces } from "@holdfast/runner/secrets";
+import { askMasked, openKeychain, SecretPlaces, type SecretPlace } from "@holdfast/runner/secrets";
 import type { Arguments, Io } from "../frame/command.ts";
 import { readAll } from "../frame/input.ts";
 import { dataFolder } from "../place/coordinator-storage.ts";
 import { holdSecrets } from "./held-secrets.ts";
+import { lastUses, noteUses } from "./secret-uses.ts";
+
+export interface NamedSecret {
+  readonly name: string;
+  readonly place: "keychain" | "file";
+  /** Whether its value is the one that is used. */
+  readonly used: boolean;
+  /** The other place whose value is used. */
+  readonly supplier?: SecretPlace;
+  /** When a process last took it. Epoch milliseconds. */
+  readonly usedAt?: number;
+}
 
 /**
  * The value of each name (supplied-secrets-1).
@@ -35,6 +47,8 @@ export async function suppliedSecrets(
     else values.set(name, value);
   }
   if (missing.length > 0 && !canAsk(io)) throw missingError(missing);
+  const stored = names.filter((name) => ["keychain", "file"].includes(places.placeOf(name) ?? ""));
+  noteUses(stored, Date.now(), io);
   for (const name of missing) values.set(name, await askFor(`Enter ${name}: `, io));
   holdSecrets(values.values(), io);
   return values;
@@ -57,6 +71,23 @@ export async function openSecretPlaces(
 /** Whether a person can answer. With `--json` a program has called. */
 export function canAsk(io: Io): boolean {
   return !io.isJson && io.stdin.isTTY === true;
+}
+
+/** The stored secrets of this user as people see them: names, places and last uses. No value is read. */
+export async function namedSecrets(io: Io): Promise<readonly NamedSecret[]> {
+  const places = await openSecretPlaces(io);
+  const uses = lastUses(io);
+  return places.stored().map(({ name, place }) => {
+    const supplier = places.placeOf(name);
+    const usedAt = supplier === place ? uses.get(name) : undefined;
+    return {
+      name,
+      place,
+      used: supplier === place,
+      ...(supplier === undefined || supplier === place ? {} : { supplier }),
+      ...(usedAt === undefined ? {} : { usedAt }),
+    };
+  });
 }
 
 /** A value that a person types. Ctrl-C ends the command as that signal does. */

@@ -9,7 +9,7 @@ export const LATE_MS = 5_000;
 const NAME_CHARS = 60;
 
 export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: Schedule): object {
-  const { nextAt, lastAt, createdAt } = times;
+  const { nextAt, isPaused = false, lastAt, createdAt } = times;
   const does =
     action.type === "start"
       ? {
@@ -31,7 +31,7 @@ export function scheduleJson({ scheduleId, cron, timeZone, action, ...times }: S
     cron,
     timeZone,
     ...does,
-    nextAt,
+    ...(isPaused ? { isPaused } : { nextAt }),
     ...(lastAt === undefined ? {} : { lastAt }),
     createdAt,
   };
@@ -41,7 +41,9 @@ export function scheduleTable(schedules: readonly Schedule[], now: number): stri
   const rows = schedules.map((schedule) => [
     schedule.scheduleId,
     plainLine(schedule.cron, NAME_CHARS),
-    `${zonedTime(schedule.nextAt, schedule.timeZone)}${schedule.nextAt < now - LATE_MS ? " (overdue: no process fires schedules)" : ""}`,
+    schedule.isPaused === true
+      ? "paused"
+      : `${zonedTime(schedule.nextAt, schedule.timeZone)}${schedule.nextAt < now - LATE_MS ? " (overdue: no process fires schedules)" : ""}`,
     whatItDoes(schedule),
   ]);
   return table([["SCHEDULE", "CRON", "NEXT", "DOES"], ...rows]).join("\n");

@@ -2,6 +2,9 @@
 
 import type { QuestionView } from "./question.ts";
 
+/** The most characters of a call in the prompt of its permission (`agents/model-loop/permission/ask-permission.ts`). */
+const PROMPT_CHARS = 200;
+
 export interface InboxItem {
   /** The position of the question, or the id of the session: the same after any crash. */
   readonly id: string;
@@ -28,6 +31,11 @@ export interface InboxItem {
   readonly principal: string;
   /** The commands that answer it. */
   readonly commands: readonly string[];
+}
+
+/** Whether the text of the item says no more than its tool and its action. */
+export function repeatsAction({ what, tool, action }: Pick<InboxItem, "what" | "tool" | "action">): boolean {
+  return tool !== undefined && what === `Allow ${`${tool}: ${action}`.slice(0, PROMPT_CHARS)}?`;
 }
 
 /** Uncertain effects first, then as they come. */

@@ -23,7 +23,7 @@ export { commonRows, JournalRows, type JournalRow } from "./journal/journal-rows
 export { foldRows, jsonRows, type JsonRow, type JsonRows } from "./journal/json-rows.ts";
 export { addCosts, addUsage, type Cost, costText, NO_COST, usdText } from "./cost.ts";
 export { type CostSum, type CostSums, type PlainSessionCost, sumCosts, totalText } from "./cost-sums.ts";
-export { type InboxItem, inInboxOrder, principalOf } from "./inbox.ts";
+export { type InboxItem, inInboxOrder, principalOf, repeatsAction } from "./inbox.ts";
 export {
   type AnswerKind,
   answerLines,

@@ -1,6 +1,6 @@
 // ST34: what is done again and again. Twice for one time would be two of everything; not at all is noticed by nobody.
 
-import type { Change, FireSchedule, Schedule } from "@holdfast/core";
+import { NEVER, type Change, type FireSchedule, type Schedule } from "@holdfast/core";
 import { expect, test } from "vitest";
 import { listen } from "./arrival-listener.ts";
 import { cancelling, creating, INVALID, PATCH_TO, signalling, spawning, type Fixture } from "./fixture.ts";
@@ -78,6 +78,22 @@ export function scheduleConformance(fixture: Fixture): void {
     await fixture.apply(put(POKE));
     expect(await fixture.apply(firing(60))).toEqual({ status: "done" });
     expect(await fixture.sent("ses-1")).toHaveLength(1);
+  });
+
+  test("ST34: a paused schedule is never due, stays paused when it is put again, and continues when its pause ends", async () => {
+    await fixture.apply(put(NIGHTLY));
+    const paused = { ...NIGHTLY, nextAt: NEVER, isPaused: true };
+    expect(await fixture.apply(put({ ...NIGHTLY, isPaused: true }))).toEqual({
+      status: "done",
+      schedule: paused,
+    });
+    expect((await due(1_000_000)).schedules).toEqual([]);
+    expect(await fixture.apply(fire())).toEqual({ status: "fenced" });
+    await fixture.apply(put({ ...NIGHTLY, nextAt: 300 }));
+    expect(await listed()).toEqual([paused]);
+    await fixture.apply(put({ ...NIGHTLY, nextAt: 400, isPaused: false }));
+    expect(await listed()).toEqual([{ ...NIGHTLY, nextAt: 400 }]);
+    expect((await due(400)).schedules).toHaveLength(1);
   });
 
   test("ST34: a schedule that was removed is gone", async () => {

@@ -3,7 +3,7 @@
 import { Link } from "@tanstack/react-router";
 import type { StartableAgent } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Command, Empty, Problem } from "../../parts/parts.tsx";
+import { Command, Empty, Problem, ScrollBox } from "../../parts/parts.tsx";
 import { json, shown } from "../../parts/text.ts";
 import { useAbout } from "../../parts/use-session.ts";
 import { AgentFilesScreen } from "./agent-files.tsx";
@@ -67,9 +67,9 @@ function AgentCard({ agent }: { readonly agent: StartableAgent }) {
       ) : (
         <details className="mt-2">
           <summary className="text-soft">Schema of its input</summary>
-          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+          <ScrollBox label={`Schema of the input of ${shown(name)}`}>
             <LongText text={json(inputSchema)} />
-          </div>
+          </ScrollBox>
         </details>
       )}
     </article>

@@ -16,7 +16,15 @@ import { sessionPath, useRequest } from "../../parts/use-session.ts";
 
 type Scope = "once" | "session" | "project";
 
-export function Answer({ item, isSelected }: { readonly item: OpenItem; readonly isSelected: boolean }) {
+export function Answer({
+  item,
+  isSelected,
+  onUnpaused,
+}: {
+  readonly item: OpenItem;
+  readonly isSelected: boolean;
+  readonly onUnpaused: () => void;
+}) {
   const { wait, sessionId, kind, commands, session, pauseReason, lastingRule } = item;
   const [scope, setScope] = useState<Scope>("once");
   const { run, isBusy, error } = useRequest();
@@ -29,6 +37,7 @@ export function Answer({ item, isSelected }: { readonly item: OpenItem; readonly
     if (isBusy || done !== undefined) return; // inbox-answer-1.
     if (!(await run(request))) return;
     setDone(said);
+    if (kind === "pause") onUnpaused();
     void queries.invalidateQueries({ queryKey: ["inbox"] });
   };
   const send = (said: string, path: string, body?: unknown): Promise<void> =>

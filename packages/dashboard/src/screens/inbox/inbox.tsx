@@ -3,14 +3,16 @@
 //   inbox-1. The command that is to be approved is shown whole and as it is. An agent's text stands apart from the text of
 //       this page.
 
+import { repeatsAction } from "@holdfast/proto/view";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { SESSIONS_MAX, type Inbox, type OpenItem } from "../../api/open-items.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Command, Empty, Problem, useNow } from "../../parts/parts.tsx";
+import { Button, Command, Empty, Problem, ScrollBox, useNow } from "../../parts/parts.tsx";
 import { useKeys } from "../../parts/shell.tsx";
 import { ago, brief, dateText, json, shown } from "../../parts/text.ts";
+import { useAbout } from "../../parts/use-session.ts";
 import { Answer } from "./inbox-answer.tsx";
 import { BulkAnswer } from "./inbox-bulk.tsx";
 import { NotifyButton } from "./notifications.tsx";
@@ -33,6 +35,7 @@ export function InboxScreen({
   const items = inbox?.items ?? [];
   const linked = useSearch({ from: "/" }).item;
   const [selectedId, setSelectedId] = useState(linked);
+  const [unpaused, setUnpaused] = useState<readonly string[]>([]);
   const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
   const selected = Math.max(
     0,
@@ -90,6 +93,7 @@ export function InboxScreen({
         items={items.filter((item) => checked.has(item.id) && canApprove(item))}
         onDone={() => setChecked(new Set())}
       />
+      <Unpaused sessionIds={unpaused} onClose={() => setUnpaused([])} />
       {linked === undefined || isThere ? null : (
         <p role="status" className="border-b border-line px-3 py-2 text-soft">
           The item of this link waits no longer: it was answered, or its session has ended.
@@ -129,6 +133,9 @@ export function InboxScreen({
                   isChecked={checked.has(items[index]!.id)}
                   onCheck={() => check(items[index])}
                   onSelect={() => setSelectedId(items[index]!.id)}
+                  onUnpaused={() =>
+                    setUnpaused((before) => [...new Set([...before, items[index]!.sessionId])].slice(-5))
+                  }
                 />
               </li>
             ))}
@@ -145,12 +152,42 @@ export function InboxScreen({
   );
 }
 
+/** An unpaused session waits for nobody, so its item is gone. This line says what it still needs. */
+function Unpaused(props: { readonly sessionIds: readonly string[]; readonly onClose: () => void }) {
+  const { sessionIds, onClose } = props;
+  const isLocal = useAbout()?.isLocal ?? false;
+  if (sessionIds.length === 0) return null;
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-3 py-2">
+      <div className="min-w-0 flex-1 space-y-1">
+        {sessionIds.map((id) => (
+          <p key={id} className="break-words">
+            <Link to="/sessions/$id" params={{ id }} className="font-mono text-xs text-accent underline">
+              {id}
+            </Link>{" "}
+            is unpaused.{" "}
+            {isLocal ? (
+              <>
+                If no process runs it, continue it with <Command>{`holdfast resume ${id}`}</Command>
+              </>
+            ) : (
+              "A matching runner continues it."
+            )}
+          </p>
+        ))}
+      </div>
+      <Button onClick={onClose}>Close</Button>
+    </div>
+  );
+}
+
 interface ItemProps {
   readonly item: OpenItem;
   readonly isSelected: boolean;
   readonly isChecked: boolean;
   readonly onCheck: () => void;
   readonly onSelect: () => void;
+  readonly onUnpaused: () => void;
 }
 
 export function readInboxSearch(search: Readonly<Record<string, unknown>>): { readonly item?: string } {
@@ -162,7 +199,7 @@ function canApprove({ wait }: OpenItem): boolean {
   return wait !== undefined && wait.answer !== "any";
 }
 
-function Item({ item, isSelected, isChecked, onCheck, onSelect }: ItemProps) {
+function Item({ item, isSelected, isChecked, onCheck, onSelect, onUnpaused }: ItemProps) {
   const { kind, path, sessionId, since, until, what, tool, action, folder, details, principal } = item;
   const now = useNow();
   const card = useRef<HTMLElement>(null);
@@ -201,9 +238,11 @@ function Item({ item, isSelected, isChecked, onCheck, onSelect }: ItemProps) {
           {ago(since, now)}
         </span>
       </header>
-      <div className="mt-2 border-l-2 border-line pl-3">
-        <LongText text={what} />
-      </div>
+      {repeatsAction(item) ? null : (
+        <div className="mt-2 border-l-2 border-line pl-3">
+          <LongText text={what} />
+        </div>
+      )}
       {action === undefined ? null : (
         <div className="mt-3">
           <p className="text-soft">
@@ -219,12 +258,12 @@ function Item({ item, isSelected, isChecked, onCheck, onSelect }: ItemProps) {
       {details === undefined ? null : (
         <details className="mt-2">
           <summary className="text-soft">Details</summary>
-          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+          <ScrollBox label="Details">
             <LongText text={typeof details === "string" ? details : json(details)} />
-          </div>
+          </ScrollBox>
         </details>
       )}
-      <Answer item={item} isSelected={isSelected} />
+      <Answer item={item} isSelected={isSelected} onUnpaused={onUnpaused} />
       <p className="mt-2 flex flex-wrap gap-x-3 text-xs text-soft">
         <span className="font-mono">{sessionId}</span>
         {until === undefined ? null : <span>until {dateText(until)}</span>}

@@ -142,6 +142,7 @@ function Secrets({ isLocal }: { readonly isLocal: boolean }) {
     enabled: isLocal,
   });
   const secrets = data?.secrets ?? [];
+  const now = useNow(30_000);
   return (
     <section aria-label="Secrets">
       <h2 className="mb-2 font-semibold">Secrets</h2>
@@ -153,13 +154,18 @@ function Secrets({ isLocal }: { readonly isLocal: boolean }) {
           </p>
         ) : (
           <ul className="rounded-lg border border-line bg-panel px-3">
-            {secrets.map(({ name, place, used }) => (
+            {secrets.map(({ name, place, used, usedAt }) => (
               <li
                 key={`${name} ${place}`}
                 className="flex flex-wrap gap-x-3 border-b border-line py-1.5 last:border-b-0"
               >
                 <span className="font-mono break-all">{shown(name)}</span>
                 <span className="text-soft">{place === "file" ? "encrypted file" : "keychain"}</span>
+                {used ? (
+                  <span className="ml-auto text-soft" title={usedAt === undefined ? "" : dateText(usedAt)}>
+                    {usedAt === undefined ? "no use is known" : `last used ${ago(usedAt, now)}`}
+                  </span>
+                ) : null}
                 {used ? null : <span className="text-warn">not used: another place has it too</span>}
               </li>
             ))}
@@ -174,7 +180,7 @@ function Secrets({ isLocal }: { readonly isLocal: boolean }) {
       {error === null || (error instanceof ApiError && error.status === 404) ? null : (
         <Problem error={error} />
       )}
-      <p className="mt-1 text-soft">Values are never shown, and it is not recorded when a secret is used.</p>
+      <p className="mt-1 text-soft">Values are never shown.</p>
     </section>
   );
 }

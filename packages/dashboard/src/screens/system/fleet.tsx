@@ -264,7 +264,9 @@ function QueueGroup({ runs }: { readonly runs: readonly QueuedRun[] }) {
       {rest.length === 0 ? null : (
         <details>
           <summary className="text-soft">{rest.length.toLocaleString()} more</summary>
-          <ul className="max-h-96 overflow-auto">{rest.map(row)}</ul>
+          <ul className="max-h-96 overflow-auto" tabIndex={0} aria-label="More runs">
+            {rest.map(row)}
+          </ul>
         </details>
       )}
     </>

@@ -7,7 +7,16 @@ import { Link } from "@tanstack/react-router";
 import { call } from "../../api/client.ts";
 import type { About, Schedule, Session } from "../../api/types.ts";
 import { LongText } from "../../parts/long-text.tsx";
-import { Button, Command, Empty, Problem, ScreenBody, SureButton, useNow } from "../../parts/parts.tsx";
+import {
+  Button,
+  Command,
+  Empty,
+  Problem,
+  ScreenBody,
+  ScrollBox,
+  SureButton,
+  useNow,
+} from "../../parts/parts.tsx";
 import { ago, dateText, json, shown, until } from "../../parts/text.ts";
 import { LIVE } from "../../parts/use-changes.ts";
 import { sessionPath, useAbout, useRequest } from "../../parts/use-session.ts";
@@ -56,7 +65,7 @@ export function SchedulesScreen() {
             They fire while <Command>holdfast schedule run</Command> runs.{" "}
           </>
         ) : null}
-        A schedule has no pause: delete it, and add it again under the same id when it is wanted.
+        Times that pass while a schedule is paused do not fire.
       </p>
       <ul className="space-y-3">
         {schedules.map((schedule) => (
@@ -79,12 +88,18 @@ function ScheduleCard(props: {
   readonly onChange: () => void;
 }) {
   const { schedule, about, onChange } = props;
-  const { scheduleId, cron, timeZone, start, signal, nextAt, lastAt, owner } = schedule;
+  const { scheduleId, cron, timeZone, start, signal, nextAt, lastAt, owner, isPaused = false } = schedule;
   const now = useNow();
   const { run, isBusy, error } = useRequest();
+  const path = `/v1/schedules/${encodeURIComponent(scheduleId)}`;
+  const change = (action: "pause" | "unpause"): void =>
+    void run(async () => {
+      await call("POST", `${path}/${action}`);
+      onChange();
+    });
   const remove = (): void =>
     void run(async () => {
-      await call("DELETE", `/v1/schedules/${encodeURIComponent(scheduleId)}`);
+      await call("DELETE", path);
       onChange();
     });
   const input = start?.input ?? signal?.payload;
@@ -121,7 +136,13 @@ function ScheduleCard(props: {
       <dl className="mt-2 grid grid-cols-[auto_1fr] gap-x-4">
         <dt className="text-soft">next</dt>
         <dd>
-          {until(nextAt, now)} <span className="text-soft">({dateText(nextAt)})</span>
+          {nextAt === undefined ? (
+            <span className="font-medium text-warn">never: it is paused</span>
+          ) : (
+            <>
+              {until(nextAt, now)} <span className="text-soft">({dateText(nextAt)})</span>
+            </>
+          )}
         </dd>
         <dt className="text-soft">last</dt>
         <dd>
@@ -137,13 +158,16 @@ function ScheduleCard(props: {
       {input === undefined ? null : (
         <details className="mt-2">
           <summary className="text-soft">{start === undefined ? "Payload" : "Input"}</summary>
-          <div className="mt-1 max-h-96 overflow-auto rounded-md bg-raised p-3">
+          <ScrollBox label={`${start === undefined ? "Payload" : "Input"} of ${shown(scheduleId)}`}>
             <LongText text={json(input)} />
-          </div>
+          </ScrollBox>
         </details>
       )}
       <div className="mt-3 flex flex-wrap items-center gap-2">
         <DoNow schedule={schedule} about={about} />
+        <Button isDisabled={isBusy} onClick={() => change(isPaused ? "unpause" : "pause")}>
+          {isPaused ? "Unpause" : "Pause"}
+        </Button>
         <SureButton
           name="Delete"
           isDisabled={isBusy}

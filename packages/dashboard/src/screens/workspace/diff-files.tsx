@@ -3,7 +3,9 @@
 //   diff-files-1. The page draws only the lines of open files, and at most `LINES` of each until somebody asks for more.
 
 import type { DiffFile, DiffLine } from "@holdfast/proto/view";
-import { useState } from "react";
+import { useMemo, useState } from "react";
+import { CodeLine, useCode } from "../../code/code.tsx";
+import type { CodePart } from "../../code/highlight.ts";
 import { Button } from "../../parts/parts.tsx";
 import { brief, shown } from "../../parts/text.ts";
 
@@ -47,6 +49,7 @@ function File({ file, isFirst }: { readonly file: DiffFile; readonly isFirst: bo
 
 function Lines({ path, lines }: { readonly path: string; readonly lines: readonly DiffLine[] }) {
   const [max, setMax] = useState(LINES);
+  const parts = useDiffCode(path, lines);
   if (lines.length === 0) return <p className="px-3 pb-2 text-soft">It has no line to show.</p>;
   return (
     <div
@@ -58,7 +61,7 @@ function Lines({ path, lines }: { readonly path: string; readonly lines: readonl
       <table className="w-full border-collapse font-mono text-xs">
         <tbody>
           {lines.slice(0, max).map((line, at) => (
-            <Line key={at} line={line} />
+            <Line key={at} line={line} parts={parts.get(line)} />
           ))}
         </tbody>
       </table>
@@ -71,6 +74,32 @@ function Lines({ path, lines }: { readonly path: string; readonly lines: readonl
   );
 }
 
+/** The parts of the lines of both sides. Each side is code of its own. */
+function useDiffCode(path: string, lines: readonly DiffLine[]): ReadonlyMap<DiffLine, readonly CodePart[]> {
+  const language = /\.([^./]+)$/.exec(path)?.[1];
+  const before = useMemo(() => linesOf(lines, "deleted"), [lines]);
+  const after = useMemo(() => linesOf(lines, "added"), [lines]);
+  const beforeParts = useCode(language, before.texts);
+  const afterParts = useCode(language, after.texts);
+  return useMemo(() => {
+    const found = new Map<DiffLine, readonly CodePart[]>();
+    beforeParts?.forEach((parts, at) => found.set(before.lines[at]!, parts));
+    afterParts?.forEach((parts, at) => found.set(after.lines[at]!, parts));
+    return found;
+  }, [before, after, beforeParts, afterParts]);
+}
+
+/** The lines of one side of a difference, without those that are cut. */
+function linesOf(
+  lines: readonly DiffLine[],
+  side: "deleted" | "added",
+): { readonly lines: readonly DiffLine[]; readonly texts: readonly string[] } {
+  const found = lines.filter(
+    ({ type, text }) => (type === "same" || type === side) && text.length <= LINE_CHARS,
+  );
+  return { lines: found, texts: found.map(({ text }) => shown(text)) };
+}
+
 const LOOKS: Readonly<Record<DiffLine["type"], { readonly mark: string; readonly row: string }>> = {
   head: { mark: "", row: "bg-raised text-soft" },
   note: { mark: "", row: "text-soft" },
@@ -79,7 +108,9 @@ const LOOKS: Readonly<Record<DiffLine["type"], { readonly mark: string; readonly
   deleted: { mark: "−", row: "bg-bad/10" },
 };
 
-function Line({ line: { type, text, before, after } }: { readonly line: DiffLine }) {
+function Line(props: { readonly line: DiffLine; readonly parts: readonly CodePart[] | undefined }) {
+  const { line, parts } = props;
+  const { type, text, before, after } = line;
   const { mark, row } = LOOKS[type];
   const cut = text.length > LINE_CHARS;
   const number = "w-10 border-r border-line px-2 text-right align-top text-soft select-none";
@@ -89,7 +120,7 @@ function Line({ line: { type, text, before, after } }: { readonly line: DiffLine
       <td className={number}>{after}</td>
       <td className="w-5 text-center align-top select-none">{mark}</td>
       <td className="pr-2 whitespace-pre-wrap wrap-anywhere" dir="ltr">
-        {shown(text.slice(0, LINE_CHARS))}
+        {parts === undefined ? shown(text.slice(0, LINE_CHARS)) : <CodeLine parts={parts} />}
         {cut ? <span className="text-soft"> … ({text.length.toLocaleString()} characters)</span> : null}
       </td>
     </tr>

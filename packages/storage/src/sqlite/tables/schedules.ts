@@ -37,7 +37,12 @@ export class Schedules {
       scheduleId,
       cron,
       timeZone,
-      JSON.stringify({ ...action, owner: schedule.owner, unread: schedule.unread }),
+      JSON.stringify({
+        ...action,
+        owner: schedule.owner,
+        unread: schedule.unread,
+        isPaused: schedule.isPaused,
+      }),
       nextAt,
       lastAt ?? null,
       createdAt,
@@ -73,7 +78,7 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
   const scheduleId = row["schedule_id"] as string;
   assertChecksum(path, "schedule", scheduleId, row["checksum"], rowChecksum(valuesOf(row, COLUMNS)));
   const lastAt = row["last_at"] as number | null;
-  const { owner, unread, ...action } = readAction(row["action"] as string);
+  const { owner, unread, isPaused, ...action } = readAction(row["action"] as string);
   return {
     scheduleId,
     ...(owner === undefined ? {} : { owner }),
@@ -81,18 +86,21 @@ export function readSchedule(row: SqlRow, path: string): Schedule {
     timeZone: row["time_zone"] as string,
     action,
     nextAt: row["next_at"] as number,
+    ...(isPaused === undefined ? {} : { isPaused }),
     ...(lastAt === null ? {} : { lastAt }),
     ...(unread === undefined ? {} : { unread }),
     createdAt: row["created_at"] as number,
   };
 }
 
+type StoredAction = ScheduledAction & Pick<Schedule, "owner" | "unread" | "isPaused">;
+
 /**
- * With the owner and the unread signal, which few have. JSON leaves out what is `undefined`, and the port
+ * With the owner, the unread signal and the pause, which few have. JSON leaves out what is `undefined`, and the port
  * has the field.
  */
-function readAction(text: string): ScheduledAction & Pick<Schedule, "owner" | "unread"> {
-  const action = JSON.parse(text) as ScheduledAction & Pick<Schedule, "owner" | "unread">;
+function readAction(text: string): StoredAction {
+  const action = JSON.parse(text) as StoredAction;
   return action.type === "start"
     ? { ...action, input: action.input }
     : { ...action, payload: action.payload };

@@ -154,9 +154,11 @@ export declare type Schedule = Message<"holdfast.v1.Schedule"> & {
   signal?: SignalAction | undefined;
 
   /**
-   * @generated from field: int64 next_at = 6;
+   * Absent while it is paused.
+   *
+   * @generated from field: optional int64 next_at = 6;
    */
-  nextAt: bigint;
+  nextAt?: bigint | undefined;
 
   /**
    * @generated from field: optional int64 last_at = 7;
@@ -172,6 +174,11 @@ export declare type Schedule = Message<"holdfast.v1.Schedule"> & {
    * @generated from field: optional string owner = 9;
    */
   owner?: string | undefined;
+
+  /**
+   * @generated from field: bool is_paused = 10;
+   */
+  isPaused: boolean;
 };
 
 /**
@@ -207,6 +214,38 @@ export declare type ListSchedulesResponse = Message<"holdfast.v1.ListSchedulesRe
  * Use `create(ListSchedulesResponseSchema)` to create a new message.
  */
 export declare const ListSchedulesResponseSchema: GenMessage<ListSchedulesResponse>;
+
+/**
+ * @generated from message holdfast.v1.PauseScheduleRequest
+ */
+export declare type PauseScheduleRequest = Message<"holdfast.v1.PauseScheduleRequest"> & {
+  /**
+   * @generated from field: string schedule_id = 1;
+   */
+  scheduleId: string;
+};
+
+/**
+ * Describes the message holdfast.v1.PauseScheduleRequest.
+ * Use `create(PauseScheduleRequestSchema)` to create a new message.
+ */
+export declare const PauseScheduleRequestSchema: GenMessage<PauseScheduleRequest>;
+
+/**
+ * @generated from message holdfast.v1.UnpauseScheduleRequest
+ */
+export declare type UnpauseScheduleRequest = Message<"holdfast.v1.UnpauseScheduleRequest"> & {
+  /**
+   * @generated from field: string schedule_id = 1;
+   */
+  scheduleId: string;
+};
+
+/**
+ * Describes the message holdfast.v1.UnpauseScheduleRequest.
+ * Use `create(UnpauseScheduleRequestSchema)` to create a new message.
+ */
+export declare const UnpauseScheduleRequestSchema: GenMessage<UnpauseScheduleRequest>;
 
 /**
  * @generated from message holdfast.v1.RemoveScheduleRequest
@@ -259,6 +298,26 @@ export declare const ScheduleService: GenService<{
     methodKind: "unary";
     input: typeof ListSchedulesRequestSchema;
     output: typeof ListSchedulesResponseSchema;
+  },
+  /**
+   * A paused schedule does not fire, and a put keeps it paused.
+   *
+   * @generated from rpc holdfast.v1.ScheduleService.Pause
+   */
+  pause: {
+    methodKind: "unary";
+    input: typeof PauseScheduleRequestSchema;
+    output: typeof ScheduleSchema;
+  },
+  /**
+   * It continues with the first time after now. Times that passed during the pause do not fire.
+   *
+   * @generated from rpc holdfast.v1.ScheduleService.Unpause
+   */
+  unpause: {
+    methodKind: "unary";
+    input: typeof UnpauseScheduleRequestSchema;
+    output: typeof ScheduleSchema;
   },
   /**
    * @generated from rpc holdfast.v1.ScheduleService.Remove

@@ -956,6 +956,19 @@ export declare const WatchAllRequestSchema: GenMessage<WatchAllRequest>;
  * @generated from message holdfast.v1.WatchAllResponse
  */
 export declare type WatchAllResponse = Message<"holdfast.v1.WatchAllResponse"> & {
+  /**
+   * Sessions that have changed, as lists have them. A session that is large is never here.
+   *
+   * @generated from field: repeated holdfast.v1.Session sessions = 1;
+   */
+  sessions: Session[];
+
+  /**
+   * Whether there may be other changes. Readers then read again what they show.
+   *
+   * @generated from field: bool has_others = 2;
+   */
+  hasOthers: boolean;
 };
 
 /**
@@ -1207,8 +1220,8 @@ export declare const SessionService: GenService<{
     output: typeof WatchResponseSchema;
   },
   /**
-   * Says whenever sessions that the caller may see have changed, and not which ones. The first event comes at
-   * once. Changes within a short time are one event. Readers then read again what they show.
+   * Says whenever sessions that the caller may see have changed, and shows a few of them. The first event comes
+   * at once. Changes within a short time are one event.
    *
    * @generated from rpc holdfast.v1.SessionService.WatchAll
    */
