@@ -3,7 +3,7 @@
 //
 //   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
-//                             external-agents, page, bench, mutants, samples
+//                             parity, external-agents, page, bench, mutants, samples
 //   -- samples                 every test file that plays a part of its repetitions in `npm test`, if no other campaign has it. They
 //                             are the files that read `HOLDFAST_CAMPAIGN`, and the files that call the command
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -193,6 +193,11 @@ const CAMPAIGNS: readonly Campaign[] = [
     "sandboxes",
     "every sandbox of this machine passes the suite, and both remote ones over servers of ours",
     ["packages/agents/src/sandboxes"],
+  ),
+  ofTests(
+    "parity",
+    "one scenario in every mode over every sandbox of this machine, with an empty table of differences",
+    ["packages/holdfast/src/behaviour/parity.test.ts"],
   ),
   ofTests(
     "external-agents",
