@@ -1,9 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
+//   -- NAME ...                only these. They are kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
-//                             external-agents, page, bench, mutants, tests
+//                             parity, agent-kills, external-agents, page, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
@@ -20,6 +20,7 @@
 //   -- external-kills --kills N
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
 //   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
+//   -- agent-kills --kills N    kills of the process that runs an agent file: N of `holdfast run`, and N of a runner (50 by default)
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -36,12 +37,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
+import { readRows, writeRows } from "./evidence.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
 import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const EVIDENCE = `${root}/RELIABILITY.md`;
 const REGRESSION_SEEDS = `${root}/packages/simulator/src/regression-seeds.json`;
 /** Seeds of campaigns begin above those of the tests, each time somewhere else. */
 const FIRST_SEEDS = { least: 1_000_000, most: 900_000_000 };
@@ -64,6 +65,7 @@ const { values, positionals } = readArguments(
 const kills = readWhole("kills", values.kills ?? "500");
 const stackKills = readWhole("kills", values.kills ?? "100");
 const externalKills = readWhole("kills", values.kills ?? "100");
+const agentKills = readWhole("kills", values.kills ?? "50");
 const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
@@ -119,6 +121,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     { HOLDFAST_KILLS: String(externalKills) },
   ),
   ofTests(
+    "agent-kills",
+    `${agentKills} kills of holdfast run and ${agentKills} of a runner, in the middle of an agent file: no recorded call is repeated, and no answer is lost`,
+    ["packages/holdfast/src/behaviour/agent-kills.test.ts"],
+    { HOLDFAST_KILLS: String(agentKills) },
+  ),
+  ofTests(
     "worktree-kills",
     `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
     ["packages/agents/src/worktrees/worktrees-kill.test.ts"],
@@ -139,9 +147,10 @@ const CAMPAIGNS: readonly Campaign[] = [
   ),
   ofTests(
     "crash-points",
-    "a fault at every commit and task boundary, in memory and on SQLite, the coding agent included; every scenario over every combination of ports; 300 simulated seeds over SQL",
+    "a fault at every commit and task boundary, in memory and on SQLite, the coding agent and the model loop included; every scenario over every combination of ports; 300 simulated seeds over SQL",
     [
       "crash-everywhere",
+      "packages/agents/src/model-loop/crash.test.ts",
       "examples/01-coding-agent/crash.test.ts",
       "scripts/compositions.test.ts",
       "packages/storage/src/sqlite/behaviour/simulator.test.ts",
@@ -194,6 +203,11 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/agents/src/sandboxes"],
   ),
   ofTests(
+    "parity",
+    "one scenario in every mode over every sandbox of this machine, with an empty table of differences",
+    ["packages/holdfast/src/behaviour/parity.test.ts"],
+  ),
+  ofTests(
     "external-agents",
     "every adapter passes the suite of external agents; 50 kills of a session of Claude Code",
     [
@@ -224,7 +238,8 @@ const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
   cwd: root,
   encoding: "utf8",
 }).stdout.trim();
-const rows = readRows();
+const names = CAMPAIGNS.map(({ name }) => name);
+const rows = readRows(names);
 for (const { name, run } of CAMPAIGNS) {
   if (askedFor.size > 0 && !askedFor.has(name)) continue;
   console.log(`… ${name}`);
@@ -233,7 +248,7 @@ for (const { name, run } of CAMPAIGNS) {
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const where = `${new Date().toISOString().slice(0, 10)}, ${commit}, Node ${process.versions.node}, ${platform()} ${arch()}, ${cpus().length} cores`;
   rows.set(name, `| ${name} | ${what} | ${passed ? "passed" : "FAILED"} | ${seconds} | ${where} |`);
-  writeRows();
+  writeRows(names, rows);
   if (!passed) process.exitCode = 1;
 }
 
@@ -418,26 +433,4 @@ function rememberSeeds(failures: SeedsReport["failures"]): void {
   if (failures.length === 0) return;
   const known = JSON.parse(readFileSync(REGRESSION_SEEDS, "utf8")) as SeedsReport["failures"];
   writeFileSync(REGRESSION_SEEDS, `${JSON.stringify([...known, ...failures], undefined, 2)}\n`);
-}
-
-function readRows(): Map<string, string> {
-  const lines = existsSync(EVIDENCE) ? readFileSync(EVIDENCE, "utf8").split("\n") : [];
-  const found = lines.filter((line) => CAMPAIGNS.some(({ name }) => line.startsWith(`| ${name} |`)));
-  return new Map(found.map((line) => [line.split("|")[1]?.trim() ?? "", line]));
-}
-
-function writeRows(): void {
-  writeFileSync(
-    EVIDENCE,
-    [
-      "# Reliability",
-      "",
-      "Evidence of the last run of each campaign; written by `npm run campaign`.",
-      "",
-      "| campaign | what | result | seconds | when, commit, where |",
-      "|---|---|---|---|---|",
-      ...CAMPAIGNS.flatMap(({ name }) => rows.get(name) ?? []),
-      "",
-    ].join("\n"),
-  );
 }

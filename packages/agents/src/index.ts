@@ -171,7 +171,7 @@ export { fillPlaceholders } from "./mcp/placeholders.ts";
 export { signInKey, type SignInStore } from "./mcp/sign-in/sign-in-record.ts";
 export {
   findProfile,
-  findProfileAgent,
+  findUsableProfile,
   readProfileAgents,
   readProfiles,
   type NamedProfile,

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import type { AgentPlaces } from "./agent-places.ts";
-import { findProfile, readProfiles } from "./profiles.ts";
+import { findProfile, findUsableProfile, readProfiles } from "./profiles.ts";
 import { trustFolder } from "./trust/trusted-folders.ts";
 
 let base: string;
@@ -70,6 +70,30 @@ test.each([
   expect(file).toMatchObject({ status: "refused", profile: null });
   const refused = file?.verdicts.filter(({ verdict }) => verdict === "refused").map((one) => one.field);
   expect(refused).toContain(field);
+});
+
+test.each([
+  [
+    "custom.command",
+    "custom: {command: sh, protocol: lines, resumes: true}",
+    "expected tuple, received string",
+  ],
+  [
+    "custom.protocol",
+    "custom: {command: [sh], protocol: line, resumes: true}",
+    'expected one of "acp"|"lines"',
+  ],
+  ["custom.resume", "custom: {command: [sh], protocol: acp, resumes: true, resume: true}", "not known"],
+  ["mcp.reply.tool", "mcp: {command: [sh], tool: t, reply: {argument: a, field: f}}", "expected string"],
+])("the error of a field inside of another one names it: %s", (field, text, problem) => {
+  write("home", "p.yaml", `${text}\n`);
+  const [file] = readProfiles(places);
+  const refused = file?.verdicts.filter(({ verdict }) => verdict === "refused") ?? [];
+  expect(refused.map((one) => `${one.field}: ${one.text}`)).toEqual([expect.stringContaining(`${field}: `)]);
+  expect(refused[0]?.text).toContain(problem);
+  expect(() => findUsableProfile("p", places)).toThrow(
+    expect.objectContaining({ got: expect.stringContaining(field) }),
+  );
 });
 
 test.each([

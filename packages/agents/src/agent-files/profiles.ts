@@ -1,5 +1,5 @@
 // Profiles of external agents (`readProfiles`, `findProfile`): named files with a model, a permission mode, rules, settings and MCP servers.
-// A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findProfileAgent`).
+// A profile with `a2a`, `mcp`, `custom` or `harness` is an agent of its own (`findUsableProfile`).
 //
 //   profiles-1. A profile of a project counts only where the user trusts the project, and can only restrict. The fields that permit
 //       something or start a program are refused in it.
@@ -74,14 +74,9 @@ export function readProfileAgents(places: Pick<AgentPlaces, "home">): readonly P
   );
 }
 
-/** @throws HoldfastError as `findProfile`, also for a profile that is no agent of its own. */
-export function findProfileAgent(name: string, places: AgentPlaces): NamedProfile {
-  return usable(name, places);
-}
-
 /** @throws NotFoundError `file_not_found`, HoldfastError `config_invalid` or `policy_denied` */
 export function findProfile(name: string, places: AgentPlaces): NamedProfile {
-  const profile = usable(name, places);
+  const profile = findUsableProfile(name, places);
   if (!isProgram(profile)) return profile;
   throw new HoldfastError("config_invalid", `the profile "${name}" is an agent of its own`, {
     expected: "a profile without a2a, mcp, custom and harness",
@@ -89,7 +84,8 @@ export function findProfile(name: string, places: AgentPlaces): NamedProfile {
   });
 }
 
-function usable(name: string, places: AgentPlaces): NamedProfile {
+/** The profile of this name, also one that is an agent of its own. @throws HoldfastError as `findProfile` */
+export function findUsableProfile(name: string, places: AgentPlaces): NamedProfile {
   const found = readProfiles(places).find((file) => file.name === name); // profiles-2.
   if (found === undefined)
     throw new NotFoundError("file_not_found", `there is no profile "${name}"`, {
@@ -166,8 +162,7 @@ function judged(
       (OF_THE_USER.includes(field) ||
         (field === "permissionMode" && !(typeof mode === "string" && HARMLESS_MODES.includes(mode))));
     const beside = whyNotBeside(field, fields);
-    if (issue !== undefined)
-      report.add([field], "refused", issue.code === "unrecognized_keys" ? "not known" : issue.message);
+    if (issue !== undefined) report.add([field, ...placeIn(field, issue)], "refused", problemOf(issue));
     else if (widens) report.add([field], "refused", "only a profile in ~/.holdfast/profiles may permit this");
     else if (beside !== undefined) report.add([field], "refused", beside);
     else report.add([field], "honoured");
@@ -185,6 +180,19 @@ function judged(
   const profile = { name: file.name, ...others, rules: allowedTools.map(ruleOf) };
   return { ...file, status: "loaded", profile, verdicts };
 }
+
+/** The field inside of a field that the problem is about. */
+function placeIn(field: string, { path, code, ...more }: Issue): readonly string[] {
+  const inside = path.slice(1).map(String);
+  if (code !== "unrecognized_keys" || path[0] !== field) return inside;
+  return [...inside, (more as { keys: readonly string[] }).keys[0] ?? ""];
+}
+
+function problemOf({ code, message }: Issue): string {
+  return code === "unrecognized_keys" ? "not known" : message.replace(/^Invalid input: /, "");
+}
+
+type Issue = z.core.$ZodIssue;
 
 function ruleOf(written: string): PermissionRule {
   const [, tool = "", pattern] = RULE.exec(written) ?? [];

@@ -26,11 +26,9 @@ import { agentPlaces, shownPath } from "./agent-places.ts";
 
 /** @returns the exit code: 3 when a file is refused. */
 export async function checkAgents(namesOrPaths: readonly string[], io: Io): Promise<number> {
-  // Looking at a file is no use of it, so a project needs no trust here.
-  const places = agentPlaces(io, { trustsProject: true });
   const found =
     namesOrPaths.length === 0
-      ? filesOf(places)
+      ? allFiles(io)
       : { ...NOTHING, agents: namesOrPaths.flatMap((one) => filesAt(one, io)) };
   const { agents, skills, mcpFiles, hookFiles, profiles } = found;
   const all = [...agents, ...skills, ...mcpFiles, ...hookFiles, ...profiles];
@@ -56,21 +54,26 @@ export async function checkAgents(namesOrPaths: readonly string[], io: Io): Prom
   return refused.length === 0 ? 0 : 3;
 }
 
-/** The same report on all files for the page, with the states that they have for runs. */
+/** The same report on all files for the page. */
 export function agentReport(io: Io): object {
-  const own = filesOf(agentPlaces(io));
+  return reportOf(allFiles(io));
+}
+
+/**
+ * All files with their fields. A file that could be used, if the user trusted the project or approved its content, has the state that keeps
+ * it out of runs.
+ */
+function allFiles(io: Io): Found {
+  const forRuns = filesOf(agentPlaces(io));
   const states = new Map(
-    Object.values(own).flatMap((files: readonly ReportedPath[]) =>
+    Object.values(forRuns).flatMap((files: readonly ReportedPath[]) =>
       files.map(({ path, status }) => [path, status] as const),
     ),
   );
-  const { agents, skills, mcpFiles, hookFiles, profiles } = reportOf(
-    filesOf(agentPlaces(io, { trustsProject: true })),
-  );
-  const withState = <File extends { readonly path: string; readonly status: string }>(file: File) => ({
-    ...file,
-    status: states.get(file.path) ?? file.status,
-  });
+  // Looking at a file is no use of it, so a project needs no trust here.
+  const { agents, skills, mcpFiles, hookFiles, profiles } = filesOf(agentPlaces(io, { trustsProject: true }));
+  const withState = <File extends ReportedPath>(file: File): File =>
+    file.status === "loaded" ? { ...file, status: states.get(file.path) ?? file.status } : file;
   return {
     agents: agents.map(withState),
     skills: skills.map(withState),
@@ -140,7 +143,7 @@ function filesAt(nameOrPath: string, io: Io): readonly ListedAgent[] {
 
 /** The files of this name, also those that cannot be used. */
 function filesNamed(name: string, path: string, io: Io): readonly ListedAgent[] {
-  const listed = listAgents(agentPlaces(io, { trustsProject: true }));
+  const listed = allFiles(io).agents;
   const found = listed.filter((file) => file.name === name);
   if (found.length > 0) return found;
   throw new NotFoundError("file_not_found", `there is no file and no agent file of the name "${name}"`, {

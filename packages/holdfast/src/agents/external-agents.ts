@@ -8,7 +8,7 @@ import {
   CODEX,
   externalAgent,
   findProfile,
-  findProfileAgent,
+  findUsableProfile,
   InstalledAgents,
   LineAgent,
   PI,
@@ -164,7 +164,7 @@ function protocolOf(name: string, io: Pick<Io, "cwd" | "env">): ExternalAgentPro
     const isOfProfile = readProfileAgents(agentPlaces(io)).some((profile) => profile.name === name);
     const installed = isOfProfile ? undefined : store.get(name);
     return installed === undefined
-      ? profileAgent(findProfileAgent(name, agentPlaces(io)), place)
+      ? profileAgent(findUsableProfile(name, agentPlaces(io)), place)
       : new AcpAgent({ facts: store.facts(installed), ...place });
   }
   const lines = [CODEX, PI].find((one) => one.name === name);

@@ -1,20 +1,16 @@
-// `holdfast agents list`, `show` and `trust`.
+// `holdfast agents list` and `trust`.
 
 import { join, resolve } from "node:path";
 import {
   InstalledAgents,
   approveSkills,
   distrustFolder,
-  findAgent,
   findAgentFiles,
   listAgents,
   pushScriptsOf,
   readProfileAgents,
-  readProjectInstructions,
   trustFolder,
-  type AgentRecord,
   type ListedAgent,
-  type ProjectInstructions,
 } from "@holdfast/agents";
 import { NotFoundError } from "@holdfast/core";
 import type { Arguments, Io } from "../frame/command.ts";
@@ -101,75 +97,6 @@ function reasonOf(
   if (problem !== null) return problem.message;
   const first = verdicts.find(({ verdict }) => verdict === "refused");
   return first === undefined ? "" : `${first.field}: ${first.text}`;
-}
-
-export async function showAgent(nameOrPath: string, args: Arguments, io: Io): Promise<number> {
-  const places = agentPlaces(io, { trustsProject: args.has("trust") });
-  const record = findAgent(nameOrPath, places, io.cwd);
-  const { files, leftOut, nested } = readProjectInstructions(places, io.cwd);
-  const instructions = { files, leftOut, nested };
-  const parts = [recordText(record), ...instructionTexts(instructions, io)];
-  io.show({ ...record, instructions }, parts.join("\n\n"));
-  return 0;
-}
-
-/** The `AGENTS.md` files that a session in this folder reads, and the others with the reason. */
-function instructionTexts(
-  { files, leftOut, nested }: Omit<ProjectInstructions, "text">,
-  io: Io,
-): readonly string[] {
-  const lines = [
-    ...files.map((path) => [shownPath(path, io), "read"]),
-    ...nested.map((path) => [path, "named to the model"]),
-    ...leftOut.map(({ path, reason }) => [shownPath(path, io), `left out: ${reason}`]),
-  ];
-  return lines.length === 0 ? [] : [["Instructions:", ...table(lines)].join("\n")];
-}
-
-/** The fields that differ from those of an empty file, and the prompt. */
-function recordText({ prompt, source, permissions, subAgents, ...fields }: AgentRecord): string {
-  const rules = rulesText(permissions);
-  const rows = Object.entries({ ...fields, permissions: rules })
-    .filter(([, value]) => value !== null && value !== false && !isEmpty(value))
-    .map(([name, value]) => [name, typeof value === "string" ? value : shortJson(value)]);
-  const origin = [
-    ["file", source.path],
-    ["format", source.dialect],
-    ["version", source.hash],
-  ];
-  const inner = Object.entries(subAgents).flatMap(([name, agent]) => ["", ...subAgentText(name, agent)]);
-  return [...table([...rows, ...origin]), "", prompt.trimEnd(), ...inner].join("\n");
-}
-
-function rulesText(permissions: AgentRecord["permissions"]): readonly string[] {
-  return permissions.map(
-    ({ decision, tool, pattern }) => `${decision} ${tool}${pattern === null ? "" : `(${pattern})`}`,
-  );
-}
-
-/** An agent that the file itself defines. It has its other fields from the agent of its file. */
-function subAgentText(name: string, agent: AgentRecord["subAgents"][string]): readonly string[] {
-  const { description, model, tools, deniedTools, permissions, turnsMax, prompt } = agent;
-  const rows = [
-    ["description", description],
-    ["model", model ?? ""],
-    ["tools", tools?.join(", ") ?? ""],
-    ["denied tools", deniedTools.join(", ")],
-    ["permissions", rulesText(permissions).join(", ")],
-    ["turns at most", turnsMax === null ? "" : String(turnsMax)],
-  ].filter(([, value]) => value !== "");
-  const lines = [...table(rows), ...prompt.trimEnd().split("\n")];
-  return [`Agent of this file: ${name}`, ...lines.map((line) => (line === "" ? "" : `  ${line}`))];
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-function shortJson(value: unknown): string {
-  return Array.isArray(value) && value.every((item) => typeof item === "string")
-    ? value.join(", ")
-    : JSON.stringify(value);
 }
 
 export async function trustProject(path: string | undefined, args: Arguments, io: Io): Promise<number> {

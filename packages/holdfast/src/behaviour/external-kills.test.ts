@@ -2,18 +2,19 @@
 // step that the program had reported as done.
 
 import { writeFileSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isCampaign, ofCampaign } from "@holdfast/testkit/campaign";
 import { ExternalProject } from "../testing/external-project.ts";
+import { killUntilEnded } from "../testing/kill-session.ts";
 
+const IS_CAMPAIGN = isCampaign;
 /** The kills of each adapter in the campaign, and those of `npm test`. */
-const KILLS = isCampaign ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
+const KILLS = IS_CAMPAIGN ? Number(process.env["HOLDFAST_KILLS"] ?? 100) : 2;
 /** `npm test` has the kills of Claude Code in `external-agents.test.ts`, and one other here. */
-const AGENTS = isCampaign ? ["claude-code", "codex", "pi", "opencode", "lines.ts"] : ["codex"];
+const AGENTS = IS_CAMPAIGN ? ["claude-code", "codex", "pi", "opencode", "lines.ts"] : ["codex"];
 const KILL_WITHIN_MS = 900;
 /** Steps in one session. A session that is killed this often is followed by another one. */
-const STEPS = isCampaign ? 30 : 8;
+const STEPS = IS_CAMPAIGN ? 30 : 8;
 
 let project: ExternalProject;
 beforeEach(() => void (project = new ExternalProject()));
@@ -32,7 +33,7 @@ export default externalAgent(program, { folder, permissionModes: ["default"] });
 }
 
 interface Report {
-  kills: number;
+  readonly kills: { done: number; readonly max: number };
   sessions: number;
   steps: number;
   answers: number;
@@ -44,36 +45,39 @@ async function killed(agent: string, session: string, report: Report): Promise<v
     ...Array.from({ length: STEPS }, (_, step) => `step:${session}-${step}`),
     `ask:answered-${session}`,
   ];
-  let command: readonly string[] = ["run", agent, words.join(" "), "--session", session, "--park"];
   const reported = new Set<string>();
-  for (;;) {
-    const running = project.startHere(command);
-    const isKilled = report.kills < KILLS;
-    const ended = running.finished;
-    if (isKilled) {
-      await Promise.race([ended, running.says(":turn")]);
-      await Promise.race([ended, delay(Math.random() * KILL_WITHIN_MS)]);
-      running.kill("SIGKILL");
-      report.kills++;
-    }
-    const { code, stderr } = await ended;
-    if (!isKilled) expect(code, stderr).toBe(0);
-    command = ["resume", session, "--park"];
+  const checkSteps = (): void => {
     for (const step of reported) expect(project.steps().get(step), `${agent}: step ${step}`).toBe(1);
-    const { entries, status } = await project.shown(session);
-    for (const [, step] of JSON.stringify(entries).matchAll(/step ([\w-]+) is done/g)) reported.add(step!);
-    if (status === "input_required") {
-      await project.run("approve", session);
+  };
+  const { entries } = await killUntilEnded({
+    withinMs: KILL_WITHIN_MS,
+    start: async (isFirst) =>
+      project.startHere(
+        isFirst
+          ? ["run", agent, words.join(" "), "--session", session, "--park"]
+          : ["resume", session, "--park"],
+      ),
+    works: (running) => running.says(":turn"),
+    kills: report.kills,
+    ends: async (running) => {
+      const { code, stderr } = await running.finished;
+      expect(code, stderr).toBe(0);
+    },
+    show: () => project.shown(session),
+    check: (seen) => {
+      checkSteps();
+      for (const [, step] of JSON.stringify(seen.entries).matchAll(/step ([\w-]+) is done/g))
+        reported.add(step!);
+    },
+    approve: () => {
       report.answers++;
-    }
-    if (status === "completed") break;
-    expect(["working", "waiting", "input_required", "submitted"], `${agent}: ${status}`).toContain(status);
-  }
-  const { entries } = await project.shown(session);
+      return project.run("approve", session);
+    },
+  });
   expect(JSON.stringify(entries.at(-1))).toContain(`Done: ${words[0]}`); // The answer is there.
   const done = [...project.steps()].filter(([step]) => step.startsWith(`${session}-`));
   expect(done, agent).toHaveLength(STEPS);
-  for (const step of reported) expect(project.steps().get(step), `${agent}: step ${step}`).toBe(1);
+  checkSteps();
   // The person's answer reached the program. A program that is killed after the call, and before its report, asks again.
   expect(project.lines(`answered-${session}`), agent).toContain("x");
   expect(project.processes(), agent).toEqual([]);
@@ -87,9 +91,9 @@ describe.each(AGENTS)("%s", (agent) => {
     { ...ofCampaign, timeout: KILLS * 20_000 + 60_000 },
     async () => {
       if (agent === "lines.ts") writeLinesAgent();
-      const report: Report = { kills: 0, sessions: 0, steps: 0, answers: 0 };
-      for (let number = 0; report.kills < KILLS; number++) await killed(agent, `s${number}`, report);
-      if (isCampaign) console.log(`${agent}: ${JSON.stringify(report)}`);
+      const report: Report = { kills: { done: 0, max: KILLS }, sessions: 0, steps: 0, answers: 0 };
+      for (let number = 0; report.kills.done < KILLS; number++) await killed(agent, `s${number}`, report);
+      if (IS_CAMPAIGN) console.log(`${agent}: ${JSON.stringify(report)}`);
     },
   );
 });

@@ -73,7 +73,7 @@ export const agents: Command = {
           return (await import("../catalogue/catalogue-calls.ts")).listPushed("agent", args, io);
         return (await import("../agents/list-agents.ts")).showAgents(args, io);
       case "show":
-        return (await import("../agents/list-agents.ts")).showAgent(
+        return (await import("../view/show-agent.ts")).showAgent(
           takeOnly(rest, "the name", agents.usage),
           args,
           io,

@@ -19,6 +19,7 @@ import {
   turnsRule,
   unused,
   type Dialect,
+  listSkills,
 } from "./dialect.ts";
 import { ALL_TOOL_NAMES, holdfastKey } from "./holdfast-key.ts";
 
@@ -59,10 +60,9 @@ function rulesWith(names: ToolNames): Readonly<Record<string, FieldRule>> {
       },
     ),
     maxTurns: turnsRule,
-    skills: field(textOrTexts.describe("names of skills"), (value, draft) => {
-      draft.skills = toolTexts(value);
-      return mapped("the prompt lists these skills, and the model reads them when it needs them");
-    }),
+    skills: field(textOrTexts.describe("names of skills"), (value, draft) =>
+      listSkills(toolTexts(value), draft),
+    ),
     mcpServers: field(
       z
         .union([mcpServerValue, z.array(z.union([z.string(), mcpServerValue]))])

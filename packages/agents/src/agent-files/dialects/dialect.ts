@@ -10,6 +10,7 @@ import {
   refused,
   type FieldRule,
   type FieldTable,
+  type Ruling,
 } from "../format/fields.ts";
 import { CHANGING_TOOLS } from "../format/tool-names.ts";
 
@@ -88,4 +89,15 @@ export const MODEL_TUNING = "Holdfast uses the defaults of the model";
 export function denyChanges(draft: AgentDraft): string {
   denyTools(draft, CHANGING_TOOLS);
   return `these tools are denied: ${CHANGING_TOOLS.join(", ")}`;
+}
+
+/** `skills`: the prompt lists these skills only. A session gets the current version of each, so that no name has a tag. */
+export function listSkills(names: readonly string[], draft: AgentDraft): Ruling {
+  const tagged = names.find((name) => name.includes("@"));
+  if (tagged !== undefined)
+    return refused(
+      `${tagged} names a version, and a session gets the current one; write ${tagged.split("@")[0]}, and choose the version with \`holdfast skill rollback\``,
+    );
+  draft.skills = names;
+  return mapped("the prompt lists these skills, and the model reads them when it needs them");
 }

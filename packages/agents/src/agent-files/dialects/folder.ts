@@ -9,7 +9,7 @@ import { FileProblem, readJson, readText, type ParsedFile } from "../format/fron
 import { mcpServerValue, takeServers } from "../format/mcp-servers.ts";
 import { checkJsonSchema } from "../format/schema-check.ts";
 import { capabilityFiles, joinTexts, readCapabilities } from "./capability-folders.ts";
-import { descriptionRule, nameRule, unused, type Dialect } from "./dialect.ts";
+import { descriptionRule, listSkills, nameRule, unused, type Dialect } from "./dialect.ts";
 
 /** The files of the folder form. Each may be missing but the first. */
 const FOLDER_FILES = ["agent.json", "agent.system-prompt.md", "agent.mcp.json", ".disabled"] as const;
@@ -92,10 +92,7 @@ export const folder: Dialect = {
             report,
           ),
       ),
-      skills: field(z.array(z.string()).describe("names of skills"), (value, draft) => {
-        draft.skills = value;
-        return HONOURED;
-      }),
+      skills: field(z.array(z.string()).describe("names of skills"), listSkills),
       capabilities: field(merged.describe("names of capabilities"), ({ names, scripts }, draft) => {
         draft.scripts = [...scripts];
         const parts = scripts.length === 0 ? "" : `; scripts: ${scripts.join(", ")}`;

@@ -43,6 +43,15 @@ test("a file gets the tools that it names when all of them are given", () => {
   expect(tools("tools: mcp__docs__read\n", ["mcp__docs__*"])).toEqual(["mcp__docs__read"]);
 });
 
+test("a file gets the skills that it names, and none of the machine when it names none", () => {
+  const skillsOf = (fields: string) => {
+    const result = withinRights(record(fields), READING_TOOLS);
+    return "record" in result ? result.record.skills : result.refused;
+  };
+  expect(skillsOf("tools: Read\n")).toEqual([]);
+  expect(skillsOf("skills: [house-style]\n")).toEqual(["house-style"]);
+});
+
 test("the sandbox of the machine counts where the file would have none", () => {
   const sandboxOf = (name: string) => {
     const result = withinRights(record(`tools: Read\nholdfast: { sandbox: ${name} }\n`), READING_TOOLS);

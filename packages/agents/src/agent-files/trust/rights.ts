@@ -1,6 +1,7 @@
 // `withinRights`: an agent record with no more rights than the owner of a machine gives to agents that come from elsewhere.
 //
-//   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given.
+//   rights-1. A record that asks for more is refused. A record that names no tools gets those that are given. A record that names no
+//       skills gets none, because the skills of the machine's user are for the user's own agents.
 //   rights-2. Programs, code, secrets and variables of the machine are never given: hooks, servers with a command or an address, tasks of a
 //       project, environments. Agents inside of the file are refused, too, as their tools are compared with the file and not with the policy.
 //   rights-3. Each field of a record has a rule. A new field without one is an error of the types.
@@ -34,7 +35,11 @@ export function withinRights(
   }
   // The sandbox of this machine counts, where the file would have none.
   return {
-    record: { ...wanted, sandbox: record.sandbox === "filesystem" ? null : record.sandbox },
+    record: {
+      ...wanted,
+      skills: record.skills ?? [], // rights-1.
+      sandbox: record.sandbox === "filesystem" ? null : record.sandbox,
+    },
   };
 }
 

@@ -1,0 +1,158 @@
+// The scenario of parity (`openScenario`). It has a skill, an environment, an MCP server over HTTP, a script, a child, an approval, and a
+// process that is killed in between.
+
+import { readFileSync } from "node:fs";
+import { startMcpHttpServer, type Conversation, type McpHttpServer, type Reply } from "@holdfast/testkit";
+import { expect } from "vitest";
+import { ModelProject, repliesOf } from "./model-project.ts";
+
+/** The things that the model and the person see, by their names: the rows of a table with a column for each mode and sandbox. */
+export type Seen = Readonly<Record<string, string>>;
+
+export interface Scenario {
+  readonly project: ModelProject;
+  readonly server: McpHttpServer;
+  /** Called once, when the model has been asked for its reply after the first results. */
+  kill: (() => void) | undefined;
+  /** The rows, once the session has ended. */
+  seen(person: { readonly asked: string; readonly output: string }): Seen;
+}
+
+export const SESSION = "p";
+export const INPUT = "Count the words.";
+export const OUTPUT = "The answer is four.";
+
+const call = (name: string, input: object = {}): Reply => ({ toolCalls: [{ name, input: { ...input } }] });
+const STEPS: readonly (readonly [row: string, reply: Reply])[] = [
+  ["skill", call("read_skill", { name: "house-style" })],
+  ["environment", call("shell", { command: "echo region $REGION" })],
+  ["MCP server", call("mcp__notes__greet", { text: "you" })],
+  ["script", call("script__count", { file: "text.txt" })],
+  ["child", call("delegate", { agent: "helper", input: "Help." })],
+  ["approval", call("write_file", { path: "result.txt", content: "four\n" })],
+  ["shell", call("shell", { command: "cat result.txt; echo *.txt; exit 3" })],
+];
+
+/** The tools that the policy of a machine gives to a pushed file. */
+export const TOOLS: readonly string[] = [
+  "read_file",
+  "write_file",
+  "shell",
+  "read_skill",
+  "mcp__notes__*",
+  "script__count",
+];
+
+/** The rows of an environment and of a child. A pushed file has no environment and starts no agent (decision 49). */
+export const NOT_PUSHED: readonly string[] = [
+  "prompt: The shell has these",
+  "tool delegate",
+  "environment",
+  "child",
+];
+
+const isPushable = ([row]: (typeof STEPS)[number]): boolean => !NOT_PUSHED.includes(row);
+
+const agentFile = (sandbox: string, isPushed: boolean): string => `---
+name: lead
+description: Leads.
+tools: Read, Write, Bash, mcp__notes__*${isPushed ? "" : ", Task"}
+skills: [house-style]
+mcpServers: [notes]
+holdfast:
+  sandbox: ${sandbox}
+  scripts: [count]
+${isPushed ? "" : "  agents: [helper]\n  environment: [staging]\n  variables: [REGION]\n"}  approvals: { allow: [script__count, mcp__notes__greet, Bash] }
+---
+You lead.
+`;
+
+const SCRIPT = {
+  name: "count",
+  description: "Counts words.",
+  script_file: "count.sh",
+  parameters_schema: { properties: { file: { type: "string" } }, required: ["file"] },
+};
+
+/** @param close takes what closes the parts, in the order in which they were opened. */
+export async function openScenario(
+  { sandbox, isPushed }: { readonly sandbox: string; readonly isPushed: boolean },
+  close: (part: () => Promise<void>) => void,
+): Promise<Scenario> {
+  const server = await startMcpHttpServer();
+  close(() => server.close());
+  const project = await ModelProject.open({ HOLDFAST_SANDBOX_IMAGE: process.env["HOLDFAST_SANDBOX_IMAGE"] });
+  close(() => project.dispose());
+  for (const [path, text] of Object.entries({
+    "text.txt": "one two three four\n",
+    ".holdfast/agents/lead.md": agentFile(sandbox, isPushed),
+    ".holdfast/agents/helper.md": "---\nname: helper\ndescription: Helps.\ntools: Read\n---\nYou help.\n",
+    ".holdfast/scripts/count/script.json": JSON.stringify(SCRIPT),
+    ".holdfast/scripts/count/count.sh": 'wc -w < "$2" | tr -d " "\n',
+    ".agents/skills/house-style/SKILL.md":
+      "---\nname: house-style\ndescription: The style.\n---\nShort words.\n",
+  }))
+    project.write(path, text);
+  for (const args of [
+    ["agents", "trust"],
+    ["env", "set", "staging", "REGION=north"],
+    ["mcp", "add", "notes", "--user", "--url", server.url],
+  ]) {
+    const { code, stderr } = await project.run(...args);
+    expect(code, `${args.join(" ")}: ${stderr}`).toBe(0);
+  }
+  const steps = isPushed ? STEPS.filter(isPushable) : STEPS;
+  const killedAt = steps.findIndex(([row]) => row === "script");
+  let last: Conversation | undefined;
+  const scenario: Scenario = {
+    project,
+    server,
+    kill: undefined,
+    seen: (person) => rowsOf(steps, last, person, scenario),
+  };
+  project.script = (conversation) => {
+    if (conversation.system.includes("You help.")) return { text: "helped" };
+    last = conversation;
+    const replies = repliesOf(conversation);
+    if (replies === killedAt) {
+      scenario.kill?.();
+      scenario.kill = undefined;
+    }
+    return steps[replies]?.[1] ?? { text: OUTPUT };
+  };
+  return scenario;
+}
+
+function rowsOf(
+  steps: typeof STEPS,
+  last: Conversation | undefined,
+  person: { readonly asked: string; readonly output: string },
+  { project, server }: Scenario,
+): Seen {
+  const results = last?.messages.flatMap(({ toolResults }) => toolResults) ?? [];
+  const rows = {
+    ...Object.fromEntries(
+      (last?.system ?? "")
+        .split("\n\n")
+        .map((part) => [`prompt: ${/^(\S+ ?){1,4}/.exec(part)?.[0].trim()}`, part]),
+    ),
+    ...Object.fromEntries(
+      (last?.tools ?? []).map(({ name, ...tool }) => [`tool ${name}`, JSON.stringify(tool)]),
+    ),
+    ...Object.fromEntries(steps.map(([row], at) => [row, results[at]?.text ?? "none"])),
+    ...person,
+    file: readFileSync(project.path("result.txt"), "utf8"),
+    "calls of the MCP server": server.log.filter((line) => line.startsWith("tools/call")).join(", "),
+  };
+  return Object.fromEntries(Object.entries(rows).map(([row, text]) => [row, plain(text, project)]));
+}
+
+/** Without what differs between two sessions: their ids, folders and times. */
+function plain(text: string, { folder, home }: ModelProject): string {
+  return text
+    .replaceAll(folder, "FOLDER")
+    .replaceAll(home, "HOME")
+    .replaceAll(/ses_[\w-]+/g, "SESSION")
+    .replaceAll(/\d+ ms/g, "N ms")
+    .replaceAll(/\d{4}-\d\d-\d\d/g, "DAY");
+}
