@@ -38,7 +38,7 @@ import { LeaseKeeper } from "./claims/lease-keeper.ts";
 import { LiveSessions } from "./sessions/live-sessions.ts";
 import { warmLimits } from "./sessions/warm-sessions.ts";
 import { executorsOf } from "./task-placement.ts";
-import { awaitConversation } from "./tasks/conversation.ts";
+import { awaitConversation, KeptConversations } from "./tasks/conversation.ts";
 import { guardedTrace, guardedTraceparent } from "./tracers/guarded-tracer.ts";
 
 const WARM_MS = 30_000;
@@ -269,6 +269,7 @@ function makeWorld(
   { committer, code, sessions, committed, ...parts }: WorldParts,
 ): DriverWorld {
   const { running, outsideCalls } = code;
+  const kept = new KeptConversations(storage);
   return {
     ...parts,
     loop: new SliceLoop(committer.flush, watchdog, immediate),
@@ -290,7 +291,7 @@ function makeWorld(
     arrivals: (sessionId, after) => arrivalsHere(storage, sessionId, after),
     find: (sessionId) => storage.reader.session(sessionId),
     conversation: (...asked) =>
-      awaitConversation({ storage, clock, unstored: (...of) => sessions().unstored(...of) }, ...asked),
+      awaitConversation({ storage, kept, clock, unstored: (...of) => sessions().unstored(...of) }, ...asked),
     prices,
     describeAgent: (name) => {
       const elsewhere = dispatched === undefined ? undefined : { name, version: UNKNOWN_VERSION };
@@ -310,6 +311,7 @@ function makeWorld(
     }),
     departed: (driver, departure) => {
       outsideCalls.delete(driver.sessionId);
+      kept.forget(driver.sessionId);
       sessions().departed(driver, departure);
     },
   };

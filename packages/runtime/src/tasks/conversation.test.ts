@@ -1,10 +1,13 @@
 // The entries that a task finds in the place of a conversation.
 
-import { expect, test } from "vitest";
+import type { AgentStorage, Entry } from "@holdfast/core";
+import { storageWith } from "@holdfast/core/internal";
+import { describe, expect, test } from "vitest";
 
 import { defineAgent, defineTask, local } from "../agents/define.ts";
 import { MemoryStorage } from "../memory/memory-storage.ts";
 import { createRuntime } from "../runtime.ts";
+import { KeptConversations } from "./conversation.ts";
 
 test("a child that begins a new conversation no longer sees the shared one", async () => {
   const read = defineTask({ name: "read", run: (entries: { content: unknown }[]) => entries });
@@ -35,4 +38,78 @@ test("a child that begins a new conversation no longer sees the shared one", asy
   } finally {
     await runtime.close();
   }
+});
+
+const entry = (index: number, parent: number | undefined): Entry => ({
+  index,
+  id: index + 10,
+  ...(parent === undefined ? {} : { parent }),
+  role: "user",
+  turn: 0,
+  content: `"${index}"`,
+  createdAt: 0,
+});
+
+/** A storage of these entries, and what it was asked for. */
+function open(entries: Entry[]) {
+  const asked: string[] = [];
+  const memory = new MemoryStorage();
+  const storage: AgentStorage = storageWith(memory, {
+    conversation: async (_, leaf) => {
+      asked.push(`all up to ${leaf}`);
+      const branch: Entry[] = [];
+      for (let wanted: number | undefined = leaf; wanted !== undefined;) {
+        const found: Entry = entries.find(({ id }) => id === wanted)!;
+        branch.unshift(found);
+        wanted = found.parent;
+      }
+      return branch;
+    },
+    reader: Object.assign(Object.create(memory.reader), {
+      entries: async (_: string, from: number, limit: number) => {
+        asked.push(`from ${from}`);
+        return entries.filter(({ index }) => index >= from).slice(0, limit);
+      },
+    }),
+  });
+  return { asked, kept: new KeptConversations(storage) };
+}
+
+describe("conversations that are kept between turns", () => {
+  test("a conversation that has grown is read from its former end", async () => {
+    const entries = [entry(0, undefined), entry(1, 10)];
+    const { kept, asked } = open(entries);
+    await kept.conversation("s", 11);
+    entries.push(entry(2, 11), entry(3, 12));
+    expect((await kept.conversation("s", 13)).map(({ id }) => id)).toEqual([10, 11, 12, 13]);
+    expect((await kept.conversation("s", 13)).map(({ id }) => id)).toEqual([10, 11, 12, 13]);
+    expect(asked).toEqual(["all up to 11", "from 2"]);
+  });
+
+  test.each([
+    ["a branch", 12, [entry(0, undefined), entry(1, 10), entry(2, 10)], [10, 12]],
+    [
+      "a conversation that begins anew",
+      13,
+      [entry(0, undefined), entry(1, 10), entry(2, undefined), entry(3, 12)],
+      [12, 13],
+    ],
+    ["an earlier end", 10, [entry(0, undefined), entry(1, 10)], [10]],
+  ])("%s is read as a whole", async (_, leaf, entries, ids) => {
+    const { kept, asked } = open(entries);
+    await kept.conversation("s", 11);
+    expect((await kept.conversation("s", leaf)).map(({ id }) => id)).toEqual(ids);
+    expect(asked.at(-1)).toBe(`all up to ${leaf}`);
+  });
+
+  test("nothing is kept of a session that was forgotten, and of a conversation that is too long", async () => {
+    const entries = [entry(0, undefined), { ...entry(1, 10), content: `"${"x".repeat(2_000_000)}"` }];
+    const { kept, asked } = open(entries);
+    await kept.conversation("s", 10);
+    kept.forget("s");
+    await kept.conversation("s", 10);
+    await kept.conversation("s", 11);
+    await kept.conversation("s", 11);
+    expect(asked).toEqual(["all up to 10", "all up to 10", "from 1", "all up to 11"]);
+  });
 });

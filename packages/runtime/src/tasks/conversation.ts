@@ -1,5 +1,8 @@
 // `awaitConversation`: a conversation for task handlers, with the session's own entries after the shared
-// ones.
+// ones. `KeptConversations` keeps those that live sessions read last, because most of a conversation is the same as in the turn before.
+//
+// Entries of a session never change, so a kept conversation is the beginning of a longer one. A conversation that does not continue the kept
+// one is read as a whole. It is forgotten when its session leaves the process. The number and the length of conversations are limited.
 
 import {
   decodeJson,
@@ -18,6 +21,8 @@ const AGAIN_MS = 500;
 /** The sources of entries. */
 export interface ConversationSources {
   readonly storage: AgentStorage;
+  /** The conversations of live sessions. */
+  readonly kept?: KeptConversations | undefined;
   readonly clock: Clock;
   /** The entries of a session that stores only its row (K11), while it is driven in this process. */
   unstored(sessionId: string, leaf: number): readonly Entry[] | undefined;
@@ -52,9 +57,11 @@ async function readConversation(
   { sessionId, shared }: Speaker,
   leaf: number | null,
 ): Promise<readonly ConversationEntry[]> {
-  const { storage, unstored } = sources;
+  const { storage, kept, unstored } = sources;
   const own =
-    leaf === null ? [] : (unstored(sessionId, leaf) ?? (await storage.conversation(sessionId, leaf)));
+    leaf === null
+      ? []
+      : (unstored(sessionId, leaf) ?? (await (kept ?? storage).conversation(sessionId, leaf)));
   const entries = own.map((entry) => toConversation(sessionId, entry));
   if (shared === undefined || shared.kind === "custom") return entries;
   // The session's first entry follows what is shared. A later root begins a conversation of its own.
@@ -64,7 +71,8 @@ async function readConversation(
   const { leaf: last = null } = shared;
   const isKept = origin.persistence === undefined || last === null || unstored(origin.sessionId, last);
   if (!isKept) throw conversationNotKept(origin);
-  const before = await readConversation(sources, origin, last);
+  // The other session need not live here, and nothing would forget what is kept of it.
+  const before = await readConversation({ ...sources, kept: undefined }, origin, last);
   const [first, ...rest] = entries;
   const lastBefore = before.at(-1);
   if (first === undefined || lastBefore === undefined || shared.kind !== "conversation")
@@ -87,4 +95,73 @@ function toConversation(sessionId: string, { id, parent, role, turn, content }: 
     turnId: String(turn),
     content: decodeJson(content),
   };
+}
+
+const CONVERSATIONS_MAX = 100;
+const CHARS_MAX = 2_000_000;
+/** The most new entries that are looked at. */
+const ADDED_MAX = 200;
+
+interface Kept {
+  readonly entries: readonly Entry[];
+  readonly chars: number;
+}
+
+/** Conversations that live sessions read in every turn: storage is asked for the entries that were added. */
+export class KeptConversations {
+  readonly #storage: AgentStorage;
+  /** By session, those that were read last at the end. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(storage: AgentStorage) {
+    this.#storage = storage;
+  }
+
+  /** From the root to `leaf`, as `AgentStorage.conversation`. */
+  async conversation(sessionId: string, leaf: number): Promise<readonly Entry[]> {
+    const known = this.#kept.get(sessionId);
+    const added = known === undefined ? undefined : await this.#added(sessionId, known.entries, leaf);
+    const conversation =
+      known === undefined || added === undefined
+        ? keptOf(await this.#storage.conversation(sessionId, leaf))
+        : { entries: [...known.entries, ...added], chars: known.chars + charsOf(added) };
+    this.#kept.delete(sessionId);
+    if (conversation.chars <= CHARS_MAX) this.#kept.set(sessionId, conversation);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > CONVERSATIONS_MAX && oldest !== undefined) this.#kept.delete(oldest);
+    return conversation.entries;
+  }
+
+  forget(sessionId: string): void {
+    this.#kept.delete(sessionId);
+  }
+
+  /** The entries between the end of a kept conversation and `leaf`. `undefined` when the leaf does not follow it. */
+  async #added(
+    sessionId: string,
+    known: readonly Entry[],
+    leaf: number,
+  ): Promise<readonly Entry[] | undefined> {
+    const last = known.at(-1);
+    if (last === undefined) return undefined;
+    if (last.id === leaf) return [];
+    const after = await this.#storage.reader.entries(sessionId, last.index + 1, ADDED_MAX);
+    const byId = new Map(after.map((entry) => [entry.id, entry]));
+    const added: Entry[] = [];
+    for (let wanted: number | undefined = leaf; wanted !== last.id;) {
+      const entry: Entry | undefined = wanted === undefined ? undefined : byId.get(wanted);
+      if (entry === undefined) return undefined;
+      added.push(entry);
+      wanted = entry.parent;
+    }
+    return added.reverse();
+  }
+}
+
+function keptOf(entries: readonly Entry[]): Kept {
+  return { entries, chars: charsOf(entries) };
+}
+
+function charsOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { content }) => sum + content.length, 0);
 }

@@ -30,20 +30,32 @@ export async function performTask(
   return output === undefined ? made : validate(output, made, `output of task "${name}"`, "invalid_output");
 }
 
-/** Put the entries in the place of each `ctx.conversation()` in a task's input. */
+/** Put the entries in the place of each `ctx.conversation()` in a task's input. Parts of the input without one stay as they are. */
 export async function resolveConversations(
   value: unknown,
   load: (leaf: number | null) => Promise<readonly ConversationEntry[]>,
 ): Promise<unknown> {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || !holdsConversation(value)) return value;
   if (Array.isArray(value)) return Promise.all(value.map((item) => resolveConversations(item, load)));
-  const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0] === "$conversation") {
-    const leaf = (value as { $conversation: unknown }).$conversation;
+  if (isConversation(value)) {
+    const leaf = value.$conversation;
     return load(typeof leaf === "number" ? leaf : null);
   }
   const members = Object.entries(value).map(
     async ([key, item]) => [key, await resolveConversations(item, load)] as const,
   );
   return Object.fromEntries(await Promise.all(members));
+}
+
+function isConversation(value: object): value is { readonly $conversation: unknown } {
+  return "$conversation" in value && Object.keys(value).length === 1;
+}
+
+/** A walk without promises: the input of a model task has many parts, such as the schemas of all tools. */
+function holdsConversation(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (isConversation(value)) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value))
+    if (holdsConversation(member)) return true;
+  return false;
 }
