@@ -83,8 +83,10 @@ const ALIASES: Readonly<Record<string, Language>> = {
 
 const CHARS_MAX = 100_000;
 const LINES_MAX = 2_000;
-/** Beyond this time the rest of a text has no kinds. */
-const LINE_MS_MAX = 500;
+/** A longer line has no kinds. */
+const LINE_CHARS_MAX = 2_000;
+/** The rest of a line that takes longer keeps the kind that was found last. The first line compiles the grammar. */
+const LINE_MS_MAX = 3_000;
 
 let loading: Promise<HighlighterCore> | undefined;
 
@@ -118,6 +120,7 @@ export async function highlight(
     const tokens = highlighter.codeToTokensBase(lines.join("\n"), {
       lang: language,
       theme: THEME,
+      tokenizeMaxLineLength: LINE_CHARS_MAX,
       tokenizeTimeLimit: LINE_MS_MAX,
     });
     if (tokens.length !== lines.length) return undefined;

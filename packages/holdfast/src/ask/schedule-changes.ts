@@ -82,9 +82,9 @@ export async function pauseSchedule(
     (known.isPaused ?? false) === isPaused
       ? known
       : await withStorage(database, async ({ storage }) => {
-          const put = { ...known, nextAt, isPaused };
-          const [result] = await storage.commit([{ type: "put_schedule", schedule: put }], now);
-          return result?.status === "done" ? (result.schedule ?? put) : put;
+          const changed = { ...known, nextAt, isPaused };
+          const [result] = await storage.commit([{ type: "put_schedule", schedule: changed }], now);
+          return result?.status === "done" ? (result.schedule ?? changed) : changed;
         });
   io.result(scheduleJson(schedule), "");
   io.note(

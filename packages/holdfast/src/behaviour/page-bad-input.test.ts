@@ -82,7 +82,7 @@ testOfCampaign(
       [`sessions/${"x".repeat(300)}`, "session"],
       ["no-such-screen", "There is no such screen"],
       ["?item=none", "The item of this link waits no longer"],
-      ["sessions?status=nonsense&cost=much&endedFrom=never", "Remove all filters"],
+      ["sessions?agent=none&cost=much&endedFrom=never", "Remove all filters"],
       ["start?agent=%00", "Sessions of this database start in a terminal"],
     ] as const) {
       await stand.follow(path);

@@ -180,7 +180,7 @@ testOfCampaign("a tree is shown with its budgets, and is found through the palet
   await page.getByRole("tab", { name: "timeline" }).waitFor();
   await page.keyboard.press("b");
   await page.getByText(`${id}-2`).waitFor();
-  await page.getByText("$0.0300 of $5.00").waitFor();
+  await page.getByRole("region", { name: "Tree" }).getByText("$0.0300 of $5.00").waitFor();
   expect(await violations()).toEqual([]);
   expect(trouble).toEqual([]);
 });
