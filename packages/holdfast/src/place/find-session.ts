@@ -52,7 +52,8 @@ export async function withRemoteStorage<T>(
   const { openRemoteStorage } = await import("@holdfast/storage/remote");
   let storage: AgentStorage | undefined;
   try {
-    storage = openRemoteStorage({ url: access.url, token: access.token });
+    const { url, token, patience } = access;
+    storage = openRemoteStorage({ url, token, ...(patience === undefined ? {} : { patience }) });
     return await work({ role: "remote", storage });
   } catch (thrown) {
     throw HoldfastError.is(thrown) ? asAsked(thrown, access) : thrown;
