@@ -269,6 +269,23 @@ describe("sessions of the stack and of the project", () => {
     expect(await project.json("list")).toHaveLength(2);
     expect(await project.run("show", "in-nothing")).toMatchObject({ code: 4 });
 
+    // A schedule of an agent that the stack has is the stack's, as a session is.
+    writeFileSync(project.path("other.ts"), ONE_AGENT);
+    const add = async (file: string) =>
+      (await project.run("schedule", "add", "0 3 * * *", "--run", file, "--id", file)).stderr;
+    expect(await add("one.ts")).toContain(`it fires while the coordinator runs: ${url}`);
+    expect(await add("other.ts")).toContain("it fires while this runs");
+    expect(await project.json("schedule", "list")).toMatchObject([
+      { scheduleId: "other.ts", place: project.path(".holdfast/holdfast.db") },
+      { scheduleId: "one.ts", place: url },
+    ]);
+    for (const id of ["one.ts", "other.ts"])
+      expect(await project.run("schedule", "remove", id)).toMatchObject({ code: 0 });
+    expect(await project.json("schedule", "list")).toEqual([]);
+
+    // The page is the stack's, too.
+    expect(await project.json("ui")).toMatchObject({ url: `${url}/ui/` });
+
     // A stack that does not run is named, so that its sessions do not seem lost.
     expect(await project.run("local", "stop")).toMatchObject({ code: 0 });
     const start = "run `holdfast local start` for those of the local stack, which is stopped";

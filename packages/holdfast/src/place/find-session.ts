@@ -263,6 +263,11 @@ export async function findPlace(
   return place;
 }
 
+/** The line above what a list shows of one of several places. */
+export function placeLine({ coordinator, path }: Database): string {
+  return coordinator === undefined ? `in the project, ${path}:` : `in the local stack, on ${path}:`;
+}
+
 export function noteStack({ path }: Database, io: Io): void {
   io.note(io.notes.paint.dim(`in the local stack, on ${path}`));
 }

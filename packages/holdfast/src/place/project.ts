@@ -33,6 +33,11 @@ export interface Database {
   readonly isStackStopped?: true;
 }
 
+/** The places that commands without the name of a place look into: the database, and the local stack that runs beside it. */
+export function placesOf(database: Database): readonly Database[] {
+  return database.stack === undefined ? [database] : [database, database.stack];
+}
+
 /** The database of the running local stack. */
 export interface StackDatabase extends Database {
   readonly coordinator: CoordinatorAccess;
