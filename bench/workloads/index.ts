@@ -8,6 +8,7 @@ import { fleet } from "./fleet.ts";
 import { growth } from "./growth.ts";
 import { herd } from "./herd.ts";
 import { install } from "./install.ts";
+import { localLimits } from "./local-limits.ts";
 import { localStack } from "./local-stack.ts";
 import { parallel } from "./parallel.ts";
 import { parked } from "./parked.ts";
@@ -38,4 +39,5 @@ export const WORKLOADS: readonly Workload[] = [
   agentTurns,
   growth,
   localStack,
+  localLimits,
 ];

@@ -3,14 +3,12 @@
 // It starts the bundled command, as users do, in a home folder of its own. A session writes a line for each step, so a gap
 // between two lines is the time in which nothing was done.
 
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { setTimeout as delay } from "node:timers/promises";
-import { installCommand } from "../../scripts/installed-command.ts";
 import type { Measured } from "../line.ts";
 import { median, nowMs, until } from "../measure.ts";
+import { BenchStack, environments } from "../stack.ts";
 import { withFolder } from "../storages.ts";
 import type { Workload } from "../workload.ts";
 
@@ -33,40 +31,41 @@ export default defineAgent({ name: "steps", run: async (ctx) => {
 } });
 `;
 
-interface StackState {
-  readonly supervisor: { readonly pid: number };
-  readonly processes: readonly { readonly component: string; readonly pid?: number }[];
-}
-
 export const localStack: Workload = {
   id: "local-stack",
   title: "the local stack: memory, start, and work after a kill",
   refuses: (storage) => (storage === "sqlite" ? undefined : "the local stack has its own database"),
   run: async function* ({ folder, repeats, isQuick }) {
-    const command = join(await installCommand(), "holdfast");
-    const measured: Measured[] = await withFolder(folder, (place) =>
-      measure(new Stack(place, command), isQuick ? 1 : repeats, isQuick ? 0 : IDLE_MS),
-    );
-    yield* measured;
+    yield* await withFolder(folder, async (place) => {
+      const ledger = new Ledger(join(place, "ledger"));
+      const stack = await BenchStack.make(place, agent(ledger.path));
+      return measure(stack, ledger, isQuick ? 1 : repeats, isQuick ? 0 : IDLE_MS);
+    });
   },
 };
 
-async function measure(stack: Stack, repeats: number, idleMs: number): Promise<Measured[]> {
+async function measure(
+  stack: BenchStack,
+  ledger: Ledger,
+  repeats: number,
+  idleMs: number,
+): Promise<Measured[]> {
   const starts: number[] = [];
   try {
     for (let i = 0; i < repeats; i++) {
-      if (i > 0) await stack.holdfast("local", "stop");
+      if (i > 0) await stack.stop();
       starts.push(await stack.start());
     }
     await delay(idleMs);
-    const idleMb = stack.memoryMb();
-    await stack.startSession();
+    const idleMb = memoryMb(stack);
+    await stack.sessions("", { agent: "steps", input: null });
+    await until("the session works", () => ledger.worker() !== undefined, WAIT_MS);
     const [afterRunner, afterSupervisor]: [number[], number[]] = [[], []];
     for (let i = 0; i < repeats; i++) {
-      afterRunner.push(await stack.gapAfter(() => process.kill(stack.pidOf("runner"), "SIGKILL")));
+      afterRunner.push(await ledger.gapAfter(() => process.kill(stack.pidOf("runner")!, "SIGKILL")));
       afterSupervisor.push(
-        await stack.gapAfter(async () => {
-          process.kill(stack.pidOf("supervisor"), "SIGKILL");
+        await ledger.gapAfter(async () => {
+          process.kill(stack.pidOf("supervisor")!, "SIGKILL");
           await stack.start();
         }),
       );
@@ -84,7 +83,7 @@ async function measure(stack: Stack, repeats: number, idleMs: number): Promise<M
       timed("killed supervisor and a new start, until the next step", afterSupervisor),
     ];
   } finally {
-    await stack.holdfast("local", "stop");
+    await stack.stop();
   }
 }
 
@@ -101,82 +100,39 @@ function timed(variant: string, all: readonly number[]): Measured {
   };
 }
 
-class Stack {
-  readonly #folder: string;
-  readonly #command: string;
-  readonly #home: string;
-
-  constructor(folder: string, command: string) {
-    this.#folder = folder;
-    this.#command = command;
-    this.#home = join(folder, "home");
-    mkdirSync(this.#home);
-    writeFileSync(join(folder, "steps.mjs"), agent(join(folder, "ledger")));
+/** The memory of all its processes, each shared page counted once. */
+function memoryMb({ home }: BenchStack): number {
+  let kb = 0;
+  for (const [pid, environment] of environments()) {
+    if (!environment.includes(`\0HOME=${home}\0`)) continue;
+    try {
+      kb += Number(/^Pss: +(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"))?.[1]);
+    } catch {
+      // It has just ended.
+    }
   }
+  return kb / 1024;
+}
 
-  async holdfast(...args: readonly string[]): Promise<void> {
-    const { PATH, NODE_COMPILE_CACHE } = process.env;
-    const env = { PATH, NODE_COMPILE_CACHE, HOME: this.#home, LANG: "C.UTF-8" };
-    await promisify(execFile)(process.execPath, [this.#command, ...args], { cwd: this.#folder, env });
-  }
+/** The file of the session that works all the time: the process of each step. */
+class Ledger {
+  readonly path: string;
 
-  /** @returns how long the command took. */
-  async start(): Promise<number> {
-    const startedAt = nowMs();
-    await this.holdfast("local", "start", "--agents", "steps.mjs", "--port", "0");
-    return nowMs() - startedAt;
-  }
-
-  #state(): StackState & { readonly url: string } {
-    const path = join(this.#home, ".local/share/holdfast/local/stack.json");
-    return JSON.parse(readFileSync(path, "utf8")) as StackState & { readonly url: string };
-  }
-
-  /** Starts the session that works all the time. */
-  async startSession(): Promise<void> {
-    const token = readFileSync(join(this.#home, ".local/share/holdfast/admin-token"), "utf8").trim();
-    const answer = await fetch(`${this.#state().url}/v1/sessions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({ agent: "steps", input: null }),
-    });
-    if (!answer.ok) throw new Error(`the session was not started: ${await answer.text()}`);
-    await until("the session works", () => this.#worker() !== undefined, WAIT_MS);
-  }
-
-  pidOf(component: "supervisor" | "runner"): number {
-    const { supervisor, processes } = this.#state();
-    const pid =
-      component === "supervisor" ? supervisor.pid : processes.find((one) => one.component === component)?.pid;
-    if (pid === undefined) throw new Error(`the local stack has no ${component}`);
-    return pid;
-  }
-
-  /** The memory of all its processes, each shared page counted once. */
-  memoryMb(): number {
-    const sizes = readdirSync("/proc").map((pid) => {
-      try {
-        if (!readFileSync(`/proc/${pid}/environ`, "latin1").includes(`HOME=${this.#home}\0`)) return 0;
-        return Number(/^Pss: +(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"))?.[1]);
-      } catch {
-        return 0; // It is no process, or has just ended.
-      }
-    });
-    return sizes.reduce((sum, size) => sum + size, 0) / 1024;
+  constructor(path: string) {
+    this.path = path;
   }
 
   /** The process that did the last step. */
-  #worker(): string | undefined {
-    const ledger = join(this.#folder, "ledger");
-    return existsSync(ledger) ? readFileSync(ledger, "utf8").trimEnd().split("\n").at(-1) : undefined;
+  worker(): string | undefined {
+    return existsSync(this.path) ? readFileSync(this.path, "utf8").trimEnd().split("\n").at(-1) : undefined;
   }
 
   /** @returns the time from the kill until another process does the session's next step. */
   async gapAfter(kill: () => unknown): Promise<number> {
-    const before = this.#worker();
+    const before = this.worker();
     const startedAt = nowMs();
     await kill();
-    await until("another process works", () => this.#worker() !== before, WAIT_MS);
+    await until("another process works", () => this.worker() !== before, WAIT_MS);
     return nowMs() - startedAt;
   }
 }

@@ -1,5 +1,8 @@
 // `holdfast schedule add`, `remove`, `pause` and `unpause`. Every problem of a schedule is reported when it is added, to the
 // person who adds it, and not when it fires.
+//
+//   schedule-changes-1. A schedule that starts an agent is stored where `holdfast run` would start the agent. That is the local stack when
+//       the stack has loaded the agent, and else the project's database.
 
 import { ConflictError, HoldfastError, isEnded, type AgentStorage, type Schedule } from "@holdfast/core";
 import {
@@ -14,11 +17,12 @@ import { readCron } from "@holdfast/runtime/internal";
 import { refuse } from "../frame/arguments.ts";
 import { readLimits } from "../view/budget-text.ts";
 import type { Arguments, Io } from "../frame/command.ts";
-import { withReader, withSession, withStorage } from "../place/find-session.ts";
+import { noteStack, withReader, withSession, withStorage } from "../place/find-session.ts";
 import { readInput, readJson } from "../frame/input.ts";
 import { loadAgent } from "../run/load-agent.ts";
 import { plainLine, zonedTime } from "../frame/plain-text.ts";
-import { findDatabase, findStrictBounds, type Database } from "../place/project.ts";
+import { findDatabase, findStrictBounds, placesOf, type Database } from "../place/project.ts";
+import { hasLoaded } from "../run/stack-run.ts";
 import { scheduleJson, whatItDoes } from "../view/schedule-text.ts";
 
 /** @param rest what follows `add`. @returns the exit code. */
@@ -54,10 +58,10 @@ export async function addSchedule(
 /** @returns the exit code. */
 export async function removeSchedule(scheduleId: string, args: Arguments, io: Io): Promise<number> {
   const database = findDatabase(args, io);
-  const known = await findSchedule(database, scheduleId);
+  const place = await findSchedule(scheduleId, database);
   const wasRemoved =
-    known !== undefined &&
-    (await withStorage(database, ({ storage }) =>
+    place !== undefined &&
+    (await withStorage(place.database, ({ storage }) =>
       withRuntime({ storage }, (runtime) => runtime.unschedule(scheduleId)),
     ));
   if (!wasRemoved) throw noSchedule(scheduleId, database, io);
@@ -74,14 +78,15 @@ export async function pauseSchedule(
   io: Io,
 ): Promise<number> {
   const database = findDatabase(args, io);
-  const known = await findSchedule(database, scheduleId);
-  if (known === undefined) throw noSchedule(scheduleId, database, io);
+  const place = await findSchedule(scheduleId, database);
+  if (place === undefined) throw noSchedule(scheduleId, database, io);
+  const { schedule: known } = place;
   const now = Date.now();
   const nextAt = isPaused ? known.nextAt : readCron(known.cron, known.timeZone).after(now);
   const schedule =
     (known.isPaused ?? false) === isPaused
       ? known
-      : await withStorage(database, async ({ storage }) => {
+      : await withStorage(place.database, async ({ storage }) => {
           const changed = { ...known, nextAt, isPaused };
           const [result] = await storage.commit([{ type: "put_schedule", schedule: changed }], now);
           return result?.status === "done" ? (result.schedule ?? changed) : changed;
@@ -95,11 +100,19 @@ export async function pauseSchedule(
   return 0;
 }
 
-/** It is looked for first, so that a wrong id makes no database. */
-function findSchedule(database: Database, scheduleId: string): Promise<Schedule | undefined> {
-  return withReader(database, async (reader) =>
-    ((await reader?.schedules()) ?? []).find((schedule) => schedule.scheduleId === scheduleId),
-  );
+interface FoundSchedule {
+  readonly schedule: Schedule;
+  readonly database: Database;
+}
+
+/** It is looked for before a storage is opened, so that a wrong id makes no database. The project's, where the local stack has one of the same id. */
+async function findSchedule(scheduleId: string, database: Database): Promise<FoundSchedule | undefined> {
+  for (const place of placesOf(database)) {
+    const schedules = await withReader(place, async (reader) => (await reader?.schedules()) ?? []);
+    const schedule = schedules.find((one) => one.scheduleId === scheduleId);
+    if (schedule !== undefined) return { schedule, database: place };
+  }
+  return undefined;
 }
 
 function noSchedule(scheduleId: string, database: Database, io: Io): HoldfastError {
@@ -124,9 +137,15 @@ async function addStart(path: string, timing: Timing, args: Arguments, io: Io): 
   const within = limits === undefined ? {} : { budget: limits };
   const request: ScheduleRequest = { ...timing, start: { agent, input, file, ...within } };
   await refuseWrong(request, findStrictBounds(args, io).value);
-  return withStorage(findDatabase(args, io), async ({ storage }) => {
+  const database = findDatabase(args, io);
+  const { stack } = database;
+  const place = stack !== undefined && hasLoaded(stack, agent, file) ? stack : database; // schedule-changes-1.
+  if (place === stack) noteStack(stack, io);
+  else if (stack !== undefined)
+    io.note(io.notes.paint.dim("the local stack has not loaded this agent: the schedule is the project's"));
+  return withStorage(place, async ({ storage }) => {
     refuseOtherFile(await storage.reader.schedules(), { agent, file, id: timing.id });
-    return reportPut(await put(storage, request), io);
+    return reportPut(await put(storage, request), place, io);
   });
 }
 
@@ -146,7 +165,8 @@ async function addSignal(
     signal: { sessionId, name, payload },
   });
   await refuseWrong(requestFor(signal.sessionId));
-  return withSession(findDatabase(args, io), signal.sessionId, async ({ sessionId, status }, { storage }) => {
+  const database = findDatabase(args, io);
+  return withSession(database, signal.sessionId, async ({ sessionId, status }, { role, storage }) => {
     if (isEnded(status)) {
       throw new ConflictError(
         "session_ended",
@@ -154,7 +174,8 @@ async function addSignal(
         { fix: "name another session" },
       );
     }
-    return reportPut(await put(storage, requestFor(sessionId)), io);
+    const place = role === "remote" ? (database.stack ?? database) : database;
+    return reportPut(await put(storage, requestFor(sessionId)), place, io);
   });
 }
 
@@ -204,7 +225,7 @@ export function refuseOtherFile(
   }
 }
 
-function reportPut(schedule: Schedule, io: Io): number {
+function reportPut(schedule: Schedule, { coordinator }: Pick<Database, "coordinator">, io: Io): number {
   const { scheduleId, timeZone, nextAt } = schedule;
   io.result(scheduleJson(schedule), scheduleId);
   const next =
@@ -212,6 +233,12 @@ function reportPut(schedule: Schedule, io: Io): number {
       ? `paused: \`${io.call(`schedule unpause ${scheduleId}`)}\` ends that`
       : `next at ${zonedTime(nextAt, timeZone)}`;
   io.note(`${whatItDoes(schedule)}, ${next}`);
-  io.note(io.notes.paint.dim(`it fires while this runs: ${io.call("schedule run")}`));
+  io.note(
+    io.notes.paint.dim(
+      coordinator === undefined
+        ? `it fires while this runs: ${io.call("schedule run")}`
+        : `it fires while the coordinator runs: ${coordinator.url}`,
+    ),
+  );
   return 0;
 }

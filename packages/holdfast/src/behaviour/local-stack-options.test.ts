@@ -160,6 +160,12 @@ test("the sandbox is the default of the mode unless the environment names one", 
   expect((await named.finished).stdout).toBe("virtual  (environment: SANDBOX_TYPE)\n");
 });
 
+test("an unknown MODE is an error also of an action whose mode decides nothing", async () => {
+  const status = project.start(["local", "status"], { env: { MODE: "bogus" }, stdin: "" });
+  const { code, stderr } = await status.finished;
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("set HOLDFAST_MODE") });
+});
+
 test("ENV=local as a mode is a warning that names HOLDFAST_MODE, which silences it", ofCampaign, async () => {
   const start = (env: Record<string, string>) =>
     project.start(["local", "start"], { env: { ENV: "local", ...env }, stdin: "" }).finished;

@@ -131,21 +131,25 @@ describe("processes that are killed", () => {
     expect(steps.at(-1)![2]).not.toBe(String(killed));
   });
 
-  test(
-    "a killed coordinator comes back on its port, and the session that runs loses no attempt",
-    ofCampaign,
-    async () => {
-      await stack.start();
-      const running = stack.run("steps", { count: 6, ms: 300 });
-      while (ledger().length < 2) await delay(10);
-      const { url } = await stack.status();
-      await stack.kill("coordinator");
-      const { url: after } = await stack.until("restarted", ({ processes }) => processes[0]?.restarts === 1);
-      expect(after).toBe(url);
-      expect(await running).toBe(6);
-      expect(ledger().map(([, step]) => step)).toEqual(["0", "1", "2", "3", "4", "5"]);
-    },
-  );
+  test("a killed coordinator comes back on its port, the session that runs loses no attempt, and a new run waits", async () => {
+    await stack.start();
+    const running = stack.run("steps", { count: 6, ms: 300 });
+    while (ledger().length < 2) await delay(10);
+    const { url } = await stack.status();
+    await stack.kill("coordinator");
+    const { url: after } = await stack.until("restarted", ({ processes }) => processes[0]?.restarts === 1);
+    expect(after).toBe(url);
+    expect(await running).toBe(6);
+    expect(ledger().map(([, step]) => step)).toEqual(["0", "1", "2", "3", "4", "5"]);
+
+    const supervisor = await stack.pidOf("supervisor");
+    process.kill(supervisor, "SIGSTOP"); // It starts nothing again meanwhile.
+    await stack.kill("coordinator");
+    const run = project.start(["run", "--agent", "greet", "--input", '"Ada"'], { stdin: "" });
+    await run.says("the local stack does not answer: waiting for it, at most 15 s");
+    process.kill(supervisor, "SIGCONT");
+    expect(await run.finished).toMatchObject({ code: 0 });
+  });
 
   test("the processes of a killed supervisor end without it, and the next start continues the session", async () => {
     await stack.start();
@@ -296,6 +300,23 @@ describe("sessions of the stack and of the project", () => {
       });
       expect(await project.json("list")).toHaveLength(2);
       expect(await project.run("show", "in-nothing")).toMatchObject({ code: 4 });
+
+      // A schedule of an agent that the stack has is the stack's, as a session is.
+      writeFileSync(project.path("other.ts"), ONE_AGENT);
+      const add = async (file: string) =>
+        (await project.run("schedule", "add", "0 3 * * *", "--run", file, "--id", file)).stderr;
+      expect(await add("one.ts")).toContain(`it fires while the coordinator runs: ${url}`);
+      expect(await add("other.ts")).toContain("it fires while this runs");
+      expect(await project.json("schedule", "list")).toMatchObject([
+        { scheduleId: "other.ts", place: project.path(".holdfast/holdfast.db") },
+        { scheduleId: "one.ts", place: url },
+      ]);
+      for (const id of ["one.ts", "other.ts"])
+        expect(await project.run("schedule", "remove", id)).toMatchObject({ code: 0 });
+      expect(await project.json("schedule", "list")).toEqual([]);
+
+      // The page is the stack's, too.
+      expect(await project.json("ui")).toMatchObject({ url: `${url}/ui/` });
 
       // A stack that does not run is named, so that its sessions do not seem lost.
       expect(await project.run("local", "stop")).toMatchObject({ code: 0 });

@@ -33,11 +33,11 @@ export const list: Command = {
     takeNothing(args.positionals, list.usage);
     const status = readStatus(args);
     const limit = readLimit(args);
-    const { findDatabase } = await import("../place/project.ts");
-    const { START_STACK, withReader } = await import("../place/find-session.ts");
+    const { findDatabase, placesOf } = await import("../place/project.ts");
+    const { placeLine, START_STACK, withReader } = await import("../place/find-session.ts");
     const database = findDatabase(args, io);
     const { stack } = database;
-    const places = stack === undefined ? [database] : [database, stack];
+    const places = placesOf(database);
     const found = await Promise.all(
       places.map(async (place) => {
         // One more than is shown, to know whether there are more.
@@ -74,10 +74,6 @@ export const list: Command = {
     return 0;
   },
 };
-
-function placeLine({ coordinator, path }: Database): string {
-  return coordinator === undefined ? `in the project, ${path}:` : `in the local stack, on ${path}:`;
-}
 
 async function firstUnfinished(reader: StorageReader, limit: number): Promise<Session[]> {
   const { newestFirst } = await import("../place/find-session.ts");

@@ -103,12 +103,32 @@ const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
 };
 
 async function list(args: Arguments, io: Io): Promise<number> {
-  const { findDatabase } = await import("../place/project.ts");
-  const { withReader } = await import("../place/find-session.ts");
+  const { findDatabase, placesOf } = await import("../place/project.ts");
+  const { placeLine, withReader } = await import("../place/find-session.ts");
   const { scheduleJson, scheduleTable } = await import("../view/schedule-text.ts");
-  const database = findDatabase(args, io);
-  const schedules = await withReader(database, async (reader) => (await reader?.schedules()) ?? []);
-  io.show(schedules.map(scheduleJson), schedules.length === 0 ? "" : scheduleTable(schedules, Date.now()));
-  if (schedules.length === 0) io.note(`no schedules in ${database.path}`);
+  const places = placesOf(findDatabase(args, io));
+  const isSeveral = places.length > 1;
+  const found = await Promise.all(
+    places.map(async (place) => {
+      const schedules = await withReader(place, async (reader) => (await reader?.schedules()) ?? []);
+      const json = schedules.map((one) => ({
+        ...scheduleJson(one),
+        ...(isSeveral ? { place: place.path } : {}),
+      }));
+      return { place, schedules, json };
+    }),
+  );
+  if (io.isJson)
+    io.show(
+      found.flatMap(({ json }) => json),
+      "",
+    );
+  else
+    for (const { place, schedules } of found) {
+      if (schedules.length > 0 && isSeveral) io.note(placeLine(place));
+      io.show([], schedules.length === 0 ? "" : scheduleTable(schedules, Date.now()));
+    }
+  if (found.every(({ schedules }) => schedules.length === 0))
+    io.note(`no schedules in ${places.map(({ path }) => path).join(" and ")}`);
   return 0;
 }

@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { HoldfastError, NotFoundError, toHoldfastError, UsageError, type ErrorCode } from "@holdfast/core";
 import { checkUrl } from "@holdfast/storage/coordinator-url";
+import type { ReadPatience } from "@holdfast/storage/remote";
 import { adminTokenFile, readToken } from "./admin-token.ts";
 import type { Arguments, Io } from "../frame/command.ts";
 import { definedOf } from "../frame/command-error.ts";
@@ -18,6 +19,8 @@ export interface CoordinatorAccess {
   readonly token: string;
   /** The source of the token: a variable or a file. */
   readonly tokenFrom: string;
+  /** The local stack starts its coordinator again when that dies, so a read waits for it. */
+  readonly patience?: ReadPatience;
 }
 
 const VARIABLE = "HOLDFAST_URL";
@@ -116,9 +119,16 @@ const OF_TOKEN: ReadonlySet<string> = new Set<ErrorCode>([
 ]);
 
 /** An error of asking it, with where its token came from. */
-export function asAsked(thrown: unknown, { tokenFrom }: CoordinatorAccess): HoldfastError {
+export function asAsked(thrown: unknown, { url, tokenFrom, patience }: CoordinatorAccess): HoldfastError {
   const error = toHoldfastError(thrown);
   const { code, message, got, expected, fix } = error;
+  if (patience !== undefined && code === "storage_unavailable")
+    return new HoldfastError("unavailable", `the local stack does not answer: ${url}`, {
+      at: url,
+      expected: `an answer within ${patience.waitMs / 1_000} s`,
+      fix: "run `holdfast local status` and `holdfast local logs` to see why",
+      cause: thrown,
+    });
   const isOfToken = OF_TOKEN.has(code);
   const at = isOfToken ? `the token in ${tokenFrom}` : undefined;
   if (at === undefined) return error;

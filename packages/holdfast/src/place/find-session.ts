@@ -52,7 +52,8 @@ export async function withRemoteStorage<T>(
   const { openRemoteStorage } = await import("@holdfast/storage/remote");
   let storage: AgentStorage | undefined;
   try {
-    storage = openRemoteStorage({ url: access.url, token: access.token });
+    const { url, token, patience } = access;
+    storage = openRemoteStorage({ url, token, ...(patience === undefined ? {} : { patience }) });
     return await work({ role: "remote", storage });
   } catch (thrown) {
     throw HoldfastError.is(thrown) ? asAsked(thrown, access) : thrown;
@@ -260,6 +261,11 @@ export async function findPlace(
   const place = isLast ? await placeOfNewest(database, matches) : await placeOf(database, id!);
   if (place !== database) noteStack(place, io);
   return place;
+}
+
+/** The line above what a list shows of one of several places. */
+export function placeLine({ coordinator, path }: Database): string {
+  return coordinator === undefined ? `in the project, ${path}:` : `in the local stack, on ${path}:`;
 }
 
 export function noteStack({ path }: Database, io: Io): void {

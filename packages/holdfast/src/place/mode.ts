@@ -17,11 +17,8 @@ export type Mode = (typeof MODES)[number];
 export function findMode(args: Arguments, io: Pick<Io, "cwd" | "env">, isOfFleet: boolean): Given<Mode> {
   const flag = args.text("mode");
   if (flag !== undefined) return { value: checked(flag, "--mode"), origin: "flag", from: "--mode" };
-  for (const from of isOfFleet ? ["HOLDFAST_MODE", "MODE"] : ["HOLDFAST_MODE"]) {
-    const value = io.env[from];
-    if (value !== undefined && value !== "")
-      return { value: checked(value, from), origin: "environment", from };
-  }
+  const variable = fromVariables(io, isOfFleet);
+  if (variable !== undefined) return variable;
   const file = fromConfigFiles(({ mode }) => mode, io);
   if (file !== undefined) {
     const { value, ...given } = file;
@@ -29,6 +26,23 @@ export function findMode(args: Arguments, io: Pick<Io, "cwd" | "env">, isOfFleet
   }
   if (isOfFleet && io.env["ENV"] === "local") return { value: "local", origin: "environment", from: "ENV" };
   return { value: "local", origin: "default" };
+}
+
+/**
+ * Refuses an unknown mode in a variable, for a command of a fleet that needs no mode (mode-1). No file is read: a stack must be
+ * stopped and shown also while its configuration is wrong.
+ */
+export function checkModeVariables(io: Pick<Io, "env">): void {
+  fromVariables(io, true);
+}
+
+function fromVariables({ env }: Pick<Io, "env">, isOfFleet: boolean): Given<Mode> | undefined {
+  for (const from of isOfFleet ? ["HOLDFAST_MODE", "MODE"] : ["HOLDFAST_MODE"]) {
+    const value = env[from];
+    if (value !== undefined && value !== "")
+      return { value: checked(value, from), origin: "environment", from };
+  }
+  return undefined;
 }
 
 /** The mode of a command of a fleet. A note says when only ENV chose it (mode-2). */

@@ -33,6 +33,11 @@ export interface Database {
   readonly isStackStopped?: true;
 }
 
+/** The places that commands without the name of a place look into: the database, and the local stack that runs beside it. */
+export function placesOf(database: Database): readonly Database[] {
+  return database.stack === undefined ? [database] : [database, database.stack];
+}
+
 /** The database of the running local stack. */
 export interface StackDatabase extends Database {
   readonly coordinator: CoordinatorAccess;
@@ -45,9 +50,14 @@ export interface StackDatabase extends Database {
 const FOLDER = ".holdfast";
 const VARIABLE = "HOLDFAST_DB";
 const LEASE_MS = 15_000;
+/** Longer than the supervisor of the local stack takes to start its coordinator again. */
+const STACK_WAIT_MS = 15_000;
+
+/** The part of `Io` that the search for a place needs. It says something only while it waits for the local stack. */
+type PlaceIo = Pick<Io, "cwd" | "env"> & Partial<Pick<Io, "note">>;
 
 /** Where sessions are: at the coordinator that is named, or in the database of this project. */
-export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Database {
+export function findDatabase(args: Arguments, io: PlaceIo): Database {
   const local = findLocalDatabase(args, io);
   const named = namedCoordinator(args, io);
   if (named === undefined) {
@@ -66,14 +76,16 @@ export function findDatabase(args: Arguments, io: Pick<Io, "cwd" | "env">): Data
 function findStackDatabase(
   { url, status, offers, agents }: StackState,
   { projectFolder }: Database,
-  io: Pick<Io, "cwd" | "env">,
+  io: PlaceIo,
 ): StackDatabase | undefined {
   if (url === undefined || status !== "running") return undefined;
   // Not HOLDFAST_TOKEN, which is for the coordinator of HOLDFAST_URL.
   const tokenFrom = adminTokenFile(dataFolder(io));
   const token = readToken(tokenFrom);
   if (token === undefined || token === "") return undefined;
-  const coordinator = { url, token, tokenFrom };
+  const onWait = (): void =>
+    io.note?.(`the local stack does not answer: waiting for it, at most ${STACK_WAIT_MS / 1_000} s`);
+  const coordinator = { url, token, tokenFrom, patience: { waitMs: STACK_WAIT_MS, onWait } };
   return { path: url, origin: "default", projectFolder, coordinator, agents: offers, files: agents };
 }
 

@@ -15,7 +15,7 @@ const HERE_ONLY = ["local", "ephemeral", "trace"] as const;
  * @param file absolute.
  */
 export function stackThatRuns(
-  { name }: Agent,
+  agent: Agent,
   file: string,
   database: Database | undefined,
   args: Arguments,
@@ -23,9 +23,18 @@ export function stackThatRuns(
 ): StackDatabase | undefined {
   const stack = database?.stack;
   if (stack === undefined || HERE_ONLY.some((option) => args.has(option))) return undefined;
-  if (stack.files.includes(file) && stack.agents.includes(name)) return stack;
+  if (hasLoaded(stack, agent, file)) return stack;
   io.note(io.notes.paint.dim("the local stack has not loaded this agent: it runs in this process"));
   return undefined;
+}
+
+/** Whether the stack's runner offers the agent of this file. */
+export function hasLoaded(
+  { files, agents }: StackDatabase,
+  { name }: Pick<Agent, "name">,
+  file: string,
+): boolean {
+  return files.includes(file) && agents.includes(name);
 }
 
 /**

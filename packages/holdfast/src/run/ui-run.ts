@@ -3,14 +3,17 @@
 //   ui-run-1. It listens on the loopback alone. The token lives in this process's memory, and ends with it.
 //   ui-run-2. The printed address signs in one browser, once. It opens no browser itself. A browser that it started would end with it,
 //       and other users of the machine would see the address on its command line.
+//   ui-run-3. A coordinator serves its page itself, so the address of that page is all that is printed. Beside a running local stack
+//       that is the stack's page. A place that somebody names (--db) is shown instead.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createPage, serveSessions } from "@holdfast/coordinator";
 import { toError, UsageError } from "@holdfast/core";
 import { systemClock, systemRandom } from "@holdfast/runtime";
 import { readCron } from "@holdfast/runtime/internal";
-import { plainLine } from "../frame/plain-text.ts";
+import { plainLine, quoted } from "../frame/plain-text.ts";
 import { STOP_EXIT, type Arguments, type Io, type StopSignal } from "../frame/command.ts";
+import { noteStack } from "../place/find-session.ts";
 import { findDatabase } from "../place/project.ts";
 import { projectStorage } from "../place/project-storage.ts";
 import { stopper } from "../typing/stopper.ts";
@@ -21,9 +24,15 @@ const MESSAGE_CHARS = 500;
 export async function runUi(args: Arguments, io: Io): Promise<number> {
   const port = portOf(args.text("port"));
   const database = findDatabase(args, io);
-  if (database.coordinator !== undefined) {
-    const url = new URL("/ui/", database.coordinator.url).href;
+  const { stack } = database;
+  const { coordinator } = stack ?? database;
+  if (coordinator !== undefined) {
+    const url = new URL("/ui/", coordinator.url).href; // ui-run-3.
+    if (stack !== undefined) noteStack(stack, io);
     show(url, url, io);
+    io.note(`  sign in with the token in ${plainLine(coordinator.tokenFrom, MESSAGE_CHARS)}`);
+    if (stack !== undefined)
+      io.note(`  those of the project: ${io.call(`ui --db ${quoted(database.path)}`)}`);
     return 0;
   }
   const token = randomBytes(32).toString("base64url");

@@ -121,7 +121,12 @@ export class SecretPlaces {
   async #passphrase(isNew: boolean): Promise<string> {
     const { askPassphrase } = this.#options;
     if (askPassphrase === undefined)
-      throw this.#noKey("there is no terminal to ask for the passphrase", "run the command on a terminal");
+      throw this.#noKey(
+        "there is no terminal to ask for the passphrase",
+        isNew
+          ? "run the command on a terminal, or name a file with a key in HOLDFAST_SECRET_KEY_FILE"
+          : "run the command on a terminal",
+      );
     return askPassphrase(isNew);
   }
 

@@ -42,6 +42,27 @@ describe.each(HTTP)("over HTTP/%s", (httpVersion) => {
     expect((await storage.load("s"))?.session.sessionId).toBe("s");
   });
 
+  test("remote-storage-4: a read with patience waits for a coordinator that is away, and says so once", async () => {
+    const { server, memory } = await open(httpVersion);
+    const onWait = vi.fn();
+    const { url } = server;
+    const storage = openRemoteStorage({
+      url,
+      token: TOKEN,
+      httpVersion,
+      patience: { waitMs: 30_000, onWait },
+    });
+    closers.push(() => storage.close());
+    await storage.commit([creating("s")], 1);
+    await server.close();
+    const reads = [storage.reader.session("s"), storage.reader.session("none")];
+    await vi.waitFor(() => expect(onWait).toHaveBeenCalledOnce(), { timeout: 30_000 });
+    await expect(storage.load("s")).rejects.toMatchObject({ code: "storage_unavailable" });
+    closers.push((await serveStorage(memory, { httpVersion, port: Number(new URL(url).port) })).close);
+    expect(await Promise.all(reads)).toMatchObject([{ sessionId: "s" }, undefined]);
+    expect(onWait).toHaveBeenCalledOnce();
+  });
+
   test("a session that ended with its first batch is not held", async () => {
     const { server } = await open(httpVersion);
     const remote = new RemoteStorage(

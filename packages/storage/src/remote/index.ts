@@ -2,4 +2,9 @@
 
 export { CoordinatorTime } from "./coordinator-time.ts";
 export { CoordinatorConnection, type ConnectionOptions } from "./coordinator-connection.ts";
-export { openRemoteStorage, RemoteStorage, type RemoteStorageOptions } from "./remote-storage.ts";
+export {
+  openRemoteStorage,
+  RemoteStorage,
+  type ReadPatience,
+  type RemoteStorageOptions,
+} from "./remote-storage.ts";

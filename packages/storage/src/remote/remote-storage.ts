@@ -6,9 +6,12 @@
 //       is still whole or not there, in order.
 //   remote-storage-3. A change that is larger than the coordinator takes is invalid, and leaves its
 //       neighbours as they are (ST4).
+//   remote-storage-4. With `patience` a read waits for a coordinator that is away, such as one that is just started again.
+//       Other requests do not wait: what sends them decides.
 //
 // Fields of bytes in the contract hold the port's JSON.
 
+import { setTimeout as delay } from "node:timers/promises";
 import { StorageService } from "@holdfast/proto";
 import type { Client } from "@connectrpc/connect";
 import type {
@@ -40,15 +43,27 @@ const LIMIT_MAX = 100_000;
  */
 const CLOSE_MS = 2_000;
 
-export type RemoteStorageOptions = ConnectionOptions;
+/** How often a coordinator that is away is asked again (remote-storage-4). */
+const READ_AGAIN_MS = 200;
+
+/** How a read waits for a coordinator that is away. */
+export interface ReadPatience {
+  readonly waitMs: number;
+  /** Called once, when the first read begins to wait. Must not throw. */
+  readonly onWait: () => void;
+}
+
+export interface RemoteStorageOptions extends ConnectionOptions {
+  /** Without it a read rejects at once. */
+  readonly patience?: ReadPatience;
+}
 
 /**
  * The storage of a coordinator. Nothing is sent before the first call; it keeps its process alive until it
  * is closed.
  */
-export function openRemoteStorage(options: RemoteStorageOptions): AgentStorage {
-  const connection = new CoordinatorConnection(options);
-  return new RemoteStorage(connection);
+export function openRemoteStorage({ patience, ...options }: RemoteStorageOptions): AgentStorage {
+  return new RemoteStorage(new CoordinatorConnection(options), patience);
 }
 
 export class RemoteStorage implements AgentStorage {
@@ -60,10 +75,13 @@ export class RemoteStorage implements AgentStorage {
   readonly #stream: ArrivalStream;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #held = new Map<string, number>();
+  readonly #patience: ReadPatience | undefined;
   #isClosing = false;
+  #isWaitSaid = false;
 
-  constructor(connection: CoordinatorConnection) {
+  constructor(connection: CoordinatorConnection, patience?: ReadPatience) {
     this.#connection = connection;
+    this.#patience = patience;
     this.#client = connection.client(StorageService);
     this.#stream = new ArrivalStream({
       openMs: connection.timeoutMs,
@@ -227,8 +245,27 @@ export class RemoteStorage implements AgentStorage {
   }
 
   async #read<T>(query: string, params: object): Promise<T | undefined> {
-    const { result } = await this.#ask(() => this.#client.read({ query, params: encode(params) }));
+    const { result } = await this.#patiently(() =>
+      this.#ask(() => this.#client.read({ query, params: encode(params) })),
+    );
     return result === undefined ? undefined : decode<T>(result);
+  }
+
+  /** remote-storage-4. */
+  async #patiently<T>(read: () => Promise<T>): Promise<T> {
+    const { time } = this.#connection;
+    const until = time.monotonic() + (this.#patience?.waitMs ?? 0);
+    for (;;) {
+      try {
+        return await read();
+      } catch (error) {
+        const isAway = HoldfastError.is(error) && error.code === "storage_unavailable";
+        if (!isAway || this.#isClosing || time.monotonic() >= until) throw error;
+      }
+      if (!this.#isWaitSaid) this.#patience?.onWait();
+      this.#isWaitSaid = true;
+      await delay(READ_AGAIN_MS);
+    }
   }
 
   async *#openStream(signal: AbortSignal, onReceived: () => void): AsyncIterable<Arrival> {
