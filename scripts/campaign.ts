@@ -103,7 +103,7 @@ const PAGE_TESTS = ["page", "page-session", "page-system", "page-update"].map(
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "kills",
-    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
+    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents, on one machine and over two runners; a runner of the local stack that is given up; every way in which a session ends its process`,
     [
       "packages/holdfast/src/behaviour/local-give-up.test.ts",
       "packages/holdfast/src/behaviour/kill.test.ts",
@@ -119,6 +119,7 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/holdfast/src/behaviour/external-kills.test.ts"],
     { HOLDFAST_KILLS: String(externalKills) },
   ),
+      "packages/holdfast/src/fleet/external-tree.test.ts",
   ofTests(
     "worktree-kills",
     `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
