@@ -1,7 +1,7 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these: kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
+//   -- NAME ...                only these: kills, external-kills, real-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
 //                             external-agents, page, bench, mutants, samples
 //   -- samples                 every test file that plays a part of its repetitions in `npm test`, if no other campaign has it. They
@@ -19,6 +19,9 @@
 //                              kills of coordinator, runner and supervisor of a local stack, in any order (100 by default)
 //   -- external-kills --kills N
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
+//   -- real-kills --kills N --programs FOLDER
+//                              the same kills over the real Claude Code, Codex and Pi, N for each (10 by default). It installs them from the
+//                              npm registry, into a new folder by default, and runs only when it is named
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -35,12 +38,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
+import { withRealAgents } from "./agents/with-real-agents.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
+import { readRows, writeRows } from "./campaign-rows.ts";
 import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const EVIDENCE = `${root}/RELIABILITY.md`;
 const REGRESSION_SEEDS = `${root}/packages/simulator/src/regression-seeds.json`;
 /** A test file that samples, or one that calls the command (`packages/holdfast/src/testing/command-calls.ts`). */
 const SAMPLED = /HOLDFAST_CAMPAIGN|testing\/[a-z-]*(process|project|stack|fleet)\.ts"/;
@@ -59,12 +63,14 @@ const { values, positionals } = readArguments(
     runs: { type: "string" },
     sessions: { type: "string" },
     seed: { type: "string" },
+    programs: { type: "string" },
   },
   true,
 );
 const kills = readWhole("kills", values.kills ?? "500");
 const stackKills = readWhole("kills", values.kills ?? "100");
 const externalKills = readWhole("kills", values.kills ?? "100");
+const realKills = readWhole("kills", values.kills ?? "10");
 const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
@@ -84,6 +90,8 @@ interface Campaign {
   readonly name: string;
   /** Its test files, or parts of their paths, where it is one run of tests. */
   readonly tests?: readonly string[];
+  /** Whether a run of all campaigns leaves it out. */
+  readonly onlyByName?: boolean;
   run(): Outcome | Promise<Outcome>;
 }
 
@@ -95,6 +103,7 @@ if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres
 if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== undefined)
   askedFor.add("simulation");
 
+const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 const POSTGRES_TESTS = "packages/storage/src/postgres";
 const PAGE_TESTS = ["page", "page-session", "page-system", "page-update"].map(
   (name) => `packages/holdfast/src/behaviour/${name}.test.ts`,
@@ -110,6 +119,7 @@ const CAMPAIGNS: readonly Campaign[] = [
       "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
       "examples/01-coding-agent/kill.test.ts",
       "packages/holdfast/src/behaviour/external-tree.test.ts",
+      "packages/holdfast/src/fleet/external-tree.test.ts",
     ],
     { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
   ),
@@ -119,7 +129,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/holdfast/src/behaviour/external-kills.test.ts"],
     { HOLDFAST_KILLS: String(externalKills) },
   ),
-      "packages/holdfast/src/fleet/external-tree.test.ts",
+  {
+    name: "real-kills",
+    tests: REAL_KILLS,
+    onlyByName: true,
+    run: killRealAgents,
+  },
   ofTests(
     "worktree-kills",
     `${worktreeKills} kills around the creation, the use and the removal of worktrees, 0 bytes lost`,
@@ -219,23 +234,23 @@ const CAMPAIGNS: readonly Campaign[] = [
   },
 ];
 
+const names = CAMPAIGNS.map(({ name }) => name);
 const unknown = [...askedFor].find((asked) => CAMPAIGNS.every(({ name }) => name !== asked));
-if (unknown !== undefined)
-  refuse(`there is no campaign "${unknown}"`, `expected: ${CAMPAIGNS.map(({ name }) => name).join(", ")}`);
+if (unknown !== undefined) refuse(`there is no campaign "${unknown}"`, `expected: ${names.join(", ")}`);
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
   cwd: root,
   encoding: "utf8",
 }).stdout.trim();
-const rows = readRows();
-for (const { name, run } of CAMPAIGNS) {
-  if (askedFor.size > 0 && !askedFor.has(name)) continue;
+const rows = readRows(names);
+for (const { name, onlyByName = false, run } of CAMPAIGNS) {
+  if (askedFor.size > 0 || onlyByName ? !askedFor.has(name) : false) continue;
   console.log(`… ${name}`);
   const startedAt = performance.now();
   const { passed, what } = await run();
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const where = `${new Date().toISOString().slice(0, 10)}, ${commit}, Node ${process.versions.node}, ${platform()} ${arch()}, ${cpus().length} cores`;
   rows.set(name, `| ${name} | ${what} | ${passed ? "passed" : "FAILED"} | ${seconds} | ${where} |`);
-  writeRows();
+  writeRows(names, rows);
   if (!passed) process.exitCode = 1;
 }
 
@@ -270,6 +285,14 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+function killRealAgents(): Outcome {
+  return withRealAgents(values.programs, ({ titles, problem, env }) => {
+    const what = `${realKills} kills of the supervising process for each of the real ${titles}, over a scripted model`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    return runTests(what, REAL_KILLS, { ...env, HOLDFAST_KILLS: String(realKills) });
+  });
 }
 
 /** The screens, and how soon the page shows a change. */
@@ -419,26 +442,4 @@ function rememberSeeds(failures: SeedsReport["failures"]): void {
   if (failures.length === 0) return;
   const known = JSON.parse(readFileSync(REGRESSION_SEEDS, "utf8")) as SeedsReport["failures"];
   writeFileSync(REGRESSION_SEEDS, `${JSON.stringify([...known, ...failures], undefined, 2)}\n`);
-}
-
-function readRows(): Map<string, string> {
-  const lines = existsSync(EVIDENCE) ? readFileSync(EVIDENCE, "utf8").split("\n") : [];
-  const found = lines.filter((line) => CAMPAIGNS.some(({ name }) => line.startsWith(`| ${name} |`)));
-  return new Map(found.map((line) => [line.split("|")[1]?.trim() ?? "", line]));
-}
-
-function writeRows(): void {
-  writeFileSync(
-    EVIDENCE,
-    [
-      "# Reliability",
-      "",
-      "Evidence of the last run of each campaign; written by `npm run campaign`.",
-      "",
-      "| campaign | what | result | seconds | when, commit, where |",
-      "|---|---|---|---|---|",
-      ...CAMPAIGNS.flatMap(({ name }) => rows.get(name) ?? []),
-      "",
-    ].join("\n"),
-  );
 }

@@ -13,6 +13,8 @@ export interface RealAgent {
   /** The arguments of `npm install`. */
   readonly install: readonly string[];
   readonly model: string | null;
+  /** Whether its sessions continue after a crash at any moment, so that a campaign kills them. */
+  readonly resumes?: boolean;
   /** Writes the settings of the program. @returns its environment. */
   settings(home: string, server: ScriptedModelServer, geminiUrl: string): Readonly<Record<string, string>>;
   adapter(environment: Readonly<Record<string, string>>, folder: string): ExternalAgentProtocol;
@@ -26,6 +28,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "2.1.329",
     install: ["@anthropic-ai/claude-code@2.1.329"],
     model: "claude-sonnet-4-5",
+    resumes: true,
     settings: (home, { url }) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: KEY,
@@ -39,6 +42,7 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     version: "0.169.0",
     install: ["@openai/codex@0.169.0"],
     model: null,
+    resumes: true,
     settings(home, { openaiBaseUrl }) {
       const folder = join(home, ".codex");
       mkdirSync(folder, { recursive: true });
@@ -68,6 +72,7 @@ wire_api = "responses"
     version: "0.87.1",
     install: ["@earendil-works/pi-coding-agent@0.87.1"],
     model: "scripted/scripted-model",
+    resumes: true,
     settings(home, { url }) {
       const folder = join(home, ".pi");
       mkdirSync(folder, { recursive: true });
@@ -81,11 +86,6 @@ wire_api = "responses"
     },
     adapter: (environment, folder) => new LineAgent({ facts: PI, environment, folder }),
   },
-  {
-    name: "opencode",
-    version: "1.18.33",
-    install: ["opencode-ai@1.18.33"],
-    model: null,
   {
     name: "harness-pi",
     version: "1.0.123",
@@ -105,6 +105,11 @@ wire_api = "responses"
       return harnessAgent({ name: "harness-pi", module, variables, keys, environment, folder });
     },
   },
+  {
+    name: "opencode",
+    version: "1.18.33",
+    install: ["opencode-ai@1.18.33"],
+    model: null,
     settings(home, { openaiBaseUrl }) {
       const file = join(home, "opencode.json");
       const options = { baseURL: openaiBaseUrl, apiKey: KEY };

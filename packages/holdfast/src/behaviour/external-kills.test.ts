@@ -2,9 +2,9 @@
 // step that the program had reported as done.
 
 import { writeFileSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, test } from "vitest";
 import { ExternalProject } from "../testing/external-project.ts";
+import { killedSession, type KillReport } from "../testing/killed-sessions.ts";
 
 const IS_CAMPAIGN = process.env["HOLDFAST_CAMPAIGN"] !== undefined;
 /** The kills of each adapter in the campaign, and those of `npm test`. */
@@ -31,64 +31,16 @@ export default externalAgent(program, { folder, permissionModes: ["default"] });
   );
 }
 
-interface Report {
-  kills: number;
-  sessions: number;
-  steps: number;
-  answers: number;
-}
-
-/** One session that is killed until it has ended. */
-async function killed(agent: string, session: string, report: Report): Promise<void> {
-  const words = [
-    ...Array.from({ length: STEPS }, (_, step) => `step:${session}-${step}`),
-    `ask:answered-${session}`,
-  ];
-  let command: readonly string[] = ["run", agent, words.join(" "), "--session", session, "--park"];
-  const reported = new Set<string>();
-  for (;;) {
-    const running = project.startHere(command);
-    const isKilled = report.kills < KILLS;
-    const ended = running.finished;
-    if (isKilled) {
-      await Promise.race([ended, running.says(":turn")]);
-      await Promise.race([ended, delay(Math.random() * KILL_WITHIN_MS)]);
-      running.kill("SIGKILL");
-      report.kills++;
-    }
-    const { code, stderr } = await ended;
-    if (!isKilled) expect(code, stderr).toBe(0);
-    command = ["resume", session, "--park"];
-    for (const step of reported) expect(project.steps().get(step), `${agent}: step ${step}`).toBe(1);
-    const { entries, status } = await project.shown(session);
-    for (const [, step] of JSON.stringify(entries).matchAll(/step ([\w-]+) is done/g)) reported.add(step!);
-    if (status === "input_required") {
-      await project.run("approve", session);
-      report.answers++;
-    }
-    if (status === "completed") break;
-    expect(["working", "waiting", "input_required", "submitted"], `${agent}: ${status}`).toContain(status);
-  }
-  const { entries } = await project.shown(session);
-  expect(JSON.stringify(entries.at(-1))).toContain(`Done: ${words[0]}`); // The answer is there.
-  const done = [...project.steps()].filter(([step]) => step.startsWith(`${session}-`));
-  expect(done, agent).toHaveLength(STEPS);
-  for (const step of reported) expect(project.steps().get(step), `${agent}: step ${step}`).toBe(1);
-  // The person's answer reached the program. A program that is killed after the call, and before its report, asks again.
-  expect(project.lines(`answered-${session}`), agent).toContain("x");
-  expect(project.processes(), agent).toEqual([]);
-  report.steps += STEPS;
-  report.sessions++;
-}
-
 describe.each(AGENTS)("%s", (agent) => {
   test(
     `${KILLS} kills at random moments lose no answer, leave no process, and repeat no step that was reported`,
     { timeout: KILLS * 20_000 + 60_000 },
     async () => {
       if (agent === "lines.ts") writeLinesAgent();
-      const report: Report = { kills: 0, sessions: 0, steps: 0, answers: 0 };
-      for (let number = 0; report.kills < KILLS; number++) await killed(agent, `s${number}`, report);
+      const report: KillReport = { kills: 0, sessions: 0, steps: 0, answers: 0 };
+      const killed = { name: agent, steps: STEPS, killWithinMs: KILL_WITHIN_MS };
+      for (let number = 0; report.kills < KILLS; number++)
+        await killedSession(project, killed, `s${number}`, KILLS, report);
       if (IS_CAMPAIGN) console.log(`${agent}: ${JSON.stringify(report)}`);
     },
   );
