@@ -5,12 +5,12 @@
 // It needs the npm registry, some gigabytes and some minutes, and no account. It is no part of `npm test`: `npm test` runs the same adapters
 // against programs that only speak the protocols.
 
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toError } from "@holdfast/core";
 import { BEHAVIOURS, type Observed } from "./agents/behaviours.ts";
+import { installAgent } from "./agents/install-agent.ts";
 import { REAL_AGENTS, type RealAgent } from "./agents/real-agents.ts";
 import { RealSubject } from "./agents/real-subject.ts";
 import { readArguments, refuse } from "./arguments.ts";
@@ -47,7 +47,7 @@ writeFileSync(document, page(columns));
 async function observe(agent: RealAgent): Promise<Column> {
   const { name } = agent;
   const bin = join(programs, name, "node_modules/.bin");
-  const problem = existsSync(bin) ? undefined : install(agent);
+  const problem = installAgent(agent, programs);
   if (problem !== undefined) {
     console.log(`${name}: ${problem}`);
     return { name, version: agent.version, cells: BEHAVIOURS.map(() => problem) };
@@ -70,20 +70,6 @@ async function observe(agent: RealAgent): Promise<Column> {
     console.log(`${name} ${version}: ${text}: ${cell}`);
   }
   return { name, version, cells };
-}
-
-/** @returns why it could not be installed. */
-function install({ name, install: packages }: RealAgent): string | undefined {
-  const folder = join(programs, name);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), "{}\n");
-  const { status, stderr } = spawnSync("npm", ["install", "--no-audit", "--no-fund", ...packages], {
-    cwd: folder,
-    encoding: "utf8",
-    timeout: 10 * 60_000,
-  });
-  if (status === 0) return undefined;
-  return `not installed: ${/npm error (?!code)(.*)/.exec(stderr ?? "")?.[1] ?? `npm ended with ${String(status)}`}`;
 }
 
 /** The document with these columns, and with those of other agents that it has. */

@@ -1,7 +1,7 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these. They are kills, external-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
+//   -- NAME ...                only these. They are kills, external-kills, real-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
 //                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
 //                             parity, agent-kills, external-agents, page, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
@@ -21,6 +21,9 @@
 //                              kills of the process that supervises an external agent, N for each kind of adapter (100 by default)
 //   -- page --minutes M         the screens, and the memory of a page that stays open for M minutes (60 by default)
 //   -- agent-kills --kills N    kills of the process that runs an agent file: N of `holdfast run`, and N of a runner (50 by default)
+//   -- real-kills --kills N --programs FOLDER
+//                              the same kills over the real Claude Code, Codex and Pi, N for each (10 by default). It installs them from the
+//                              npm registry, into a new folder by default, and runs only when it is named
 //   -- worktree-kills --kills N
 //                              kills around the creation, the use and the removal of worktrees (1,000 by default)
 //   -- orphans --runs N         runs of executors that leave processes behind (10,000 by default)
@@ -37,8 +40,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runNemesis, type NemesisOptions } from "../packages/simulator/src/nemesis/nemesis.ts";
 import { runStackKills } from "../packages/simulator/src/nemesis/stack/stack-kills.ts";
-import { readRows, writeRows } from "./evidence.ts";
+import { withRealAgents } from "./agents/with-real-agents.ts";
 import { readArguments, readWhole, refuse } from "./arguments.ts";
+import { readRows, writeRows } from "./evidence.ts";
 import { installCommand } from "./installed-command.ts";
 import type { SeedsReport } from "./sim.ts";
 
@@ -59,6 +63,7 @@ const { values, positionals } = readArguments(
     runs: { type: "string" },
     sessions: { type: "string" },
     seed: { type: "string" },
+    programs: { type: "string" },
   },
   true,
 );
@@ -66,6 +71,7 @@ const kills = readWhole("kills", values.kills ?? "500");
 const stackKills = readWhole("kills", values.kills ?? "100");
 const externalKills = readWhole("kills", values.kills ?? "100");
 const agentKills = readWhole("kills", values.kills ?? "50");
+const realKills = readWhole("kills", values.kills ?? "10");
 const worktreeKills = readWhole("kills", values.kills ?? "1000");
 const reconnects = readWhole("reconnects", values.reconnects ?? "10000");
 const seeds = readWhole("seeds", values.seeds ?? "100000");
@@ -85,6 +91,8 @@ interface Campaign {
   readonly name: string;
   /** Its test files, or parts of their paths, where it is one run of tests. */
   readonly tests?: readonly string[];
+  /** Whether a run of all campaigns leaves it out. */
+  readonly onlyByName?: boolean;
   run(): Outcome | Promise<Outcome>;
 }
 
@@ -96,6 +104,7 @@ if (askedFor.size === 0 && values.restarts !== undefined) askedFor.add("postgres
 if (askedFor.size === 0 && (values.seeds ?? values.from ?? values.minutes) !== undefined)
   askedFor.add("simulation");
 
+const REAL_KILLS = ["scripts/agents/real-kills.test.ts"];
 const POSTGRES_TESTS = "packages/storage/src/postgres";
 const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory"].map(
   (end) => `packages/holdfast/src/behaviour/page${end}.test.ts`,
@@ -104,13 +113,14 @@ const PAGE_TESTS = ["", "-session", "-system", "-bad-input", "-update", "-memory
 const CAMPAIGNS: readonly Campaign[] = [
   ofTests(
     "kills",
-    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents; a runner of the local stack that is given up; every way in which a session ends its process`,
+    `${kills} kills of the daemon, ${kills} of the coding agent, ${Math.ceil(kills / 20)} of any process of a tree with external agents, on one machine and over two runners; a runner of the local stack that is given up; every way in which a session ends its process`,
     [
       "packages/holdfast/src/behaviour/local-give-up.test.ts",
       "packages/holdfast/src/behaviour/kill.test.ts",
       "packages/holdfast/src/behaviour/repeated-deaths.test.ts",
       "examples/01-coding-agent/kill.test.ts",
       "packages/holdfast/src/behaviour/external-tree.test.ts",
+      "packages/holdfast/src/fleet/external-tree.test.ts",
     ],
     { HOLDFAST_KILLS: String(kills), HOLDFAST_TREE_KILLS: String(Math.ceil(kills / 20)) },
   ),
@@ -120,6 +130,12 @@ const CAMPAIGNS: readonly Campaign[] = [
     ["packages/holdfast/src/behaviour/external-kills.test.ts"],
     { HOLDFAST_KILLS: String(externalKills) },
   ),
+  {
+    name: "real-kills",
+    tests: REAL_KILLS,
+    onlyByName: true,
+    run: killRealAgents,
+  },
   ofTests(
     "agent-kills",
     `${agentKills} kills of holdfast run and ${agentKills} of a runner, in the middle of an agent file: no recorded call is repeated, and no answer is lost`,
@@ -231,17 +247,16 @@ const CAMPAIGNS: readonly Campaign[] = [
   },
 ];
 
+const names = CAMPAIGNS.map(({ name }) => name);
 const unknown = [...askedFor].find((asked) => CAMPAIGNS.every(({ name }) => name !== asked));
-if (unknown !== undefined)
-  refuse(`there is no campaign "${unknown}"`, `expected: ${CAMPAIGNS.map(({ name }) => name).join(", ")}`);
+if (unknown !== undefined) refuse(`there is no campaign "${unknown}"`, `expected: ${names.join(", ")}`);
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
   cwd: root,
   encoding: "utf8",
 }).stdout.trim();
-const names = CAMPAIGNS.map(({ name }) => name);
 const rows = readRows(names);
-for (const { name, run } of CAMPAIGNS) {
-  if (askedFor.size > 0 && !askedFor.has(name)) continue;
+for (const { name, onlyByName = false, run } of CAMPAIGNS) {
+  if (askedFor.size > 0 || onlyByName ? !askedFor.has(name) : false) continue;
   console.log(`… ${name}`);
   const startedAt = performance.now();
   const { passed, what } = await run();
@@ -282,6 +297,14 @@ function runTests(
     stdio: "inherit",
   });
   return { passed: status === 0, what };
+}
+
+function killRealAgents(): Outcome {
+  return withRealAgents(values.programs, ({ titles, problem, env }) => {
+    const what = `${realKills} kills of the supervising process for each of the real ${titles}, over a scripted model`;
+    if (problem !== undefined) return { passed: false, what: `${what}: ${problem}` };
+    return runTests(what, REAL_KILLS, { ...env, HOLDFAST_KILLS: String(realKills) });
+  });
 }
 
 /** The screens, how soon the page shows a change, and its memory. */

@@ -103,7 +103,12 @@ function descendantsOf(root: number): readonly number[] {
 export function* entriesBelow(folder: string): Generator<Dirent> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     yield entry;
-    if (entry.isDirectory()) yield* entriesBelow(join(folder, entry.name));
+    if (!entry.isDirectory()) continue;
+    try {
+      yield* entriesBelow(join(folder, entry.name));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // A program has removed it meanwhile.
+    }
   }
 }
 

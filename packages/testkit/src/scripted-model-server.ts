@@ -95,6 +95,8 @@ export async function startScriptedModelServer(
       // Nobody is left to tell when the response is closed. Anything else is a bug of ours: say it and do not
       // hang.
       if (closing.signal.aborted) return;
+      // A client that is killed in the middle of a stream fails a write before its connection is closed.
+      if (response.headersSent) return void response.destroy();
       response.writeHead(500, { "content-type": "text/plain" });
       response.end(`scripted model server: ${toError(error).message}\n`);
     }

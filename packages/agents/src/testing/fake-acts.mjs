@@ -72,6 +72,8 @@ async function act(word, { call, result, ask, think, use, garbage, callSession, 
       appendFileSync(memory(), `"step ${value} done"\n`);
       return result(id, `step ${value} is done`, false);
     }
+    case "gate":
+      return atGate(value);
     case "ask": {
       const input = { path: value };
       const id = call("write", input);
@@ -121,6 +123,13 @@ async function act(word, { call, result, ask, think, use, garbage, callSession, 
     default:
       return undefined;
   }
+}
+
+/** Arrives at a gate, and waits until the file `open-N` with its number is there. The file `gates` has all arrivals. */
+export async function atGate(gate) {
+  appendFileSync("gates", `${gate}\n`);
+  while (!existsSync(`open-${gate.split("-").at(-1)}`))
+    await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 /** Answers the request for the version, and ends. */

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { atGate } from "./fake-acts.mjs";
 import { inputOf, sessionTools } from "./fake-session-tools.mjs";
 
 const { HOME = "/", FAKE_CLAUDE_VERSION = "2.1.329" } = process.env;
@@ -156,6 +157,8 @@ async function act(word) {
       store(`step ${value} done`);
       return toolResult(callId, `step ${value} is done`);
     }
+    case "gate":
+      return atGate(value);
     case "rm-folder":
       rmSync(process.cwd(), { recursive: true });
       return toolResult(toolCall("Bash", { command: "rm -rf ." }), "removed");

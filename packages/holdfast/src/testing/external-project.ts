@@ -52,15 +52,16 @@ export class ExternalProject extends Project {
 
   /** Starts `holdfast` where the programs are on the PATH. */
   startHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): HoldfastProcess {
-    return this.start(args, { stdin: "", env: { ...this.#base(), ...env } });
+    return this.start(args, { stdin: "", env: { ...this.environment(), ...env } });
   }
 
   /** Runs `holdfast` to its end, where the programs are on the PATH. */
   finishHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Finished> {
-    return this.finish(args, { env: { ...this.#base(), ...env } });
+    return this.finish(args, { env: { ...this.environment(), ...env } });
   }
 
-  #base(): Record<string, string> {
+  /** The variables with which the programs are found. */
+  environment(): Record<string, string> {
     const folders = [this.path("bin"), LAUNCHER.replace(/\/holdfast$/, ""), process.env["PATH"]];
     return { PATH: folders.join(delimiter), ANTHROPIC_API_KEY: ANTHROPIC_KEY };
   }

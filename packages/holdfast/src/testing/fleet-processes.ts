@@ -61,7 +61,7 @@ export async function startRunnerProcess(
   coordinator: CoordinatorProcess,
   name: string,
   args: readonly string[],
-  clock?: SettableClock,
+  clock?: Pick<SettableClock, "env">,
 ): Promise<HoldfastProcess> {
   const token = await registrationToken(coordinator, name);
   const started = project.start(["runner", "-c", coordinator.url, "--name", name, ...args], {
