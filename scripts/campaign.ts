@@ -1,9 +1,9 @@
 // `npm run campaign`: what takes too long for every change. Its evidence goes to RELIABILITY.md, a row per campaign; what was
 // not run this time keeps the row it has.
 //
-//   -- NAME ...                only these. They are kills, external-kills, real-kills, worktree-kills, stack-kills, orphans, streams, crash-points,
-//                             postgres, simulation, nemesis, fleet-kills, conformance, command-lines, boundaries, mcp, sandboxes,
-//                             parity, agent-kills, external-agents, page, bench, mutants, tests
+//   -- NAME ...                only these. Kills and orphans: kills, external-kills, real-kills, worktree-kills, stack-kills, agent-kills,
+//                             fleet-kills, orphans. Faults: streams, crash-points, postgres, simulation, nemesis, boundaries.
+//                             Suites: conformance, command-lines, mcp, sandboxes, parity, external-agents, page, bench, mutants, tests
 //   -- tests                   every test, with all of its repetitions, in the files that no other campaign has. The tests with the
 //                             tag `campaign`, which `npm test` leaves out, are among them
 //   -- --kills N               real kills of each killed example (500 by default), and nothing else
